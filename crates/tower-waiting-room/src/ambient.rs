@@ -1,9 +1,9 @@
 //! Time and randomness: everything that this crate takes from its environment.
 //!
-//! Nonces and ids come from a ChaCha generator in each thread, seeded and reseeded by the operating
-//! system: a nonce takes 12 ns, where a system call takes 200 ns. A process that forks after its
-//! first token would draw the same nonces in parent and child, which breaks the cipher of both, so
-//! it has to fork before.
+//! Nonces and ids come from a ChaCha generator in each thread, which the operating system seeds and
+//! reseeds. A nonce from this generator takes 12 ns, compared with 200 ns for a system call. If a
+//! process forked after its first token, parent and child would draw the same nonces, which breaks
+//! the cipher of both. A process that forks therefore has to do so before its first token.
 
 use std::{fmt, sync::Arc};
 
@@ -14,8 +14,8 @@ use rand::{rand_core::UnwrapErr, rngs::SysRng};
 use waiting_room_core::VisitorId;
 use waiting_room_core::{Timestamp, time::Clock};
 
-/// The clock of a layer's stages. It is the clock of the store, so that the stages and the store
-/// agree on the time. All clones are the same clock.
+/// The clock of a layer's stages. The stages read the clock of the store, so that the stages and
+/// the store agree on the time. All clones read the same clock.
 #[derive(Clone)]
 pub(crate) struct StageClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -43,18 +43,18 @@ pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
 
-/// Draws `N` bytes that clients cannot predict, from the generator of this thread.
+/// Generates `N` bytes that clients cannot predict, using the generator of this thread.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     rand::rng().fill_bytes(&mut bytes);
     bytes
 }
 
-/// Draws `N` bytes from the operating system directly, for a key.
+/// Reads `N` random bytes for a key directly from the operating system.
 ///
 /// # Panics
 ///
-/// If the operating system provides no randomness.
+/// Panics if the operating system provides no randomness.
 #[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

@@ -1,8 +1,9 @@
 //! The body of a response: the application's, or an answer of the layer.
 //!
-//! The application's frames pass through unchanged. The wrapper exists for the permits of the
-//! gates: with [`ReleaseAt::BodyEnd`](crate::gate::ReleaseAt::BodyEnd) a request holds them until its
-//! whole response is sent, so the body owns them, and reports to them how far the server has come:
+//! The application's frames pass through unchanged. The wrapper exists to hold the permits of the
+//! gates. With [`ReleaseAt::BodyEnd`](crate::gate::ReleaseAt::BodyEnd), a request holds its permits
+//! until the whole response has been sent, so the body owns the permits and reports the progress of
+//! the server to the permits:
 //!
 //! ```text
 //!  poll_frame ── pending ──────────► asked     the server waits for the application
@@ -12,8 +13,8 @@
 //!  drop ───────────────────────────► let_go
 //! ```
 //!
-//! The wrapper measures no time. A body whose reader stalls is not polled and runs no code, so its
-//! permits are freed by the sweeper of the gates instead.
+//! The wrapper does not measure time. A body whose reader stalls is not polled and therefore runs
+//! no code, so the sweeper of the gates releases its permits instead.
 
 use std::{
     pin::Pin,
@@ -30,10 +31,10 @@ use crate::gate::{BodyPermits, Permits};
 pin_project! {
     /// The body of a response from a [`WaitingRoom`](crate::service::WaitingRoom).
     ///
-    /// It is either an answer of the layer, complete in memory, or the body that the application
-    /// returned, together with the permits that its request still holds. Dropping it returns those
-    /// permits, whether or not the response was sent completely, unless a
-    /// [`PermitHandle`](crate::gate::PermitHandle) holds them as well.
+    /// The body is either an answer of the layer, complete in memory, or the body returned by the
+    /// application, together with the permits that its request still holds. Dropping the body
+    /// returns these permits, whether or not the response was sent completely, unless a
+    /// [`PermitHandle`](crate::gate::PermitHandle) holds them too.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -45,10 +46,11 @@ pin_project! {
     #[derive(Debug)]
     #[project = KindProjection]
     enum Kind<B> {
-        /// An answer of the layer. It holds no permits: they are returned before it is written.
+        /// An answer of the layer, which holds no permits: the permits of the request are returned
+        /// before the answer is rendered.
         Answer { #[pin] body: Full<Bytes> },
-        /// The application's body. `permits` is `None` if the request holds none after the head of
-        /// its response, in which case no progress is reported.
+        /// The application's body. `permits` is `None` if the request holds no permits after the
+        /// response head has been sent, in which case no progress is reported.
         Inner { #[pin] body: B, permits: Option<BodyPermits> },
     }
 }
@@ -66,8 +68,8 @@ impl<B> ResponseBody<B> {
     }
 }
 
-/// The default body of the application, without permits. `tower_http::cors` needs it to answer
-/// preflights in front of this layer.
+/// Returns the default body of the application, without permits. `tower_http::cors` requires this
+/// impl to answer preflights in front of this layer.
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
         Self::inner(B::default(), Permits::new())
@@ -91,19 +93,20 @@ where
                 let polled = body.as_mut().poll_frame(cx);
                 let Some(permits) = permits else { return polled };
                 match &polled {
-                    // From here on the application is slow, and not the reader: no stall is timed.
+                    // From here on, the application causes any delay, not the reader, so no stall
+                    // is timed.
                     Poll::Pending => permits.asked(),
-                    // The stall of the reader is timed from here until the next poll. The last
-                    // frame is excluded: servers poll a body neither after its end nor after its
-                    // trailers, so a complete response would look like a stall.
+                    // A stall of the reader is timed from here until the next poll. The last frame
+                    // is excluded: servers do not poll a body after its end or its trailers, so a
+                    // complete response would look like a stall.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
                         permits.taken();
                     }
-                    // A response that broke off says nothing about how fast the service is, so its
-                    // duration is not recorded.
+                    // The duration of an incomplete response does not show how fast the service is,
+                    // and is not recorded.
                     Poll::Ready(Some(Err(_))) => permits.let_go(),
-                    // The end, the trailers, or the last data: the duration is recorded, and the
-                    // permits do not wait until the server drops the body.
+                    // At the end, the trailers or the last data frame, the duration is recorded,
+                    // and the permits are released without waiting for the server to drop the body.
                     Poll::Ready(_) => {
                         permits.over();
                         permits.let_go();
@@ -111,7 +114,7 @@ where
                 }
                 polled
             }
-            // Answers are bytes, whatever data type the application's body has.
+            // An answer consists of `Bytes`, whatever the data type of the application's body is.
             KindProjection::Answer { body } => body.poll_frame(cx).map(|frame| {
                 frame.map(|result| match result {
                     Ok(frame) => Ok(frame.map_data(B::Data::from)),
@@ -127,9 +130,9 @@ where
             Kind::Inner { body, permits } => {
                 let is_end = body.is_end_stream();
                 if let Some(permits) = permits.as_ref().filter(|_| is_end) {
-                    // A server that reads `true` drops the body without another poll, so the
-                    // complete response has to be recorded here. The permits are returned by the
-                    // drop, since `&self` cannot release them.
+                    // A server that gets `true` drops the body without polling it again, so the
+                    // completion of the response has to be recorded here. The permits are returned
+                    // when the body is dropped, because `&self` cannot release them.
                     permits.over();
                 }
                 is_end

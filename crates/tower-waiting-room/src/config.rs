@@ -1,8 +1,9 @@
 //! The configuration of a layer, validated once at start-up.
 //!
-//! A [`WaitingRoomConfig`] comes from its [builder](WaitingRoomConfig::builder), or from a file through
-//! serde. Both end in the same [`build`](WaitingRoomConfigBuilder::build), so every configuration that
-//! exists is valid, and [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
+//! A [`WaitingRoomConfig`] comes from its [builder](WaitingRoomConfig::builder), or from a file
+//! through serde. In both cases, [`build`](WaitingRoomConfigBuilder::build) validates the
+//! configuration. Every value of this type is therefore valid, and
+//! [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
 
 mod builder;
 mod file;

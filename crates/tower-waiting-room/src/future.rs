@@ -1,4 +1,4 @@
-//! The future of one response. It waits, and leaves every decision to the pipeline.
+//! The future of one response, which waits and leaves every decision to the pipeline.
 //!
 //! ```text
 //!  Waiting ──► Waiting, Forward or Answer
@@ -7,14 +7,15 @@
 //!  Answer ───────────────────────────► response
 //! ```
 //!
-//! The pipeline takes a request as far as it comes without waiting when the future is made. Most
-//! requests therefore start in `Forward` or `Answer`. A request enters `Waiting` once for each
-//! thing that it waits for: the store of the limits, the verdict of the room, a turn in a leaky
-//! queue, a permit. Meanwhile the future keeps the request and the inner service, which is driven
-//! to readiness only once the request is forwarded.
+//! When the future is created, the pipeline advances the request as far as possible without
+//! waiting. Most requests therefore start in `Forward` or `Answer`. A request enters `Waiting` once
+//! for each event that it has to wait for: the reply of the limits' store, the verdict of the room,
+//! a turn in a leaky queue, or a permit. While the request waits, the future owns the request and
+//! the inner service, which is driven to readiness only when the request is forwarded.
 //!
-//! `Finishing` is reached only if the application has responded before the store has renewed the
-//! pass, or if it ended the session, which the store has to be told before the response is sent.
+//! A future enters `Finishing` only if the application responds before the store has renewed the
+//! pass, or if the application ends the session, because the end has to be reported to the store
+//! before the response is sent.
 
 use std::{
     fmt,
@@ -43,33 +44,35 @@ pin_project! {
     ///
     /// # Cancel safety
     ///
-    /// The effect of a drop depends on the point that the request has reached. While it waits for
+    /// The effect of dropping the future depends on what the request is waiting for:
     ///
-    /// - its turn in a leaky queue: the request leaves the queue, and its charge there is undone if
-    ///   it was the last in the queue. The charges of other limits stand.
-    /// - the store of the limits: the request may or may not have been charged.
-    /// - the store of the room: the visitor may or may not have been admitted. Its next request
-    ///   finds out, as does a request of any other client with the same ticket.
-    /// - a permit: the request leaves the queue, and returns the permits of the gates that it has
-    ///   passed.
-    /// - the application: the future of the application is dropped, and the permits are returned
-    ///   unless a [`PermitHandle`](crate::gate::PermitHandle) holds them. Charges stand.
+    /// - A turn in a leaky queue: the request leaves the queue. If the request was the last one in
+    ///   the queue, its charge for the queue is refunded. The charges of other limits remain.
+    /// - The store of the limits: the request may or may not have been charged.
+    /// - The store of the room: the visitor may or may not have been admitted. The next request
+    ///   with the same ticket, from this client or any other, learns the outcome.
+    /// - A permit: the request leaves the queue, and the permits that it already holds are returned
+    ///   to their gates.
+    /// - The application: the future of the application is dropped, and the permits are returned
+    ///   unless a [`PermitHandle`](crate::gate::PermitHandle) still holds them. All charges remain.
     ///
-    /// A session goes on in all of these cases, with one exception: if this response would have
-    /// brought a newcomer its pass, the slot is returned when this node next calls the store.
+    /// The session of the visitor continues in all of these cases, with one exception: if the
+    /// dropped response would have delivered a newcomer's first pass, the slot is freed when this
+    /// node next calls the store.
     pub struct ResponseFuture<S, St, B>
     where
         S: Service<Request<B>>,
     {
         pipeline: Arc<Pipeline<St>>,
-        // Declared before `journey`, so that it is dropped first. The request leaves its queue, and
-        // the application drops its work, while the permits for them are still held: otherwise
-        // another request could start while this work still runs.
+        // `state` is declared before `journey`, because fields are dropped in the order of their
+        // declaration. The request has to leave its queue, and the application has to drop its
+        // work, while the permits are still held. Otherwise another request could start while this
+        // work is still running.
         #[pin]
         state: State<S, B, S::Response>,
         journey: Journey,
-        // The address and the readings of the path, kept so that they are not computed again when a
-        // request that has waited is resumed.
+        // The client's address and the readings of the path, cached so that they are not computed
+        // again when a waiting request is resumed.
         findings: Findings,
     }
 }
@@ -80,18 +83,18 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        /// The layer answers in place of the application. The response is ready, and `None` only
-        /// after it was returned.
+        /// The layer answers in place of the application. `response` is `None` only after the
+        /// response has been returned.
         Answer { response: Option<Response<Bytes>> },
-        /// The response has been returned. Polling again panics.
+        /// The response has been returned. Polling the future again panics.
         Done,
         /// The application has responded, but the store has not yet renewed or ended the session.
-        /// `response` is `None` only after it was returned.
+        /// `response` is `None` only after the response has been returned.
         Finishing { response: Option<R> },
         /// The request was forwarded: the inner service is driven to readiness, called and awaited.
         Forward { #[pin] inner: Oneshot<S, Request<B>> },
-        /// The request waits and has not been forwarded. `kept` is `None` only while the state is
-        /// replaced by the next.
+        /// The request is waiting and has not been forwarded. `kept` is `None` only while this
+        /// state is being replaced by the next one.
         Waiting { pending: Pending, kept: Option<(S, Request<B>)> },
     }
 }
@@ -107,8 +110,9 @@ where
         let head = pipeline.head(&request, &findings);
         let mut journey = Journey::new(pipeline.store.now());
         pipeline.begin(head, &mut journey);
-        // This runs within `Service::call`. A valid pass, or a refusal by a limit that is counted
-        // in this process, is decided here, before the first poll and without a boxed future.
+        // This code runs inside `Service::call`. A request that has a valid pass, or that is
+        // refused by a limit counted in this process, is decided here, before the first poll and
+        // without a boxed future.
         let flow = pipeline.advance(head, &mut journey);
         let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
         Self { pipeline, state, journey, findings }
@@ -120,8 +124,7 @@ where
     S: Service<Request<B>>,
     B: 'static,
 {
-    /// Returns the state that follows from `flow`, the result of the stages that were passed so
-    /// far.
+    /// Returns the state that follows from `flow`, the result of the stages that have run so far.
     fn new<St: Store>(
         pipeline: &Pipeline<St>,
         findings: &Findings,
@@ -133,7 +136,7 @@ where
         match flow {
             Continue(()) => {
                 pipeline.insert_extensions(journey, request.extensions_mut());
-                // A request without a body is not wrapped, since there is no read to time.
+                // A request without a body is not wrapped, because there are no reads to bound.
                 if let Some(timeout) = pipeline.body_read_timeout(journey)
                     && has_unread_body(request.body())
                 {
@@ -142,8 +145,9 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {
-                // The answer is written while the request is complete, since its form depends on
-                // the headers. Only then is the body taken out of the request to be drained.
+                // The answer is built while the request is still complete, because the format of
+                // the answer depends on the request headers. The body is taken out of the request
+                // afterwards, to be drained.
                 let response = Some(pipeline.reply(&mut request, findings, journey, reply));
                 if has_unread_body(request.body()) {
                     linger(&mut request);
@@ -170,9 +174,9 @@ where
             let response = match this.state.as_mut().project() {
                 StateProjection::Waiting { pending, kept } => {
                     let (_, request) =
-                        kept.as_mut().expect("a request is kept until it is resumed");
+                        kept.as_mut().expect("the request is kept until it is resumed");
                     let resumed = ready!(pending.poll(request.body_mut(), cx));
-                    // The wait is over: the remaining stages run now, and may end in another wait.
+                    // The wait is over. The remaining stages run now, and may end in another wait.
                     let head = pipeline.head(request, this.findings);
                     let flow = pipeline.resume(head, journey, resumed);
                     let (inner, request) = kept.take().expect("the request was borrowed above");
@@ -181,16 +185,16 @@ where
                     continue;
                 }
                 StateProjection::Forward { inner } => {
-                    // The pass is renewed while the application works, so that the response rarely
-                    // waits for the store.
+                    // The pass is renewed while the application handles the request, so that the
+                    // response rarely has to wait for the store.
                     journey.poll_renewal(cx);
-                    // An error of the inner service is returned as it is, since no response exists
-                    // that could carry a token or headers. If a newcomer's pass is lost with it,
-                    // the drop of the journey returns the slot.
+                    // An error of the inner service is returned unchanged, because there is no
+                    // response to which a token or headers could be added. If a newcomer's pass is
+                    // lost with the response, dropping the journey frees the slot.
                     let mut response = ready!(inner.poll(cx))?;
                     journey.answered(&response);
-                    // The headers of the layer are added now. That takes more than one poll only if
-                    // the store has to answer first.
+                    // The headers of the layer are added here. Adding the headers takes more than
+                    // one poll only if the store has to answer first.
                     if pipeline.poll_finish(journey, &mut response, cx).is_pending() {
                         this.state.set(State::Finishing { response: Some(response) });
                         return Poll::Pending;
@@ -203,14 +207,14 @@ where
                     response.take().expect("the response was borrowed above")
                 }
                 StateProjection::Answer { response } => {
-                    let response = response.take().expect("an answer is sent once");
+                    let response = response.take().expect("an answer is returned once");
                     this.state.set(State::Done);
                     return Poll::Ready(Ok(response.map(ResponseBody::answer)));
                 }
                 StateProjection::Done => panic!("polled after completion"),
             };
-            // The application's future is dropped before the body takes over the permits that
-            // outlive the head, so that no permit is free while the work for it goes on.
+            // The application's future is dropped before the body takes over the remaining permits,
+            // so that no permit becomes free while the work that it covers is still running.
             this.state.set(State::Done);
             let permits = std::mem::take(&mut journey.permits);
             return Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, permits))));

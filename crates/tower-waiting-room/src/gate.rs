@@ -1,9 +1,9 @@
 //! Gates: limits on the number of requests that run at once.
 //!
-//! A rate limit bounds the number of requests that start in a period, but not the number that run
-//! at the same time. A gate bounds the latter, and with it the memory, the connections and the CPU
-//! time that a service uses at peak load. Requests over the limit wait in a bounded queue or are
-//! refused. A gate is configured with a [`Concurrency`].
+//! A rate limit bounds the number of requests that start in a period, but not the number of
+//! requests that run at the same time. A gate bounds the number of running requests, and with it
+//! the memory, the connections and the CPU time that a service uses at peak load. Requests over the
+//! limit wait in a bounded queue or are refused. A gate is configured with a [`Concurrency`].
 //!
 //! ```text
 //!  request ─► each gate that covers it: gates by key first, the gate of all requests last
@@ -18,10 +18,10 @@
 //!
 //! The [`Discipline`] determines the order in which the queue is served, and which waiting requests
 //! are refused under overload. An [`AdaptiveLimit`] adjusts the limit automatically.
-//! [`GateStatuses`] selects the statuses of refusals.
+//! [`GateStatuses`] selects the status codes of refusals.
 //!
-//! A gate counts only the requests of this process. It never interrupts a request: a request
-//! continues even if its permit is taken back, or if the limit is lowered while it runs.
+//! A gate counts only the requests of this process. A running request is never interrupted: it
+//! continues even if its permit is taken back or the limit is lowered.
 
 mod concurrency;
 mod lease;

@@ -1,4 +1,4 @@
-//! Handles by which an operator observes and changes a layer while it serves.
+//! Handles through which an operator observes and changes a layer while it serves requests.
 //!
 //! ```text
 //! WaitingRoomLayer ── handle() ──► WaitingRoomHandle ── room() ───────► RoomHandle
@@ -6,9 +6,9 @@
 //!                                                    └─ gate("name") ─► GateHandle
 //! ```
 //!
-//! A handle is a reference to the state that the services of the layer share: it can be cloned, sent
-//! to another task, and kept for as long as the process runs. Handles do not authenticate their
-//! caller; the application decides who reaches them.
+//! A handle is a reference to the state that the services of the layer share. A handle can be
+//! cloned, sent to another task, and kept for as long as the process runs. Handles do not
+//! authenticate their callers, so the application must control access to them.
 
 mod gate;
 mod layer;

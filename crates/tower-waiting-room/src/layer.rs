@@ -1,4 +1,5 @@
-//! The Tower layer, which creates the shared state of a room, its limits and its gates once.
+//! The Tower layer, which creates the state that its services share: the room, the limits and the
+//! gates.
 
 use std::{fmt, sync::Arc};
 
@@ -15,9 +16,9 @@ use crate::{
 
 /// Puts a waiting room in front of a service.
 ///
-/// All services that one layer makes share its room, limits and gates. axum calls
-/// [`layer`](Layer::layer) once for each route, so a visitor of one route is a visitor of all of
-/// them. Two rooms need two layers.
+/// All services created by one layer share its room, limits and gates. axum calls
+/// [`layer`](Layer::layer) once for each route, so a visitor admitted on one route is admitted on
+/// all of them. Two separate rooms require two layers.
 ///
 /// See the [crate docs](crate) for an example.
 pub struct WaitingRoomLayer<St = MemoryStore> {
@@ -25,51 +26,52 @@ pub struct WaitingRoomLayer<St = MemoryStore> {
 }
 
 impl WaitingRoomLayer {
-    /// Creates a layer whose room is kept in the memory of this process.
+    /// Creates a layer that keeps the state of its room in the memory of this process.
     ///
-    /// If the config has a room but no [keys](crate::config::WaitingRoomConfigBuilder::keys), a
-    /// random key is drawn and a warning is logged: passes and tickets are void once this process
-    /// ends.
+    /// If the config has a room but no [keys](crate::config::WaitingRoomConfigBuilder::keys), the
+    /// layer generates a random key and logs a warning, because all passes and tickets become
+    /// invalid when this process ends.
     ///
     /// # Panics
     ///
-    /// Never, since every config that exists has been validated.
+    /// This function never panics, because every config was validated when it was built.
     #[must_use]
     pub fn new(config: WaitingRoomConfig) -> Self {
         Self::with_clock(config, SystemClock::new())
     }
 
-    /// Creates a layer like [`new`](Self::new) that reads this clock, such as a
+    /// Creates a layer like [`new`](Self::new), but with the given clock, such as a
     /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
-    /// This clock does not wake requests that wait: the queues of gates and leaky queues sleep on
-    /// tokio's clock, which a test has to pause and advance separately.
+    /// The given clock does not wake waiting requests. The queues of gates and leaky queues sleep
+    /// on tokio's clock, which a test has to pause and advance separately.
     ///
     /// # Panics
     ///
-    /// Never, since every config that exists has been validated.
+    /// This function never panics, because every config was validated when it was built.
     #[must_use]
     pub fn with_clock(config: WaitingRoomConfig, clock: impl Clock) -> Self {
-        // Without a room, the store is the clock of the limits and gates and nothing else.
+        // Without a room, the store serves only as the clock of the limits and gates.
         let no_room = || RoomRules::new(&*config.name, RoomRules::MAX_USERS);
         let rules = config.room.clone().unwrap_or_else(no_room);
         let store = MemoryStore::with_clock(rules, clock)
-            .expect("a config is built only from rules that a room can keep");
+            .expect("the rules of a config were validated when it was built");
         Self { pipeline: Arc::new(Pipeline::new(config, store, StoreFailure::Wait)) }
     }
 }
 
 impl<St: Store> WaitingRoomLayer<St> {
-    /// Creates a layer whose room is kept in `store`, which has to be made with the rules that
-    /// [`WaitingRoomConfig::room`] returns.
+    /// Creates a layer that keeps the state of its room in `store`. The store has to be created
+    /// with the rules that [`WaitingRoomConfig::room`] returns.
     ///
-    /// A store that was made with other rules keeps them. They are then in force in place of those
-    /// of `config`, and
+    /// If the store was created with different rules, the rules of the store take effect instead of
+    /// those in `config`, and
     /// [`Misconfiguration::RulesDiffer`](crate::config::Misconfiguration::RulesDiffer) is reported.
     ///
-    /// `on_failure` decides about visitors without a valid pass while the store does not answer. It
-    /// has no default, because admitting all of them is wrong for scarce goods, and refusing all of
-    /// them is wrong for content. Requests with a valid pass are forwarded in either case.
+    /// `on_failure` determines what happens to visitors without a valid pass while the store does
+    /// not answer. The policy has no default, because admitting every visitor is wrong for scarce
+    /// goods, and refusing every visitor is wrong for ordinary content. Requests with a valid pass
+    /// are always forwarded.
     #[cfg(feature = "room")]
     #[must_use]
     pub fn with_store(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {

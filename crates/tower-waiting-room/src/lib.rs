@@ -1,10 +1,10 @@
 //! A waiting room, rate limits and a concurrency gate for Tower services.
 //!
-//! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service. It admits at most N
-//! visitors at the same time, and at most M new ones a minute. Further visitors get a place in line
-//! and an answer with their expected wait: a page for browsers, data for programs. They are admitted
-//! in order. A visitor is identified by an encrypted cookie, so an admitted visitor's requests need no
-//! lookup in a store.
+//! [`WaitingRoomLayer`] sits in front of an axum, tonic or hyper service. The layer admits at most
+//! N visitors at the same time, and at most M new visitors per minute. Every other visitor gets a
+//! place in line and a response that states the expected wait: a page for a browser, or data for an
+//! API client. Waiting visitors are admitted in order. An encrypted cookie identifies each visitor,
+//! so the requests of an admitted visitor need no lookup in a store.
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,8 +22,8 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! `docs/programs.md` of the repository has complete programs with their dependencies: for axum, tonic,
-//! hyper, Redis and each part of the layer.
+//! The repository's `docs/programs.md` contains complete programs, with their dependencies, for
+//! axum, tonic, hyper, Redis and each part of the layer.
 //!
 //! # A visit
 //!
@@ -43,9 +43,9 @@
 //!
 //! # Rate limits
 //!
-//! [`RateLimit`]s protect the service in front of the room, or without one. A request is charged by
-//! all limits that apply to it, or by none, and headers report the remaining quota. Without a room the
-//! layer is a rate limiter.
+//! [`RateLimit`]s protect the service, either in front of a room or without one. A request is
+//! charged by all limits that apply to it, or by none of them, and response headers report the
+//! remaining quota. A layer without a room is a plain rate limiter.
 //!
 //! ```
 //! use tower_waiting_room::{
@@ -63,27 +63,28 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! A limit by address needs the address of the connection. With axum, serve with
-//! `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`;
-//! elsewhere, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each request. If the
-//! address is needed and unknown, the request is answered with 500 and the reason
-//! `refused:address_unknown`, so that clients never share a limit by accident. An `ERROR` of
-//! [`tracing`] with the code `peer_unknown` explains the fix; if no subscriber listens, one line on
-//! standard error does.
+//! A per-address limit needs the address of the connection. With axum, serve the application with
+//! `into_make_service_with_connect_info::<SocketAddr>()`. With tonic, enable the feature `tonic`.
+//! With any other server, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each
+//! request. A request whose address is needed but unknown is answered with status 500 and the
+//! reason `refused:address_unknown`, so clients never share a limit by accident. A [`tracing`]
+//! event at level `ERROR` with the code `peer_unknown` explains the fix. Without a `tracing`
+//! subscriber, the explanation is written to standard error as a single line.
 //!
-//! Several nodes share their limits through a store, such as `RedisLimits` of the crate
-//! `waiting-room-redis`: see [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
+//! Several nodes can share their limits through a store, such as `RedisLimits` from the crate
+//! `waiting-room-redis`. See [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
 //!
 //! A [leaky queue](rate::Algorithm::LeakyQueue) delays requests with tokio's timer, so a layer with
-//! one runs on a tokio runtime with time enabled. Without a runtime, a request that would have to wait
-//! is refused, here and at a gate.
+//! a leaky queue requires a tokio runtime with time enabled. Without a runtime, leaky queues and
+//! gates refuse every request that would have to wait.
 //!
 //! # The gate
 //!
-//! A [`Concurrency`] limit stands behind the room, or without one: N requests run at once, M more wait
-//! in order, and each further request is refused with an individual time to come back. The state is
-//! the layer's, so one layer mounted on several routes is one limit. A permit is held until the body
-//! of the response has been sent, not only its head.
+//! A [`Concurrency`] limit protects the service, either behind a room or without one. At most N
+//! requests run at once, up to M more wait in order, and every further request is refused with an
+//! individual retry delay. The layer owns the state of the limit, so a layer that is mounted on
+//! several routes enforces one common limit. A request holds its permit until the whole response
+//! has been sent, not only the head.
 //!
 //! ```
 //! use std::time::Duration;
@@ -104,40 +105,46 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! Keep `max_wait` below the time after which clients give up: a request whose client has gone is
-//! served in vain. The queue uses controlled delay (RFC 8289) unless another
-//! [discipline](gate::Discipline) is configured. Waiting uses tokio's timer, as leaky queues do.
+//! Keep `max_wait` below the time after which clients give up, because serving a request whose
+//! client has disconnected is wasted work. The queue of a gate uses controlled delay (RFC 8289)
+//! unless another [discipline](gate::Discipline) is configured. Like a leaky queue, a gate uses
+//! tokio's timer.
 //!
 //! # Order of layers
 //!
-//! CORS is outermost, so that a script can read refusals (`CorsLayer::expose_headers` with
-//! [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS)); then tracing; then the waiting room; then
-//! compression and timeouts. A preflight that reaches this layer skips the room. Rate limits and gates
-//! apply to it as to any request, unless [`Preflight`](config::Preflight) is set otherwise.
+//! From the outside in, the order is CORS, tracing, the waiting room, and then compression and
+//! timeouts. CORS is outermost so that scripts can read refusals: pass
+//! [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS) to `CorsLayer::expose_headers`. A CORS preflight
+//! that reaches this layer skips the room. By default, rate limits and gates apply to a preflight
+//! as they do to any other request. To treat preflights differently, set
+//! [`Preflight`](config::Preflight).
 //!
 //! # What it does not do
 //!
-//! A client that arrives while a slot is free is admitted, even if it keeps no cookies and never comes
-//! back: it occupies the slot for one session. Where such clients are expected, set
-//! [`cookie_test`](config::WaitingRoomConfigBuilder::cookie_test). A pass is a bearer token: a copy of
-//! a visitor's cookie is the same visitor, in the same slot.
+//! The layer admits every client that arrives while a slot is free, even a client that stores no
+//! cookies and never comes back. Such a client occupies the slot for one session. If you expect
+//! many clients without cookies, set
+//! [`cookie_test`](config::WaitingRoomConfigBuilder::cookie_test). A pass is a bearer token: a
+//! client with a copy of a visitor's cookie is treated as that visitor and shares the visitor's
+//! slot.
 //!
 //! # Interfaces for the application
 //!
-//! - End a session after the purchase: with the response header `waiting-room-command: revoke`, or with
-//!   the [`Visit`](room::Visit) in the extensions of the request.
-//! - Learn why a response is what it is: from the [`Reason`] in its extensions
-//!   ([`reason_of`](respond::reason_of)).
-//! - Observe and change the layer at runtime: with the [`WaitingRoomHandle`].
+//! - To end a session, for example after a purchase, send the response header
+//!   `waiting-room-command: revoke`, or use the [`Visit`](room::Visit) in the extensions of the
+//!   request.
+//! - To find out why a response was given, read the [`Reason`] in its extensions with
+//!   [`reason_of`](respond::reason_of).
+//! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`].
 //!
 //! # Features
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; watches the body of a request that waits at a gate for a disconnect, bounds each read of it while the request runs, and drains it for a while after a refusal |
-//! | `room` (default) | the waiting room: its options, its [handle](handle::RoomHandle), tokens and cookies; without it, the layer has rate limits and gates alone |
-//! | `page` (default) | the HTML page for browsers, a template or closure in its place, and answers in five languages; without it, browsers get plain text, and all answers are in English |
-//! | `rules-file` (default) | rate limits from a YAML or TOML file, which is applied again whenever it changes |
+//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
+//! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
+//! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in five languages; without this feature, browsers get plain text, and all answers are in English |
+//! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
@@ -163,8 +170,9 @@ mod telemetry;
 #[cfg(feature = "room")]
 pub mod token;
 
-/// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock); a test gives it a
-/// [`ManualClock`](time::ManualClock) by [`WaitingRoomLayer::with_clock`] and moves the time itself.
+/// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock) by default. A test
+/// can pass a [`ManualClock`](time::ManualClock) to [`WaitingRoomLayer::with_clock`] and advance
+/// the time itself.
 pub mod time {
     pub use waiting_room_core::{
         Timestamp,
@@ -188,7 +196,7 @@ pub use crate::{
     token::{KeyRing, TokenKey},
 };
 
-/// The example of the package's README, as a doc test.
+/// Runs the example of the package's README as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,79 +1,84 @@
-//! Set-ups that are allowed but probably not intended.
+//! Setups that are allowed but probably not intended.
 //!
-//! A [`ConfigError`](crate::ConfigError) refuses a configuration that cannot work. A
-//! [`Misconfiguration`] reports one that does work, but under which limits mean something other
-//! than their author expects, such as a limit by address behind a proxy that the layer does not
-//! know. Some are found in the configuration when the layer is made; others show in requests. Rate
-//! limits inspect only the first 1 024 requests for them, since a wrong set-up is wrong from the
-//! start.
+//! A [`ConfigError`](crate::ConfigError) rejects a configuration that cannot work. A
+//! [`Misconfiguration`] reports a configuration that works, but whose limits behave differently
+//! from what the author expects, such as a per-address limit behind a proxy that the layer does not
+//! know. Some misconfigurations are found when the layer is created, and others only when requests
+//! arrive. Rate limits inspect only the first 1 024 requests, because a wrong setup is wrong from
+//! the start.
 //!
-//! Each kind is logged once per layer and counted in the metrics whenever it is found. Reporting it
-//! changes nothing: requests are handled by the configuration as it stands.
+//! Each kind of misconfiguration is logged once per layer, and counted in the metrics whenever it
+//! is found. Reporting a misconfiguration has no other effect: requests are handled exactly as
+//! configured.
 
 use std::fmt;
 
-/// A property of the set-up under which limits probably mean something other than intended.
+/// A property of the setup that probably makes limits behave differently from what was intended.
 ///
-/// It can be on purpose, so it is logged as a warning. The exception is
-/// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because requests are refused for
-/// it. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all that were
-/// found. The [codes](Self::code) are stable.
+/// A misconfiguration may be deliberate, so it is logged as a warning. The exception is
+/// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because it causes requests to be
+/// refused. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all
+/// misconfigurations that were found. The [codes](Self::code) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misconfiguration {
-    /// A request went through the same layer twice. Its rate limits charged the request each time,
-    /// and so allow half as much as configured; its room and its gates count a request only once.
+    /// A request passed through the same layer twice. The rate limits of the layer charged the
+    /// request each time, and therefore allow half as much as configured. The room and the gates
+    /// count a request only once.
     CountedTwice,
-    /// All addresses of IPv4 or all of IPv6 are trusted proxies, so any client can claim any
+    /// All IPv4 addresses or all IPv6 addresses are trusted proxies, so any client can claim any
     /// address.
     EveryoneTrusted,
-    /// A request carried a forwarding header, such as `X-Forwarded-For`, but not one that is read
-    /// from its peer. If a proxy sent it, all clients of that proxy share one limit.
+    /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header that the
+    /// layer reads from the request's peer. If a proxy sent the header, all clients of that proxy
+    /// share one limit.
     ForwardedHeaderIgnored,
-    /// The header that names the client's address must have one value, and occurred more than once.
-    /// It is not believed: the address of the connection counts.
+    /// The header that states the client's address must occur once, but occurred several times. The
+    /// header is ignored, and the address of the connection is used instead.
     HeaderRepeated,
-    /// A gate lets requests wait for longer than clients do: for 15 s or more, or for more than 1 s
+    /// A gate lets requests wait longer than clients usually do: 15 s or more, or more than 1 s
     /// with a [discipline](crate::gate::Discipline) by tenant or by class, neither of which sheds
     /// requests.
     LongMaxWait,
     /// More keys of a limit were in use at once than its [`max_keys`](crate::RateLimit::max_keys).
-    /// Newcomers start with the usage of the displaced keys of their network, and may be refused
-    /// for it.
+    /// A new key starts with the usage of the displaced keys of its network, so its requests may be
+    /// refused.
     MaxKeysExceeded,
     /// A gate exists for each value of a key that clients choose (a cookie, header, path or
-    /// method), and no other gate covers all requests, either together or by address.
+    /// method), and no other gate covers all requests, either together or per address.
     NoCommonGate,
-    /// A rate limit is by a key that clients choose (a cookie, header, path or method), and no hard
+    /// A rate limit uses a key that clients choose (a cookie, header, path or method), and no hard
     /// limit by address or by visitor covers all requests.
     NoIpLimit,
-    /// No tokio runtime is running. Requests that would wait for a permit or in a leaky queue are
-    /// refused, and readers of responses that stall are not detected.
+    /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
+    /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// The address of the connection is unknown, and a limit, a gate or a bypass rule needs it. A
-    /// hard limit or a gate for each address refuses the request with 500; a bypass rule by network
-    /// does not cover it.
+    /// The address of the connection is unknown, but a limit, a gate or a bypass rule needs it. A
+    /// hard per-address limit or a per-address gate refuses the request with status 500. A bypass
+    /// rule for a network does not cover the request.
     PeerUnknown,
     /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
-    /// has many keys of a limit by address.
+    /// can use many keys of a per-address limit.
     RawIpv6Key,
     /// The store was given rules for the room that differ from those of the layer. The rules of the
-    /// store are in force.
+    /// store take effect.
     RulesDiffer,
     /// The store of the room may evict keys when its memory is full, and the limits of the room are
-    /// forgotten with them.
+    /// lost with the evicted keys.
     StoreMayEvict,
-    /// A rate limit has a quota of 0. It refuses every request, and does not mean unlimited.
+    /// A rate limit has a quota of 0. Such a limit refuses every request: a quota of 0 does not
+    /// mean unlimited.
     ZeroLimit,
 }
 
 impl Misconfiguration {
-    /// Returns whether this is a mistake in every set-up, and so logged as an error.
+    /// Returns whether this misconfiguration is a mistake in every setup, and is therefore logged
+    /// as an error.
     pub(crate) const fn is_error(self) -> bool {
         matches!(self, Self::PeerUnknown)
     }
 
-    /// Returns the stable name in logs and metrics, such as `peer_unknown`.
+    /// Returns the stable name of this kind in logs and metrics, such as `peer_unknown`.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -95,47 +100,47 @@ impl Misconfiguration {
     }
 }
 
-/// One sentence for the log: the problem, a colon, and the remedy.
+/// Formats one sentence for the log: the problem, a colon, and the remedy.
 impl fmt::Display for Misconfiguration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CountedTwice => {
-                "a request went through the same layer twice: add the layer in one place only"
+                "a request passed through the same layer twice: add the layer in one place only"
             }
             Self::EveryoneTrusted => {
                 "every address is a trusted proxy, so any client can claim any address: trust the \
                  networks of your proxies only"
             }
             Self::ForwardedHeaderIgnored => {
-                "a request carried a forwarding header that is not read: if one of your proxies sent \
-                 it, name the header and the proxy in client_ip; otherwise all clients of that proxy \
-                 share one limit"
+                "a request contained a forwarding header that is not read: if one of your proxies \
+                 sent it, name the header and the proxy in client_ip; otherwise all clients of \
+                 that proxy share one limit"
             }
             Self::HeaderRepeated => {
-                "the header with the address of the client occurred more than once and was not \
-                 believed: have the proxy replace any value that the client sent under this name"
+                "the header with the address of the client occurred more than once and was \
+                 ignored: have the proxy replace any value that the client sent in this header"
             }
             Self::LongMaxWait => {
-                "requests may wait at a gate for 15 s or more, or for over 1 s by tenant or by class, \
-                 which is longer than clients and proxies wait, so under overload no request is \
-                 served in time: set max_wait below their timeouts"
+                "requests may wait at a gate for 15 s or more, or for more than 1 s by tenant or \
+                 by class, which is longer than clients and proxies wait, so under overload no \
+                 request is served in time: set max_wait below the timeouts of clients and proxies"
             }
             Self::MaxKeysExceeded => {
-                "more keys were in use at once than a limit remembers, so newcomers from the networks \
-                 of displaced keys may be refused: raise max_keys or, if clients make up keys, add a \
-                 limit by address"
+                "more keys were in use at once than a limit remembers, so new keys from the networks \
+                 of displaced keys may be refused: raise max_keys or, if clients make up keys, add \
+                 a limit by address"
             }
             Self::NoCommonGate => {
-                "a client that sends a new cookie, header, path or method each time gets a new gate \
-                 each time: also limit the concurrency of all requests, or of each address"
+                "a client that sends a new cookie, header, path or method with each request gets a \
+                 new gate each time: also limit the concurrency of all requests, or of each address"
             }
             Self::NoIpLimit => {
-                "a client that sends a new cookie, header, path or method each time is never \
-                 limited: also add a limit by address for all requests"
+                "a client that sends a new cookie, header, path or method with each request is \
+                 never limited: also add a limit by address for all requests"
             }
             Self::NoRuntime => {
                 "no tokio runtime is running, so requests that would have to wait are refused, and \
-                 readers of responses that stall are not detected: serve on a tokio runtime with time \
+                 stalled readers of responses are not detected: serve on a tokio runtime with time \
                  enabled"
             }
             Self::PeerUnknown => {
@@ -144,21 +149,21 @@ impl fmt::Display for Misconfiguration {
                  feature tonic, or insert a PeerAddr into the extensions of each request"
             }
             Self::RawIpv6Key => {
-                "limits by address distinguish IPv6 addresses of one host, which can use a new one \
-                 for every request: set ipv6_prefix to 64 or less"
+                "limits by address distinguish the IPv6 addresses of a single host, which can use \
+                 a new address for every request: set ipv6_prefix to 64 or less"
             }
             Self::RulesDiffer => {
-                "the store was given rules for the room that differ from those of the layer, and the \
-                 rules of the store are in force: make the store with the room() of the layer's \
-                 config"
+                "the store was given rules for the room that differ from those of the layer, and \
+                 the rules of the store take effect: create the store with the rules that room() \
+                 of the layer's config returns"
             }
             Self::StoreMayEvict => {
-                "the store of the room may evict keys when its memory is full, and the limits of the \
-                 room are forgotten with them: set its maxmemory-policy to noeviction"
+                "the store of the room may evict keys when its memory is full, and the limits of \
+                 the room are lost with the evicted keys: set its maxmemory-policy to noeviction"
             }
             Self::ZeroLimit => {
-                "a limit of 0 refuses every request and does not mean unlimited: remove the limit, or \
-                 allow at least 1"
+                "a limit of 0 refuses every request and does not mean unlimited: remove the limit, \
+                 or allow at least 1"
             }
         })
     }

@@ -1,8 +1,8 @@
-//! Takes the place of `room.rs` without the feature `room`: the types of the core that other
-//! modules name.
+//! Replaces `room.rs` if the feature `room` is disabled, and re-exports the types of the core that
+//! other modules name.
 
-// No configuration can have a room then, so `RoomOptions` makes no stage. The types of the room
-// have no values, and the code of the pipeline for them is never reached.
+// Without the feature, no configuration can have a room, so `RoomOptions` creates no stage. The
+// types of the room have no values, and the pipeline code that handles them is never reached.
 
 use std::{
     convert::Infallible,
@@ -30,16 +30,16 @@ use crate::{
 /// A boxed future of a call to the store.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The name of the header for tokens, which a CORS layer exposes with or without a room.
+/// The name of the token header, which a CORS layer exposes with or without a room.
 pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
-/// Makes no stage, since there are no options of a room.
+/// The options of a room without the feature `room`: there are none, so no stage is created.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoomOptions(());
 
-#[expect(clippy::unused_self, reason = "those of `room/options.rs` have options")]
+#[expect(clippy::unused_self, reason = "the methods in `room/options.rs` use their options")]
 impl RoomOptions {
-    #[expect(clippy::unnecessary_wraps, reason = "options of a room may be wrong")]
+    #[expect(clippy::unnecessary_wraps, reason = "the options of a room may be invalid")]
     pub(crate) const fn validate(&self, _: &RoomRules, _: bool) -> Result<(), ConfigError> {
         Ok(())
     }
@@ -55,13 +55,13 @@ impl RoomOptions {
     }
 }
 
-/// The policy for a store that is never asked.
+/// The failure policy for a store that is never called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreFailure {
     Wait,
 }
 
-/// Never exists.
+/// The stage of a room, of which no value exists.
 pub(crate) struct RoomStage<St> {
     pub(crate) pace: CheckInPace,
     store: PhantomData<St>,
@@ -156,7 +156,7 @@ impl<St> RoomStage<St> {
     }
 }
 
-/// Never exists, since there are no tickets.
+/// The pace of tickets, of which no value exists because there are no tickets.
 pub(crate) enum CheckInPace {}
 
 impl CheckInPace {
@@ -165,7 +165,7 @@ impl CheckInPace {
     }
 }
 
-/// The visitor of a request. It is unknown in every request but a preflight.
+/// The visitor of a request, who is unknown in every request except a preflight.
 pub(crate) enum Visitor {
     Inside(Pass),
     Outside(Option<Ticket>),
@@ -175,7 +175,7 @@ pub(crate) enum Visitor {
     Unknown,
 }
 
-/// Never exists, since no token is opened.
+/// The content of a token, of which no value exists because no token is opened.
 #[expect(dead_code, reason = "no token is opened")]
 pub(crate) enum Opened {
     Lapsed(Verified<Pass>),
@@ -183,7 +183,7 @@ pub(crate) enum Opened {
     Ticket(Verified<Ticket>),
 }
 
-/// Never exists, since no token is opened.
+/// A verified payload, of which no value exists because no token is opened.
 pub(crate) struct Verified<T>(Infallible, PhantomData<T>);
 
 impl<T> Deref for Verified<T> {
@@ -194,7 +194,7 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-/// The way in which a token would travel.
+/// The part of a request that would contain a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenSource {
     Cookie,
@@ -202,10 +202,10 @@ pub(crate) enum TokenSource {
     Header,
 }
 
-/// Never exists, since no token is sealed.
+/// A sealed token, of which no value exists because no token is sealed.
 pub(crate) struct Token(Infallible);
 
-/// Never exists, since there are no sessions.
+/// An undelivered session, of which no value exists because there are no sessions.
 pub(crate) struct Undelivered(Infallible);
 
 impl Undelivered {
@@ -214,11 +214,11 @@ impl Undelivered {
     }
 }
 
-/// Never exists, since there are no sessions.
+/// The visit of a request, of which no value exists because there are no sessions.
 #[derive(Clone)]
 pub(crate) struct Visit(Infallible);
 
-/// Never exists, since there are no passes.
+/// The renewal of a pass, of which no value exists because there are no passes.
 pub(crate) enum PassRenewal {}
 
 impl PassRenewal {

@@ -1,6 +1,6 @@
-//! Takes the place of `rules_file.rs` without the feature `rules-file`. No configuration can name
-//! a rules file then, so these types have no values, and the code that follows a file is never
-//! reached.
+//! Replaces `rules_file.rs` if the feature `rules-file` is disabled. Without the feature, no
+//! configuration can name a rules file. The types below therefore have no values, and the code that
+//! follows a file is never reached.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -12,7 +12,8 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// Never exists: only the options of the feature `rules-file` create one.
+/// The source of a rules file, of which no value exists because only the options of the feature
+/// `rules-file` create one.
 #[derive(Clone, Debug)]
 pub(crate) enum RulesSource {}
 
@@ -22,11 +23,11 @@ impl RulesSource {
     }
 }
 
-/// Never exists, since no file is followed without a [`RulesSource`].
+/// A rules file that is followed, of which no value exists without a [`RulesSource`].
 pub(crate) enum FollowedFile {}
 
 impl FollowedFile {
-    #[expect(clippy::needless_pass_by_value, reason = "that of `followed.rs` keeps its arguments")]
+    #[expect(clippy::needless_pass_by_value, reason = "`new` in `followed.rs` keeps its arguments")]
     pub(crate) fn new(
         source: RulesSource,
         _limits: Arc<LimitSet>,
@@ -44,10 +45,10 @@ impl FollowedFile {
     }
 }
 
-/// Never exists, since no file is watched without a [`RulesSource`].
+/// The watch of a rules file, of which no value exists without a [`RulesSource`].
 pub(crate) enum Watch {}
 
-/// Takes the place of `rate/condition.rs`: only rules of a file have conditions.
+/// Replaces `rate/condition.rs`, because only the rules of a file have conditions.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub(crate) part: Part,

@@ -1,25 +1,25 @@
-//! The path of one request through the layer: the order of the stages, and what follows from their
+//! The path of one request through the layer: the order of the stages and the effect of their
 //! decisions.
 //!
 //! ```text
 //!            bypass? ──────────────────────────────────────────────────► application
-//!  request ─► token ─► Stage::order: by what the request carries            ▲
+//!  request ─► token ─► Stage::order: chosen by the token                    ▲
 //!                        │                                                  │
 //!                        ├─ no token, or a pass:  limits, room, gates       │
 //!                        ├─ a ticket:             room, limits, gates       │
 //!                        └─ a preflight:          limits, gates             │
 //!                                   │                                       │
-//!      each stage: continue ────────┴─► the next one ── after the last ─────┘
+//!      each stage: continue ────────┴─► next stage ──── after the last ─────┘
 //!                  wait for a store, a turn or a permit ─► Pending ─► resume
 //!                  reply ─► Responder ─► response
 //! ```
 //!
-//! [`Pipeline::advance`] and [`Pipeline::resume`] walk through the stages in one loop. The outcome
-//! of each stage takes effect in one place, `in_effect`, where shadow mode is decided for all of
-//! them. A [`Journey`] holds what a request carries through the stages and on to its response.
+//! [`Pipeline::advance`] and [`Pipeline::resume`] walk through the stages in one loop. `in_effect`
+//! is the only place where the outcome of a stage takes effect, so it implements shadow mode for
+//! all stages. A [`Journey`] holds the state of a request from its arrival to its response.
 //!
-//! The stages are in `rate/`, `room/` and `gate/`, and know nothing of each other. Nothing here
-//! waits: `future.rs` polls what the pipeline returns.
+//! The stages are implemented in `rate/`, `room/` and `gate/`, independently of each other. No
+//! function of the pipeline waits: `future.rs` polls the [`Pending`] that the pipeline returns.
 
 mod build;
 mod order;

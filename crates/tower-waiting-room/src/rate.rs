@@ -1,25 +1,27 @@
 //! Rate limits: named quotas for the requests of each key.
 //!
-//! A [`RateLimit`] bounds how much a client may use in a time, such as 120 requests a minute for
-//! each address, or 10 000 a day for each API key. Limits come from code or from a rules file, and
-//! can be changed while the layer serves.
+//! A [`RateLimit`] bounds how many requests a client may send within a window, such as 120 requests
+//! per minute for each address, or 10 000 per day for each API key. Limits are defined in code or
+//! in a rules file, and can be changed while the layer is running.
 //!
 //! ```text
-//! limits in force ─┐                ┌─ pass:   the request goes on
+//! current limits ──┐                ┌─ pass:   the request goes on
 //!                  ├─► charge all ──┼─ delay:  it goes on at its turn in a leaky queue
 //! request, key ────┘   or none      └─ refuse: 429, with Retry-After
 //! ```
 //!
-//! Several limits may apply to one request. Either all of them are charged or none: a request that
-//! one limit refuses uses up no other. Soft limits and limits in shadow mode only observe. They are
-//! charged after the others allowed the request, and refuse nothing.
+//! Several limits may apply to one request. Either all of these limits are charged or none of them:
+//! a request that one limit refuses does not count towards any other. Soft limits and limits in
+//! shadow mode only observe: they are charged after the hard limits have allowed the request, and
+//! refuse nothing.
 //!
 //! Limits are counted in this process, or in a [`RateStore`] for several nodes together. With a
-//! store, a request waits for one round trip. If the store fails, [`RateStoreFailure`] decides.
+//! store, each request waits for one round trip. If the store fails, [`RateStoreFailure`]
+//! determines what happens to the request.
 //!
-//! A limit does not bound how many requests run at once; that is the task of a
-//! [gate](crate::gate). It does not decide in which order visitors are admitted either; that is
-//! the task of the room.
+//! A rate limit does not bound how many requests run at once, which is the task of a
+//! [gate](crate::gate). A rate limit does not determine the order in which visitors are admitted
+//! either, which is the task of the room.
 
 // The parts of this module:
 //
@@ -29,11 +31,11 @@
 //                                     └─► Pending: a PendingCharge queries the shared store;
 //                                         RateStage::replied continues with the reply
 //
-// A `RateLimit` is a limit as the user wrote it. A `Policy` is the same limit ready for use: with
-// its memory of keys and with the constant parts of its headers. A `LimitSet` holds the policies in
-// force; a live change replaces them, and limits that stay keep their memory. A `RateReport` holds
-// the decisions of all limits about one request. The stage renders no response and writes no
-// header, and it knows neither the room nor the gates.
+// A `RateLimit` is a limit as the user defined it. A `Policy` is the same limit ready for use, with
+// its memory of keys and the constant parts of its headers. A `LimitSet` contains the current
+// policies. A live change replaces the policies, but limits that remain keep their memory. A
+// `RateReport` contains the decisions of all limits about one request. The stage renders no
+// responses, writes no headers, and does not depend on the room or the gates.
 
 #[cfg(feature = "rules-file")]
 mod condition;

@@ -1,25 +1,26 @@
 //! The headers that inform a client about its limits.
 //!
-//! With these headers a client can slow down before it is refused, and knows after a refusal when a
-//! retry can succeed. There is no standard for them, only conventions and drafts, so the user
-//! chooses one of the profiles of [`RateHeaders`].
+//! These headers let a client slow down before it is refused, and after a refusal they state when a
+//! retry can succeed. There is no standard for rate limit headers, only conventions and drafts, so
+//! the user chooses one of the profiles of [`RateHeaders`].
 //!
 //! ```text
-//! RateHeaders ─► [Field]: a name, and the HeaderPart of the report that is its value
+//! RateHeaders ─► [Field]: a header name, and the HeaderPart that is the header's value
 //!                   │
 //! Decision ───┬─► Report ─► HeaderMap
 //! PolicyLine ─┘
 //! ```
 //!
-//! A [`PolicyLine`] holds the constant texts of a policy, serialized once. A request adds integers
-//! only, so that the headers stay cheap on the responses to a flood.
+//! A [`PolicyLine`] holds the constant strings of a policy, which are serialized once. Each request
+//! adds only integers, so the headers stay cheap even during a flood of requests.
 //!
-//! Headers that the application has set itself are kept. The lists of the IETF drafts get our
-//! members in a further line: two layers then make two members. The other headers hold one number
-//! each and belong together, so if the response has any of them, none of ours is added.
+//! Headers that the application has already set are kept. Some headers of the IETF drafts are
+//! lists, to which the layer adds its members in a further header line, so two layers produce two
+//! members. All other headers hold one number each and belong together, so the layer adds none of
+//! them if the response already has one.
 //!
-//! Nothing here decides whether a request is allowed. Gates describe themselves with the same
-//! lines and numbers as limits.
+//! This module does not decide whether a request is allowed. Gates are reported with the same
+//! header lines and numbers as limits.
 
 mod policy_line;
 mod profile;

@@ -1,4 +1,4 @@
-//! The parts of a request that the layer reads, and the rules that match requests by them.
+//! The parts of a request that the layer reads, and the rules that match requests.
 //!
 //! ```text
 //!  peer, headers ─► ClientIp               the address of the client
@@ -9,13 +9,15 @@
 //! ```
 //!
 //! Clients choose everything in a request except for the address of the connection and the
-//! extensions. So nothing in a request can cause a panic here, or work or memory without a bound.
+//! extensions. The code of this module therefore panics on no request, and bounds the work and the
+//! memory that a request can cost.
 //!
-//! The types of this module describe requests and match them. They refuse none: that is the task of
-//! the room, the limits and the gates.
+//! The types of this module describe requests and match them. Refusing requests is left to the
+//! room, the limits and the gates.
 
-// The client's address and the readings of its path are needed by several rules. They are computed
-// once for a request and cached in its `Findings`; all other parts are read where they are needed.
+// Several rules need the client's address and the readings of the path, so the address and the
+// readings are computed at most once per request and cached in `Findings`. All other parts of a
+// request are read where they are needed.
 
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;

@@ -1,29 +1,30 @@
-//! Answers of the layer: responses to requests that are not forwarded to the application.
+//! The answers of the layer: responses to requests that are not forwarded to the application.
 //!
-//! Clients differ in what they can read. A page helps in a browser window and breaks a program; a
-//! status of 429 reaches a gRPC client as an error that it repeats at once. So the facts are
-//! collected in one [`Answer`], which is rendered in a form that the client can use:
+//! Clients differ in what they can read. An HTML page helps in a browser window but breaks a
+//! program, and a gRPC client treats status 429 as an error that it retries at once. The facts are
+//! therefore collected in one [`Answer`], which is rendered in a form that the client can use:
 //!
 //! ```text
 //!                        ┌ page     HTML for a navigation, or a page of the application
-//!                        ├ json     our object, and the one of Cloudflare Waiting Room
+//!                        ├ json     an object of this crate, or that of Cloudflare Waiting Room
 //! Answer ── ClientKind ──┼ problem  a problem document (RFC 9457)
 //!                        ├ text     a paragraph of plain text
 //!                        └ grpc     trailers: a status, RetryInfo and a pushback
 //! ```
 //!
-//! Every form carries the same headers: the answer is not stored, states when to retry, and names
-//! the request headers that it depends on. Its sentences are in the language of the client. If a
-//! form cannot be rendered, the client gets plain text with the same status.
+//! Every form has the same headers: they forbid caches to store the answer, state when to retry,
+//! and name the request headers on which the answer depends. The sentences of an answer are in the
+//! client's language. If a form cannot be rendered, the client gets plain text with the same
+//! status.
 //!
-//! An application replaces the waiting page by a [`Page`] of its own, and any other answer by the
-//! closure of [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
+//! An application can replace the waiting page with a custom [`Page`], and any other answer with
+//! the closure that it passes to [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
 //!
-//! Nothing here decides about a request, reads a clock or queries the room.
+//! This module does not decide about requests, read a clock or query the room.
 
-// Refusing a flood must cost next to nothing. Programs send most of any flood, so their refusals by
-// a limit or a gate are prepared at start-up (`responder`), and all other answers are rendered when
-// they are needed (`form`). Headers about limits come from `rate_headers`, on every response.
+// Refusing a flood must cost next to nothing. Most requests of a flood come from programs, so the
+// refusals that a limit or a gate sends to programs are prepared at start-up (`responder`). All
+// other answers are rendered on demand (`form`). The headers about limits come from `rate_headers`.
 
 mod answer;
 mod cloudflare;

@@ -1,9 +1,9 @@
-//! The waiting room: a visitor with a valid pass goes through, and a [`Store`] decides about all
-//! others.
+//! The waiting room: visitors with a valid pass are let through, and a [`Store`] decides about all
+//! other visitors.
 //!
-//! The store holds the state of a room: its sessions, its line and its rules. It may be the memory
-//! of this process or a server that several nodes share. Which visitor is admitted, and when, is
-//! decided by the store alone. This module adds the part of a node:
+//! The store holds the state of a room: its sessions, its line and its rules. The state is kept in
+//! the memory of this process or on a server that several nodes share. The store alone decides
+//! which visitor is admitted, and when. This module implements the part of a node:
 //!
 //! ```text
 //!                    ┌─ valid pass ───────────────────────────► application
@@ -12,15 +12,18 @@
 //!                                                              └─► waits, is refused: a ticket
 //! ```
 //!
-//! - tokens, from requests and into responses,
-//! - the renewal of a pass while the application works, which rarely delays the response,
-//! - sessions that the application has ended here ([`Visit`]), until the store has ended them too,
-//! - the pace at which tickets may be shown, and an optional challenge before the first ticket
-//!   ([`FirstTouch`]),
-//! - the policy for outages of the store ([`StoreFailure`]).
+//! - Tokens are read from requests and added to responses.
+//! - Passes are renewed while the application handles the request, which rarely delays the
+//!   response.
+//! - Sessions that the application has ended on this node ([`Visit`]) are remembered until the
+//!   store has ended them too.
+//! - The pace at which tickets may be shown is bounded, and newcomers can be challenged before
+//!   their first ticket ([`FirstTouch`]).
+//! - During an outage of the store, a policy decides ([`StoreFailure`]).
 //!
-//! A valid pass needs no call of the store, except for its renewal. So visitors with a pass depend
-//! neither on the latency of the store nor, until their passes expire, on whether it answers.
+//! A valid pass requires no call to the store, except for its renewal. Visitors with a pass
+//! therefore do not depend on the latency of the store or, until their passes expire, on its
+//! availability.
 
 mod challenge;
 mod options;

@@ -1,8 +1,9 @@
-//! The Tower service, the future of its responses, and their body.
+//! The Tower service, its response future, and its response body.
 //!
 //! [`WaitingRoom`] pairs the inner service with the state that all services of a layer share, and
-//! has no state of its own. [`ResponseFuture`] does all waiting, so `call` returns at once and
-//! needs no runtime. [`ResponseBody`] carries the permits of a request until its response is sent.
+//! has no other state. All waiting happens in [`ResponseFuture`], so `call` returns immediately and
+//! needs no runtime. [`ResponseBody`] holds the permits of a request until the response has been
+//! sent.
 
 use std::{
     fmt, mem,
@@ -17,15 +18,15 @@ use waiting_room_core::{MemoryStore, Store};
 use crate::pipeline::Pipeline;
 pub use crate::{body::ResponseBody, future::ResponseFuture};
 
-/// A service behind a waiting room, made by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
+/// A service behind a waiting room, created by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
-/// The service is always ready and reserves nothing. A verdict needs the request, so it is made in
-/// `call` and later, and the inner service is driven to readiness only for requests that are
-/// forwarded. An inner service that is not ready therefore delays only those, and never the answers
-/// of the layer.
+/// The service is always ready, and readiness reserves no capacity. A verdict depends on the
+/// request, so it is made in `call` or later, and the inner service is driven to readiness only for
+/// requests that are forwarded. An inner service that is not ready therefore delays only forwarded
+/// requests, and never the answers of the layer.
 ///
 /// The error type is that of the inner service. A visitor who waits or is refused gets a response,
-/// not an error. Clones share the room, the limits and the gates.
+/// not an error. Clones of the service share the room, the limits and the gates.
 pub struct WaitingRoom<S, St = MemoryStore> {
     inner: S,
     pipeline: Arc<Pipeline<St>>,
@@ -47,17 +48,17 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, St, B>;
 
-    /// Always returns ready, and does not poll the inner service. Capacity that is reserved here,
-    /// before the request is known, would be wasted on each request that is then not forwarded.
-    /// A request that is forwarded waits for the inner service in its own future instead.
+    /// Always returns `Ready`, without polling the inner service. Capacity that was reserved here,
+    /// before the request is known, would be wasted on every request that is not forwarded. A
+    /// forwarded request waits for the inner service in its own future instead.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // A clone may lack the readiness of the original (see "Be careful when cloning inner
-        // services" in the docs of `tower::Service`), so the original goes with this request and
-        // the clone stays behind.
+        // A clone of the inner service may not be ready even if the original is (see "Be careful
+        // when cloning inner services" in the docs of `tower::Service`). This request therefore
+        // takes the original, and `self` keeps the clone.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         ResponseFuture::new(Arc::clone(&self.pipeline), inner, request)

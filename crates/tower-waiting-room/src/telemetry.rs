@@ -1,7 +1,8 @@
 //! Everything that the layer reports: events, one field of a span, and metrics.
 //!
-//! All stages report through [`Telemetry`], so that every name is defined in this file. Events are
-//! always emitted; metrics need the feature `metrics`. None of this is sent to clients.
+//! All stages report through [`Telemetry`], so every name is defined in this file. Events are
+//! always emitted, while metrics require the feature `metrics`. Neither events nor metrics are sent
+//! to clients.
 //!
 //! | kind | name | fields or labels |
 //! |---|---|---|
@@ -11,8 +12,8 @@
 //! | event, `WARN` | `the store does not answer` | `room`, `error` |
 //! | event, `INFO` | `the store answers again` | `room` |
 //! | event, `WARN` (`ERROR` for `peer_unknown`), once each | `misconfigured` | `room`, `code`, `hint` |
-//! | event, `INFO` | `rules file in force` | `room` |
-//! | event, `ERROR` | `rules file not in force: the old limits stay` | `room`, `error` |
+//! | event, `INFO` | `rules file applied` | `room` |
+//! | event, `ERROR` | `rules file not applied: the old limits remain` | `room`, `error` |
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
@@ -36,7 +37,7 @@
 //! Four rare events have no metric and are logged where they occur: a configuration without a key
 //! and a folder that cannot be watched (`WARN`), an answer that cannot be written (`ERROR`), and a
 //! charge that cannot be settled (`DEBUG`). Without a `tracing` subscriber, `peer_unknown` is
-//! written to standard error instead, as one line.
+//! written to standard error as a single line.
 //!
 //! These labels have a fixed set of values:
 //!
@@ -51,13 +52,13 @@
 //! | `outcome` | rules files | `in_force`, `refused` |
 //! | `code` | misconfigurations | [`Misconfiguration::code`] |
 //!
-//! Install a recorder of metrics before the first request: counters that are looked up earlier
-//! discard every increment. The gauges show the state at the last call of
-//! [`record_gates`](crate::WaitingRoomHandle::record_gates), since a gate does not update them by
-//! itself.
+//! Install a metrics recorder before the first request: a counter that is looked up earlier
+//! discards every increment. The gauges show the state at the last call of
+//! [`record_gates`](crate::WaitingRoomHandle::record_gates), because a gate does not update its
+//! gauges by itself.
 //!
-//! The number of series is bounded by the configuration. No label contains anything that a client
-//! sent; `reason` contains the names of rules, limits and gates at most.
+//! The number of time series is bounded by the configuration. No label contains data sent by a
+//! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
 mod subject;
 
@@ -80,13 +81,13 @@ use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, Rate, Subject};
 use crate::misconfiguration::Misconfiguration;
 
-/// Reports events and metrics for one room. Clones share their state.
+/// Reports events and metrics for one room. All clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Telemetry {
-    /// The name of the room, which every event and every metric carries.
+    /// The name of the room, which is a field of every event and a label of every metric.
     room: Arc<str>,
-    /// The misconfigurations that were logged, each at most once. There are only a few kinds, so a
-    /// list is enough.
+    /// The misconfigurations logged so far, without duplicates. A list is enough, because there are
+    /// only a few kinds of misconfigurations.
     misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
     /// The counter of requests that passed the limits of a layer without a room.
     #[cfg(feature = "metrics")]
@@ -94,8 +95,8 @@ pub(crate) struct Telemetry {
     /// The counter of requests with a valid pass.
     #[cfg(feature = "metrics")]
     passes: Arc<Frequent>,
-    /// The counters of all other reasons. Reasons contain names of rules only, so the map is
-    /// bounded by the configuration.
+    /// The counters of all other reasons. The only variable parts of a reason are names of rules,
+    /// so the map is bounded by the configuration.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
 }
@@ -115,25 +116,25 @@ impl Telemetry {
         }
     }
 
-    /// Reports the verdict about a request. Called once for each request.
+    /// Reports the verdict about a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
         let room = &*self.room;
-        // On a busy service almost every request has a valid pass. At `DEBUG` these requests would
-        // drown all others.
+        // On a busy service, almost every request has a valid pass. At level `DEBUG`, the events of
+        // these requests would drown out all other events.
         if *reason == Reason::AdmittedPass {
             tracing::trace!(room, %reason, "verdict");
         } else {
             tracing::debug!(room, %reason, "verdict");
         }
-        // Looking up the current span costs more than the rest of this function, so it is skipped
-        // while the process has no subscriber.
+        // Looking up the current span costs more than the rest of this function, so the lookup is
+        // skipped while the process has no subscriber.
         if tracing::dispatcher::has_been_set() {
             let span = tracing::Span::current();
             if !span.is_disabled() {
                 span.record("waiting_room.reason", tracing::field::display(reason));
             }
         }
-        // Looking up a counter allocates its labels, so each counter is kept after its first use.
+        // Looking up a counter allocates its labels, so each counter is cached after its first use.
         #[cfg(feature = "metrics")]
         match reason {
             Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
@@ -162,8 +163,8 @@ impl Telemetry {
     /// Reports that the store of the limits did not decide about a request.
     ///
     /// `mode` is the name of the failure policy that decided instead, or `overload` if the node
-    /// asks the store for more than it can decide in time. The store itself logs the beginning and
-    /// the end of its outage.
+    /// sends the store more queries than the store can decide in time. The store itself logs the
+    /// beginning and the end of an outage.
     pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
         let room = &*self.room;
         tracing::debug!(room, mode, error = error as &dyn std::error::Error, "limit store failed");
@@ -207,7 +208,7 @@ impl Telemetry {
         )
     }
 
-    /// Counts keys in use that have lost their places in the memory of a limit.
+    /// Counts keys that lost their places in the memory of a limit although they were in use.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there is no counter")
@@ -247,10 +248,10 @@ impl Telemetry {
         )
     }
 
-    /// Records the time for which a request waited for a permit or held it.
+    /// Records how long a request waited for a permit, or how long it held one.
     ///
-    /// `which` is the name of the histogram. The time is a closure, so that no clock is read
-    /// without the feature `metrics`.
+    /// `which` is the name of the histogram. `time` is a closure, so that the clock is not read if
+    /// the feature `metrics` is disabled.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there are no histograms")
@@ -270,8 +271,9 @@ impl Telemetry {
         .record(time());
     }
 
-    /// Sets the gauges of all gates with this name: a gate by key has one snapshot for each value
-    /// in use. The numbers are added up, and the wait is the longest of them.
+    /// Sets the gauges of all gates with this name. A gate with a key has one snapshot for each key
+    /// value in use. The counts of all snapshots are added up, and the wait is the longest of all
+    /// waits.
     #[cfg(feature = "metrics")]
     pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
         let set = |which: &'static str, value: f64| {
@@ -279,7 +281,7 @@ impl Telemetry {
             metrics::gauge!(which, "room" => room, "gate" => gate).set(value);
         };
         // `Iterator::sum` returns -0.0 for an empty iterator of floats, which a gauge would show as
-        // `-0`. The fold starts at 0.0.
+        // `-0`. A fold that starts at 0.0 returns 0.0.
         let sum = |of: fn(&GateSnapshot) -> f64| gates.iter().map(of).fold(0.0, f64::add);
         set("waiting_room_gate_in_flight", sum(|gate| gate.in_flight.into()));
         set("waiting_room_gate_limit", sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
@@ -288,15 +290,15 @@ impl Telemetry {
         set("waiting_room_gate_oldest_wait_seconds", oldest.as_secs_f64());
     }
 
-    /// Reports the result of reading the rules file: `None` if it was applied, or the error that
-    /// kept it from being applied.
+    /// Reports the result of reading the rules file: `None` if the rules were applied, or the error
+    /// that prevented them from being applied.
     #[cfg(feature = "rules-file")]
     pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = &*self.room;
         match error {
-            None => tracing::info!(room, "rules file in force"),
+            None => tracing::info!(room, "rules file applied"),
             Some(error) => {
-                tracing::error!(room, %error, "rules file not in force: the old limits stay");
+                tracing::error!(room, %error, "rules file not applied: the old limits remain");
             }
         }
         #[cfg(feature = "metrics")]
@@ -308,8 +310,8 @@ impl Telemetry {
         .increment(1);
     }
 
-    /// Reports a setting that is valid but probably not intended. It is counted every time, and
-    /// logged the first time.
+    /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is
+    /// counted on every call, and logged on the first call.
     pub(crate) fn misconfigured(&self, what: Misconfiguration) {
         #[cfg(feature = "metrics")]
         metrics::counter!(
@@ -333,27 +335,27 @@ impl Telemetry {
         } else if tracing::dispatcher::has_been_set() {
             tracing::error!(room, code, hint = %what, "misconfigured");
         } else {
-            // Every request is refused because of this error. Without this line, a process without
-            // a subscriber would not show the cause anywhere. A failed write is ignored, since
-            // there is no other place to report it.
+            // Requests are refused because of this error. In a process without a subscriber, this
+            // line is the only report of the cause. A failed write is ignored, because there is
+            // nowhere else to report it.
             let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
             _ = io::stderr().write_all(line.as_bytes());
         }
     }
 
-    /// Returns the misconfigurations that were found so far, in the order in which they were found.
+    /// Returns the misconfigurations found so far, in the order in which they were found.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Events of a room: its tokens, and its store.
+/// Reports that concern the tokens and the store of a room.
 #[cfg(feature = "room")]
 impl Telemetry {
-    /// Reports the number of tokens of one request that were refused, and the error of the last
-    /// one.
+    /// Reports the number of tokens of one request that were rejected, and the error of the last
+    /// rejected token.
     ///
-    /// The client receives no error: the request continues with another of its tokens, or as a
+    /// The client receives no error. The request then continues with another of its tokens, or as a
     /// request without a token.
     pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
         let room = &*self.room;
@@ -367,7 +369,7 @@ impl Telemetry {
         .increment(tokens as u64);
     }
 
-    /// Reports that the store of the room has stopped answering. Called once for each outage.
+    /// Reports that the store of the room has stopped answering. Call this method once per outage.
     pub(crate) fn store_is_away(&self, error: &StoreError) {
         let room = &*self.room;
         let error = error as &dyn std::error::Error;
@@ -379,7 +381,8 @@ impl Telemetry {
         tracing::info!(room = &*self.room, "the store answers again");
     }
 
-    /// Reports that the store did not decide about a request, so that the failure policy does.
+    /// Reports that the store failed to decide about a request, so the failure policy decides
+    /// instead.
     pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");

@@ -1,10 +1,10 @@
-//! The sealed token that a visitor carries, and the ways it travels.
+//! The sealed tokens that identify visitors, and how they are sent and received.
 //!
-//! A pass or a ticket leaves this process and comes back from a client that may have copied,
-//! changed, kept or forged it. Tokens are therefore encrypted and authenticated with XAES-256-GCM
-//! ([C2SP](https://c2sp.org/XAES-256-GCM)), whose 192-bit nonces can be drawn at random for any
-//! realistic number of tokens. A token that comes back is trusted only as a `Verified` value,
-//! which only `Tokens::open` constructs.
+//! A pass or a ticket leaves this process, and comes back from a client that may have copied,
+//! changed, withheld or forged it. Tokens are therefore encrypted and authenticated with
+//! XAES-256-GCM ([C2SP](https://c2sp.org/XAES-256-GCM)), whose 192-bit nonces can be chosen at
+//! random for any realistic number of tokens. A token that comes back is trusted only as a
+//! `Verified` value, which only `Tokens::open` constructs.
 //!
 //! ```text
 //!  base64url, without padding, of
@@ -18,14 +18,14 @@
 //! The key id selects the key, so opening a token costs the same however many keys are on the
 //! [`KeyRing`]. A token of another room, a ticket presented as a pass, and a token sealed with a
 //! key that is not on the ring are all refused. Each refusal has an `OpenError` for the metrics,
-//! but none is reported to the client: a request without a valid token is treated like a request
+//! which is not reported to the client. A request without a valid token is treated like a request
 //! without a token.
 //!
-//! A token travels in a cookie ([`CookieSettings`]), or in the header [`TOKEN_HEADER`] for clients
-//! that keep no cookies. `Transport::find` searches both.
+//! A token is sent in a cookie ([`CookieSettings`]), or in the header [`TOKEN_HEADER`] for clients
+//! that store no cookies. `Transport::find` searches the cookies and the header.
 //!
-//! This module does not decide whether a place is still kept or a session has ended: only the room
-//! knows that. A copied token is as good as the original until it expires.
+//! This module does not decide whether a place is still kept or a session has ended, because only
+//! the room knows. A copied token is as good as the original until it expires.
 
 mod cookie;
 mod identity;

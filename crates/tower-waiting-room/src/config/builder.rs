@@ -1,4 +1,4 @@
-//! The builder of a configuration: options and their validation.
+//! The builder of a configuration: its options, and their validation.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use crate::{
 impl WaitingRoomConfig {
     /// Returns a builder for a layer of this name, which consists of letters, digits, `-` and `_`.
     ///
-    /// The name is that of the room and of its cookie, and a label of all metrics.
+    /// The name is also the name of the room, a part of the name of its cookie, and a label of all
+    /// metrics.
     pub fn builder(name: impl Into<String>) -> WaitingRoomConfigBuilder {
         let name = name.into();
         WaitingRoomConfigBuilder {
@@ -46,8 +47,8 @@ impl WaitingRoomConfig {
         }
     }
 
-    /// Returns a builder that continues from this configuration, to add what no file can express: a
-    /// store or a closure.
+    /// Returns a builder that starts with this configuration. The builder can add options that a
+    /// file cannot express, such as a store or a closure.
     pub fn into_builder(self) -> WaitingRoomConfigBuilder {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
@@ -60,8 +61,8 @@ impl WaitingRoomConfig {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct WaitingRoomConfigBuilder {
-    /// `None` if there is no room. The `rules` are then checked, since they contain the name of the
-    /// layer, but not used.
+    /// The maximum number of active visitors; `None` if there is no room. Without a room, the
+    /// `rules` are validated, since they contain the name of the layer, but are not used.
     pub(super) total_active_users: Option<u32>,
     pub(super) rules: RoomRules,
     pub(super) config: WaitingRoomConfig,
@@ -71,7 +72,8 @@ impl WaitingRoomConfigBuilder {
     /// The maximum number of bypass rules.
     pub const MAX_BYPASS: usize = 100;
 
-    /// Adds a rate limit. A request is charged by all limits that apply to it, or by none of them.
+    /// Adds a rate limit. A request is charged by all limits that apply to it, or by no limit at
+    /// all.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.config.rates.limits.code.push(limit);
         self
@@ -79,31 +81,31 @@ impl WaitingRoomConfigBuilder {
 
     /// Counts the rate limits in a store that all nodes share, instead of in this process.
     ///
-    /// `on_failure` decides about requests for which the store does not answer in time. Limits of
-    /// the same name are one limit on all nodes, so configure the same quota on each. To a
-    /// configuration from a file, add a store [by the builder](WaitingRoomConfig::into_builder).
+    /// `on_failure` decides about requests for which the store does not answer in time. Limits with
+    /// the same name are one limit on all nodes, so configure the same quota on each node. To add a
+    /// store to a configuration from a file, use [`into_builder`](WaitingRoomConfig::into_builder).
     pub fn rate_store(mut self, store: impl RateStore, on_failure: RateStoreFailure) -> Self {
         self.config.rates.shared = Some(Shared { store: Arc::new(store), on_failure });
         self
     }
 
-    /// Adds the rate limits of a YAML or TOML file, and applies the file again whenever it changes.
+    /// Adds the rate limits of a YAML or TOML file, and reapplies the file whenever it changes.
     ///
-    /// If the file cannot be applied at start-up, [`build`](Self::build) fails. Later the old
-    /// limits stay in force, and the error is logged and returned by
-    /// [`file_error`](crate::handle::LimitsHandle::file_error). The format of the file is described
-    /// in `docs/rules-file.md` of the repository.
+    /// If the file cannot be applied at start-up, [`build`](Self::build) fails. If a later change
+    /// cannot be applied, the old limits stay in effect, and the error is logged and returned by
+    /// [`file_error`](crate::handle::LimitsHandle::file_error). The file `docs/rules-file.md` in
+    /// the repository describes the format.
     #[cfg(feature = "rules-file")]
     pub fn rate_limits_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.config.rules_file.get_or_insert_default().path = path.into();
         self
     }
 
-    /// Defines a key for the rules file: the value that the closure returns for a request, or
-    /// `None` if the request has no such value.
+    /// Defines a key for the rules file. The closure returns the value of the key for a request, or
+    /// `None` if the request lacks the key.
     ///
-    /// Requires a [`rate_limits_file`](Self::rate_limits_file) and a name that is neither built in
-    /// nor defined twice.
+    /// A descriptor requires a [`rate_limits_file`](Self::rate_limits_file), and a name that is
+    /// neither built in nor defined twice.
     #[cfg(feature = "rules-file")]
     pub fn descriptor(
         mut self,
@@ -115,61 +117,63 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Adds a gate: a limit on how many requests run at once.
+    /// Adds a gate, which limits the number of requests that run at once.
     ///
-    /// A request passes the gates by key first, then those for some requests only, and then those
-    /// for all requests. Gates of one kind are passed in the order in which they were added.
+    /// A request first passes the gates by key, then the gates for only some requests, and then the
+    /// gates for all requests. Gates of the same kind are passed in the order in which they were
+    /// added.
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.config.gates.push(concurrency);
         self
     }
 
-    /// Sets where the address of a client is read from. By default it is [`ClientIp::peer`], the
-    /// address of the connection. Behind a proxy, that is the address of the proxy.
+    /// Sets the source of a client's address. The default is [`ClientIp::peer`], the address of the
+    /// connection. Behind a proxy, the address of the connection is that of the proxy.
     pub fn client_ip(mut self, client_ip: ClientIp) -> Self {
         self.config.rates.client_ip = client_ip;
         self
     }
 
-    /// Sets the headers that report limits to clients; [`RateHeaders::Common`] by default.
+    /// Sets the headers that report limits to clients. The default is [`RateHeaders::Common`].
     pub fn rate_headers(mut self, headers: RateHeaders) -> Self {
         self.config.rates.headers = headers;
         self
     }
 
     /// Sets the maximum number of requests that all [leaky
-    /// queues](crate::rate::Algorithm::LeakyQueue) together delay at the same time; 10 000 by
-    /// default. Further requests are refused.
+    /// queues](crate::rate::Algorithm::LeakyQueue) together delay at the same time. The default is
+    /// 10 000. Further requests are refused.
     pub fn max_held_requests(mut self, requests: usize) -> Self {
         self.config.rates.max_held = requests;
         self
     }
 
     /// Adds a rule for requests that skip the room, the rate limits and the gates. The first rule
-    /// that covers a request gives its reason.
+    /// that covers a request determines the reason.
     pub fn bypass(mut self, rule: Bypass) -> Self {
         self.config.bypass.push(rule);
         self
     }
 
-    /// Sets the stages that a CORS preflight passes; [`Preflight::SkipRoom`] by default.
+    /// Sets the stages that a CORS preflight passes. The default is [`Preflight::SkipRoom`].
     pub fn preflight(mut self, preflight: Preflight) -> Self {
         self.config.preflight = preflight;
         self
     }
 
-    /// Sets a closure that shapes refusals of every kind, and the answers to programs that wait in
-    /// line.
+    /// Sets a closure that customizes all kinds of refusals, and the answers to programs that wait
+    /// in line.
     ///
-    /// The closure receives the answer and the request. It returns a response, or `None` for the
-    /// layer's own form. The body and the headers of the response are sent, together with the
-    /// headers that every answer needs (`Retry-After`, `Cache-Control`, those of limits, the
-    /// token). Its status is sent if it is a client or server error, otherwise [`Answer::status`]
-    /// is. A gRPC client gets no body and HTTP status 200: set `grpc-status` or `grpc-message` in
-    /// the headers.
+    /// The closure receives the answer and the request. The closure returns a response, or `None`
+    /// to use the layer's default form. The body and the headers of the response are sent, together
+    /// with the headers that every answer needs (`Retry-After`, `Cache-Control`, the headers of
+    /// limits, the token). The status of the response is sent if it is a client or server error,
+    /// and [`Answer::status`] otherwise. A gRPC client gets no body and the HTTP status 200, so set
+    /// `grpc-status` or `grpc-message` in the headers.
     ///
-    /// The waiting page, set by [`page`](Self::page), and the data that its script reads are not
-    /// shaped. The closure is called on the task of each refused request, so it must not block.
+    /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
+    /// data that the script of the page reads. The layer calls the closure on the task of each
+    /// refused request, so the closure must not block.
     ///
     /// ```
     /// use http::Response;
@@ -200,21 +204,23 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets the page for waiting browsers; a built-in page in the visitor's language by default.
+    /// Sets the page for waiting browsers. The default is a built-in page in the visitor's
+    /// language.
     #[cfg(feature = "page")]
     pub fn page(mut self, page: Page) -> Self {
         self.config.page = page;
         self
     }
 
-    /// Sets whether verdicts take effect; [`Enforcement::Enforce`] by default.
+    /// Sets whether verdicts take effect. The default is [`Enforcement::Enforce`].
     /// [`Enforcement::Shadow`] forwards every request and reports what would have happened.
     pub fn enforcement(mut self, enforcement: Enforcement) -> Self {
         self.config.enforcement = enforcement;
         self
     }
 
-    /// Sets whether every response states its reason in a header; [`DebugHeader::Off`] by default.
+    /// Sets whether every response states its reason in a header. The default is
+    /// [`DebugHeader::Off`].
     pub fn debug_header(mut self, header: DebugHeader) -> Self {
         self.config.debug_header = header;
         self
@@ -224,7 +230,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first invalid field, the given value and the expected one.
+    /// Returns an error that names the first invalid field, the given value and the expected value.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
         let Self { total_active_users, rules, mut config } = self;
         if let Some(file) = &config.rules_file {
@@ -239,8 +245,8 @@ impl WaitingRoomConfigBuilder {
         }
         let no_rules = RoomRules::new(&*config.name, RoomRules::MAX_USERS);
         if total_active_users.is_none() && rules != no_rules {
-            let expected = "the number of visitors that the service can take at a time, since there are \
-                            options of a room";
+            let expected = "the number of visitors that the service can serve at once, because options \
+                            of a room are set";
             let (kind, field) = (ConfigErrorKind::Missing, "total_active_users");
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
@@ -259,12 +265,12 @@ impl WaitingRoomConfigBuilder {
     }
 }
 
-/// The field that is reported as missing in a configuration without any stage, and what is expected
-/// in its place.
+/// The field that is reported as missing in a configuration without any stage, and the expected
+/// value.
 const NO_STAGE: (&str, &str) = match cfg!(feature = "room") {
     true => (
         "total_active_users",
-        "the number of visitors that the service can take at a time, or a rate limit, or a limit on \
+        "the number of visitors that the service can serve at once, or a rate limit, or a limit on \
          concurrency",
     ),
     false => ("rate_limit", "a rate limit or a limit on concurrency"),

@@ -1,17 +1,16 @@
 //! The format of a configuration in a file.
 //!
-//! The file is read into these structures, and every value then goes through the builder. A file
-//! and code therefore mean the same and are refused with the same errors. A field that is absent
-//! leaves the default of the builder in place.
+//! A file is deserialized into the structures of this module, and every value is then passed to the
+//! builder. A file and code with the same values therefore have the same effect, and are refused
+//! with the same errors. An absent field leaves the default of the builder in place.
 //!
 //! - Unknown fields are refused, since a misspelled field would silently have no effect.
 //! - Durations are written as `5m`, `90s` or `1m 30s`.
 //! - Names of variants are in `snake_case`.
 //!
-//! The names of the fields are those that Cloudflare's product gave to them, where it has the
-//! feature. Stores, closures and partitioned cookies cannot be configured in a file. The store of
-//! the room is passed to the layer; everything else is added by
-//! [`WaitingRoomConfig::into_builder`].
+//! Fields have the names that Cloudflare Waiting Room uses, if it has the feature. Stores, closures
+//! and partitioned cookies cannot be configured in a file. The store of the room is passed to the
+//! layer. Everything else is added with [`WaitingRoomConfig::into_builder`].
 
 mod gates;
 mod rates;
@@ -34,78 +33,81 @@ use self::{
 use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
 use crate::{rate_headers::RateHeaders, request::Bypass};
 
-/// The root of the file.
+/// The fields at the root of a configuration file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
-    /// The name of the layer and of its room: letters, digits, `-` and `_`. Required.
+    /// The name of the layer and of its room, which consists of letters, digits, `-` and `_`. This
+    /// field is required.
     name: String,
-    /// The maximum number of active visitors. Without it, the layer has no room, and needs a rate
-    /// limit or a gate.
+    /// The maximum number of active visitors. Without this field, the layer has no room, and needs
+    /// a rate limit or a gate.
     #[cfg(feature = "room")]
     total_active_users: Option<u32>,
-    /// The maximum number of visitors who are admitted within any 60 s. Unlimited if absent.
+    /// The maximum number of visitors who are admitted within any 60 s. By default, the number is
+    /// unlimited.
     #[cfg(feature = "room")]
     new_users_per_minute: Option<u32>,
-    /// How long a session lasts after its last request: `5m` by default.
+    /// The time for which a session lasts after its last request. The default is `5m`.
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     session_duration: Option<std::time::Duration>,
-    /// If true, requests do not prolong a session: it ends `session_duration` after it began. False
-    /// by default.
+    /// Whether a session ends `session_duration` after it began, without being prolonged by
+    /// requests. The default is false.
     #[cfg(feature = "room")]
     disable_session_renewal: Option<bool>,
-    /// The order in which visitors are admitted: `fifo` by default.
+    /// The order in which visitors are admitted. The default is `fifo`.
     #[cfg(feature = "room")]
     queueing_method: Option<MethodName>,
-    /// The mode in which the room starts: `auto` by default.
+    /// The mode in which the room starts. The default is `auto`.
     #[cfg(feature = "room")]
     mode: Option<ModeName>,
-    /// The maximum number of places in the line: 100 000 by default.
+    /// The maximum number of places in the line. The default is 100 000.
     #[cfg(feature = "room")]
     line_capacity: Option<u32>,
-    /// The maximum number of places for one network: 1 000 by default.
+    /// The maximum number of places that one network may hold. The default is 1 000.
     #[cfg(feature = "room")]
     places_per_network: Option<PlacesFile>,
-    /// How long a place outlives the last check-in: `5m` by default.
+    /// The time for which a place is kept after the last check-in. The default is `5m`.
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     place_retention: Option<std::time::Duration>,
-    /// The longest time between two check-ins: `20s` by default.
+    /// The longest time between two check-ins. The default is `20s`.
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     refresh_interval: Option<std::time::Duration>,
-    /// The utilization of the slots, in percent, from which on newcomers must return a cookie
-    /// before they get a slot. There is no test if absent.
+    /// The utilization of the slots, in percent, at which newcomers start to be tested. A tested
+    /// newcomer must return a cookie before it gets a slot. By default, newcomers are not tested.
     #[cfg(feature = "room")]
     cookie_test: Option<u8>,
-    /// How a room starts after it has lost its state: `admit_at_once` by default. `pause` requires
-    /// `keys`.
+    /// The way in which a room starts after it has lost its state. The default is `admit_at_once`.
+    /// The value `pause` requires `keys`.
     #[cfg(feature = "room")]
     recovery: Option<RecoveryName>,
-    /// The longest `session_duration` of earlier releases whose passes may still be in use. Only
-    /// `pause` needs it; none by default.
+    /// The longest `session_duration` of earlier releases whose passes may still be in use. This
+    /// field matters only for `pause`. By default, no earlier duration is assumed.
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     longest_session_duration: Option<std::time::Duration>,
-    /// Rate limits, in addition to those of `rate_limits_file` and of code.
+    /// Rate limits, in addition to the limits of `rate_limits_file` and of code.
     #[serde(default)]
     rate_limits: Vec<RateLimitFile>,
-    /// The path of a rules file, which may change while the service runs. A relative path starts at
-    /// the working directory of the process.
+    /// The path of a rules file, which may change while the service runs. A relative path is
+    /// resolved against the working directory of the process.
     #[cfg(feature = "rules-file")]
     rate_limits_file: Option<std::path::PathBuf>,
-    /// The headers that report limits to clients: `common` by default.
+    /// The headers that report limits to clients. The default is `common`.
     rate_headers: Option<RateHeaders>,
-    /// Where the address of a client is read from: the connection by default.
+    /// The source of a client's address. The default source is the connection.
     client_ip: Option<ClientIpFile>,
-    /// The maximum number of requests in all leaky queues together: 10 000 by default.
+    /// The maximum number of requests in all leaky queues together. The default is 10 000.
     max_held_requests: Option<usize>,
     /// Gates: limits on the number of requests that run at once.
     #[serde(default)]
     concurrency: Vec<ConcurrencyFile>,
-    /// Keys in base64. The first one seals, and all of them open. Without any, the layer generates
-    /// a key at start-up, which no other process and no later start has.
+    /// The keys of the tokens, in base64. The first key seals tokens, and all keys open them. If
+    /// there are no keys, the layer generates a key at start-up, which is unknown to all other
+    /// processes and lost at a restart.
     #[cfg(feature = "room")]
     #[serde(default)]
     keys: Vec<String>,
@@ -113,10 +115,10 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default)]
     cookie: CookieFile,
-    /// Rules for requests that skip the whole layer. The first rule that covers a request counts.
+    /// Rules for requests that skip the whole layer. The first rule that covers a request applies.
     #[serde(default)]
     bypass: Vec<BypassRule>,
-    /// The stages that a CORS preflight passes: `skip_room` by default.
+    /// The stages that a CORS preflight passes. The default is `skip_room`.
     #[serde(default)]
     preflight: Preflight,
     /// The source of a template (not a path) that replaces the default page.
@@ -126,10 +128,10 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default)]
     status: StatusFile,
-    /// Whether verdicts take effect: `enforce` by default, or `shadow`.
+    /// Whether verdicts take effect, either `enforce` (the default) or `shadow`.
     #[serde(default)]
     enforcement: Enforcement,
-    /// Whether responses state the reason for their verdict: `off` by default.
+    /// Whether responses state the reason for their verdict. The default is `off`.
     #[serde(default)]
     debug_header: DebugHeader,
 }
@@ -139,36 +141,37 @@ pub(super) struct ConfigFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BypassRule {
-    /// The name, which is reported as `bypass:<name>`.
+    /// The name of the rule, which is reported in the reason `bypass:<name>`.
     name: String,
     #[serde(flatten)]
     test: RuleTest,
 }
 
-/// The test of a bypass rule. See the methods of [`Bypass`] for what each of them covers.
+/// The test of a bypass rule. The methods of [`Bypass`] describe which requests each test covers.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RuleTest {
     /// The name of a cookie that must be present, whatever its value.
     Cookie(String),
-    /// `name` for a header that must be present, or `name: value` for one with exactly this value.
+    /// A header that must be present, written as `name`, or that must have exactly this value,
+    /// written as `name: value`.
     Header(String),
-    /// A host without its port.
+    /// The host that a request must name, without its port.
     Host(String),
-    /// A method. Methods are case-sensitive (RFC 9110 section 9.1).
+    /// The method that a request must have. Methods are case-sensitive (RFC 9110 section 9.1).
     Method(String),
-    /// An address, or a network such as `203.0.113.0/24`.
+    /// The address of the client, or its network, such as `203.0.113.0/24`.
     Network(String),
-    /// A path without a query.
+    /// The path that a request must have, without a query.
     Path(String),
-    /// The beginning of a path.
+    /// The prefix that the path of a request must have.
     PathPrefix(String),
 }
 
 impl TryFrom<ConfigFile> for WaitingRoomConfig {
     type Error = ConfigError;
 
-    /// Applies every field that is given to a builder, and builds the configuration.
+    /// Applies every given field to a builder, and builds the configuration.
     fn try_from(file: ConfigFile) -> Result<Self, ConfigError> {
         let mut builder = Self::builder(file.name)
             .preflight(file.preflight)
@@ -220,11 +223,12 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
 }
 
 impl BypassRule {
-    /// Turns the rule into one of the builder.
+    /// Converts the rule to a rule of the builder.
     ///
     /// # Errors
     ///
-    /// If the method is not a method. All other tests are checked by the builder.
+    /// Returns an error if the method of the rule is not a valid HTTP method. The builder checks
+    /// all other tests.
     fn bypass(self) -> Result<Bypass, ConfigError> {
         let Self { name, test } = self;
         Ok(match test {

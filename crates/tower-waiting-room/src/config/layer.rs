@@ -1,4 +1,4 @@
-//! The configuration itself.
+//! The validated configuration of a layer.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// The same from a file, here JSON; unknown fields are refused:
+/// The same configuration can come from a file, here in JSON. Unknown fields are refused:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -72,7 +72,7 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// And limits on concurrency, each with a number, `"unlimited"` or an adaptive limit:
+/// A file can also limit concurrency. Each limit is a number, `"unlimited"` or an adaptive limit:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -99,9 +99,9 @@ use crate::{
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "super::file::ConfigFile")]
 pub struct WaitingRoomConfig {
-    /// The name of the layer: of its room, if it has one, and in metrics and logs.
+    /// The name of the layer in metrics and logs, which is also the name of its room.
     pub(crate) name: Arc<str>,
-    /// The rules of the room; `None` for a layer of rate limits and gates alone.
+    /// The rules of the room; `None` for a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomRules>,
     pub(crate) rates: RateConfig,
     /// The rules file, if one is configured.
@@ -119,7 +119,8 @@ pub struct WaitingRoomConfig {
 
 #[cfg(feature = "room")]
 impl WaitingRoomConfig {
-    /// Returns the rules of the room, which its store enforces; `None` for a layer without a room.
+    /// Returns the rules of the room, which its store enforces, or `None` for a layer without a
+    /// room.
     #[must_use]
     pub const fn room(&self) -> Option<&RoomRules> {
         self.room.as_ref()

@@ -1,4 +1,4 @@
-//! The options of a room on the builder, with the feature `room`.
+//! The builder options of a room, which require the feature `room`.
 
 use std::time::Duration;
 
@@ -16,117 +16,120 @@ use crate::{
     token::{CookieSettings, KeyRing},
 };
 
-/// The options of a room.
+/// The options that concern the room.
 impl WaitingRoomConfigBuilder {
-    /// Sets the maximum number of visitors who are active at the same time: 1 to 10 000 000.
+    /// Sets the maximum number of visitors who are active at the same time, from 1 to 10 000 000.
     ///
-    /// A visitor is active from its admission until its session lapses. Required for a layer with a
-    /// room; without it the layer has rate limits and gates alone.
+    /// A visitor is active from its admission until its session lapses. This option is required for
+    /// a layer with a room. Without this option, the layer has only rate limits and gates.
     pub fn total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = Some(users);
         self
     }
 
-    /// Sets the maximum number of visitors who are admitted within any 60 seconds; `None`, the
-    /// default, for no such limit. The window slides, so two bursts cannot meet at a minute's end.
+    /// Sets the maximum number of visitors who are admitted within any 60 seconds. The default is
+    /// `None`, which sets no limit. The window slides, so two bursts cannot meet at the boundary
+    /// between two minutes.
     pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
         self.rules(|rules| rules.with_new_users_per_minute(users))
     }
 
-    /// Sets how long a session lasts: from 1 s to 24 h, 5 min by default.
+    /// Sets how long a session lasts, from 1 s to 24 h. The default is 5 min.
     ///
-    /// After that long without a request, or in total with [`SessionRenewal::Fixed`], the slot is
-    /// given to the next visitor in line.
+    /// Once a visitor has sent no request for this time, its slot is given to the next visitor in
+    /// line. With [`SessionRenewal::Fixed`], the time runs from the admission of the visitor.
     pub fn session_duration(self, duration: Duration) -> Self {
         self.rules(|rules| rules.with_session_duration(duration))
     }
 
-    /// Sets whether requests prolong a session. By default they do: [`SessionRenewal::Sliding`]
-    /// counts [`session_duration`](Self::session_duration) from the last request.
+    /// Sets whether requests prolong a session. The default is [`SessionRenewal::Sliding`], with
+    /// which the [`session_duration`](Self::session_duration) is counted from the last request.
     pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
         self.rules(|rules| rules.with_session_renewal(renewal))
     }
 
-    /// Sets the order in which visitors are admitted; [`QueueingMethod::Fifo`] by default.
+    /// Sets the order in which visitors are admitted. The default is [`QueueingMethod::Fifo`].
     pub fn queueing_method(self, method: QueueingMethod) -> Self {
         self.rules(|rules| rules.with_queueing_method(method))
     }
 
-    /// Sets the mode in which the room starts. By default it is [`RoomMode::Auto`], in which the
-    /// limits decide. The [handle](crate::handle::RoomHandle) changes the mode while the room is in
-    /// use.
+    /// Sets the mode in which the room starts. The default is [`RoomMode::Auto`], in which visitors
+    /// are admitted up to the limits. The [handle](crate::handle::RoomHandle) changes the mode
+    /// while the room is in use.
     pub fn mode(self, mode: RoomMode) -> Self {
         self.rules(|rules| rules.with_mode(mode))
     }
 
-    /// Sets the maximum number of places in the line; 100 000 by default.
+    /// Sets the maximum number of places in the line. The default is 100 000.
     ///
-    /// Further visitors are refused with `refused:line_full`, and keep their order of arrival if
-    /// they come back as told. The value bounds the memory of the room.
+    /// Further visitors are refused with the reason `refused:line_full`. A refused visitor keeps
+    /// its order of arrival if it comes back at the announced time. The capacity of the line bounds
+    /// the memory of the room.
     pub fn line_capacity(self, places: u32) -> Self {
         self.rules(|rules| rules.with_line_capacity(places))
     }
 
-    /// Sets the maximum number of places that the visitors of one network hold at the same time; 1
-    /// 000 by default.
+    /// Sets the maximum number of places that the visitors of one network may hold at the same
+    /// time. The default is 1 000.
     ///
-    /// A network is an IPv4 address or a /64 of IPv6, as [`client_ip`](Self::client_ip) finds it.
-    /// Visitors are not counted if the server does not report their address, if they come over
-    /// loopback, or from a private network through a proxy that is not
+    /// A network is an IPv4 address or a /64 of IPv6, derived as [`client_ip`](Self::client_ip)
+    /// configures. Visitors are not counted if the server does not report their address, if they
+    /// connect over loopback, or if they come from a private network through a proxy that is not
     /// [trusted](crate::TrustedProxies).
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
         self.rules(|rules| rules.with_places_per_network(places))
     }
 
-    /// Sets how long a place is kept for a visitor who does not check in; 5 min by default.
+    /// Sets how long a place is kept for a visitor who does not check in. The default is 5 min.
     ///
-    /// The visitor delays no other meanwhile. At least twice
-    /// [`refresh_interval`](Self::refresh_interval), so that one lost check-in costs no place.
+    /// A visitor who is away delays no other visitor. The duration must be at least twice the
+    /// [`refresh_interval`](Self::refresh_interval), so that a single lost check-in does not cost
+    /// the place.
     pub fn place_retention(self, duration: Duration) -> Self {
         self.rules(|rules| rules.with_place_retention(duration))
     }
 
-    /// Sets the longest time between two check-ins of a waiting visitor: at least 2 s, 20 s by
-    /// default.
+    /// Sets the longest time between two check-ins of a waiting visitor, which is at least 2 s. The
+    /// default is 20 s.
     ///
-    /// Visitors near the front check in more often. A longer interval costs the store fewer
-    /// requests, and leaves a free slot unused for longer.
+    /// Visitors near the front check in more often. With a longer interval, the store handles fewer
+    /// requests, but a free slot stays unused for longer.
     pub fn refresh_interval(self, interval: Duration) -> Self {
         self.rules(|rules| rules.with_refresh_interval(interval))
     }
 
-    /// Sets whether a newcomer must return a cookie before it gets a slot; [`CookieTest::Off`] by
-    /// default. The test keeps clients without cookies, which would take a new slot with each
-    /// request, out of a room that is nearly full.
+    /// Sets whether a newcomer must return a cookie before it gets a slot. The default is
+    /// [`CookieTest::Off`]. A client without cookies would take a new slot with each request, and
+    /// the test keeps such clients out of a room that is nearly full.
     pub fn cookie_test(self, test: CookieTest) -> Self {
         self.rules(|rules| rules.with_cookie_test(test))
     }
 
-    /// Sets how a room starts after it has lost its state, for example by a restart;
-    /// [`Recovery::AdmitAtOnce`] by default. [`Recovery::Pause`] requires [`keys`](Self::keys).
+    /// Sets how a room starts after it has lost its state, for example through a restart. The
+    /// default is [`Recovery::AdmitAtOnce`]. [`Recovery::Pause`] requires [`keys`](Self::keys).
     pub fn recovery(self, recovery: Recovery) -> Self {
         self.rules(|rules| rules.with_recovery(recovery))
     }
 
     /// Sets the longest [`session_duration`](Self::session_duration) of an earlier release whose
-    /// passes may still be in use; none by default.
+    /// passes may still be in use. The default is `None`.
     ///
-    /// A room in memory needs it for [`Recovery::Pause`] after a release that shortens sessions. A
-    /// room in a shared store records it there.
+    /// A room in memory needs this duration for [`Recovery::Pause`] after a release that shortens
+    /// sessions. A room in a shared store remembers the duration there.
     pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.with_longest_session_duration(duration))
     }
 
-    /// Sets the keys that seal passes and tickets. Nodes of one room need the same keys.
+    /// Sets the keys that seal passes and tickets. All nodes of a room need the same keys.
     ///
-    /// Without this call a random key is generated and a warning is logged. A restart then voids
-    /// every pass and every place, and nodes do not accept each other's tokens.
+    /// If no keys are set, a random key is generated and a warning is logged. A restart then
+    /// invalidates every pass and every ticket, and nodes do not accept each other's tokens.
     pub fn keys(mut self, keys: KeyRing) -> Self {
         self.config.room_options.keys = Some(keys);
         self
     }
 
-    /// Sets the attributes of the cookie; by default
+    /// Sets the name and the attributes of the cookie. The default is
     /// `__Host-wr-<room>; Secure; HttpOnly; SameSite=Lax; Path=/`.
     pub fn cookie(mut self, cookie: CookieSettings) -> Self {
         self.config.room_options.cookie = cookie;
@@ -134,12 +137,13 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets a closure that may challenge newcomers, for example with a puzzle. A request with
-    /// neither a pass nor a ticket is answered with the response of the closure, or goes on to the
-    /// room if that is `None`.
+    /// neither a pass nor a ticket is answered with the response that the closure returns, or
+    /// continues to the room if the closure returns `None`.
     ///
-    /// The closure receives the request and what this node has recorded about its network. It is
-    /// called after the rate limits and before the store of the room, on the task of the request,
-    /// so it must not block. [`FirstTouch`] has an example.
+    /// The closure receives the request and what this node has recorded about the client's network.
+    /// The layer calls the closure after the rate limits and before the store of the room. The
+    /// closure runs on the task of the request, so it must not block. The documentation of
+    /// [`FirstTouch`] has an example.
     pub fn challenge<F, B>(mut self, ask: F) -> Self
     where
         F: Fn(&FirstTouch<'_>) -> Option<Response<B>> + Send + Sync + 'static,
@@ -151,9 +155,9 @@ impl WaitingRoomConfigBuilder {
 
     /// Sets the status of answers to waiting clients of this kind: 200, 202, 429 or 503.
     ///
-    /// By default 503 for navigations, so that crawlers come back later and caches do not store the
-    /// page, and 429 for the others. A gRPC client always gets 200 with a `grpc-status`, as its
-    /// protocol requires.
+    /// The default is 503 for navigations, so that crawlers come back later and caches do not store
+    /// the page, and 429 for all other kinds. A gRPC client always gets 200 with a `grpc-status`,
+    /// as its protocol requires.
     pub fn status(mut self, kind: ClientKind, status: StatusCode) -> Self {
         self.config.statuses.set(kind, status);
         self

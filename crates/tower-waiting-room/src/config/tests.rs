@@ -1,4 +1,4 @@
-//! A configuration that was built is valid, whether it comes from code or from a file.
+//! Every configuration that was built is valid, whether it comes from code or from a file.
 
 mod gates;
 mod rates;
@@ -89,12 +89,13 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     assert_eq!(of(r#"{ "shadow": 20 }"#), Ok(PlacesPerNetwork::Shadow(20)));
     assert_eq!(of("0").unwrap_err(), "places_per_network is 0, expected at least 1");
     for wrong in [r#""of""#, "-1", r#"{ "limit": 3 }"#, "true"] {
-        let expected = "places_per_network is a number, { \"shadow\": number } or \"off\"";
+        let expected = "places_per_network must be a number, { \"shadow\": number } or \"off\"";
         assert!(of(wrong).unwrap_err().starts_with(expected), "{wrong}: {:?}", of(wrong));
     }
 }
 
-/// Otherwise a forgotten field would leave out the room, and the limits alone would be in force.
+/// If this were not an error, a forgotten field would silently remove the room, and only the limits
+/// would be in effect.
 #[test]
 fn options_of_a_room_need_the_number_of_its_visitors() {
     let limits = r#""rate_limits": [{ "key": "remote_address", "rate_limit": {

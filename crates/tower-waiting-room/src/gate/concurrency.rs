@@ -1,7 +1,8 @@
 //! The configuration of a gate: [`Concurrency`] and its options.
 //!
-//! A `Concurrency` is only a description: it has no state and may be cloned. `validate` checks it
-//! when the configuration is built, and `gate/registry.rs` creates the gates from it.
+//! A `Concurrency` only describes a gate: it has no state and can be cloned. The method `validate`
+//! checks the description when the configuration is built, and `gate/registry.rs` creates the gates
+//! from it.
 
 mod validate;
 
@@ -23,7 +24,7 @@ use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 /// use tower_waiting_room::{Concurrency, Key, WaitingRoomConfig};
 ///
 /// let config = WaitingRoomConfig::builder("api")
-///     // 64 at once and 256 waiting; of those at most 8 from one tenant, and 2 conversions.
+///     // 64 requests run at once and 256 wait. At most 8 of one tenant and 2 conversions run.
 ///     .concurrency(Concurrency::limit(64).queue(256).max_wait(Duration::from_secs(2)))
 ///     .concurrency(Concurrency::limit(8).name("tenant").for_each(Key::header("x-api-key")))
 ///     .concurrency(Concurrency::limit(2).name("convert").path("/convert"))
@@ -32,42 +33,44 @@ use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A request needs a permit from every gate that covers it. It takes the permits in this order:
-/// first from gates for each value of a key, then from gates for some requests only, and last from
-/// the gate for all requests. So a request that waits for its own tenant's permit does not hold a
-/// permit that all requests share. A request waits at one gate at a time.
+/// A request needs a permit from every gate that covers it. The permits are taken in a fixed order:
+/// first from gates with a key, then from gates that cover only some requests, and last from gates
+/// that cover all requests. A request that waits for a permit of its tenant therefore holds no
+/// permit that all requests share. A request waits at only one gate at a time.
 ///
-/// The limit counts the requests of one process: with N nodes behind a load balancer, the service
-/// as a whole runs up to N times as many.
+/// The limit applies to the requests of one process. With N nodes behind a load balancer, the
+/// service as a whole runs up to N times as many requests.
 #[derive(Clone)]
 #[must_use]
 pub struct Concurrency {
-    /// Identifies the gate in headers, metrics and the operator's handle.
+    /// The name of the gate in headers, metrics and the operator's handle.
     pub(crate) name: Cow<'static, str>,
-    /// The limit, the queue and the discipline, for core.
+    /// The limit, the queue and the discipline, which the core crate implements.
     pub(crate) rules: GateRules,
-    /// The requests that the gate covers; `None` for all.
+    /// The requests that the gate covers, or `None` if it covers all requests.
     pub(crate) scope: Option<Scope>,
-    /// The key, each value of which has its own gate; `None` for a single gate.
+    /// The key for whose values separate gates are created, or `None` for a single gate.
     pub(crate) for_each: Option<Key>,
-    /// How to treat requests without the key of `for_each`.
+    /// The treatment of requests that lack the key of `for_each`.
     pub(crate) missing_key: MissingKey,
-    /// The key by which waiting requests take turns; only with `Discipline::FairByTenant`.
+    /// The key by which waiting requests take turns, set only with `Discipline::FairByTenant`.
     pub(crate) fair_by: Option<Key>,
-    /// The priority of a request; only with `Discipline::Priority`.
+    /// The closure that returns the priority of a request, set only with `Discipline::Priority`.
     pub(crate) class: Option<Arc<Class>>,
-    /// Makes the adaptive limit, in its initial state; `None` for a fixed limit.
+    /// The closure that creates the adaptive limit in its initial state, or `None` for a fixed
+    /// limit.
     pub(crate) adaptive: Option<Arc<Adaptive>>,
     pub(crate) release_at: ReleaseAt,
-    /// The sweeper takes the permit back once the response has not been read for this time.
+    /// The time without a read of the response after which the sweeper takes the permit back.
     pub(crate) body_stall: Option<Duration>,
-    /// The request's body fails once the application has waited this long for a frame.
+    /// The time for which the application may wait for a frame before the request's body fails.
     pub(crate) body_read_timeout: Option<Duration>,
-    /// The sweeper takes the permit back after this time in any case.
+    /// The time after which the sweeper takes the permit back unconditionally.
     pub(crate) max_hold: Option<Duration>,
-    /// The number of bytes read from the body of each waiting request; with 0, no body is read.
+    /// The number of bytes read from the body of each waiting request. With 0, no body is read.
     pub(crate) watched_bytes: usize,
-    /// The headers that state a deadline. The first one is always `ClientDeadline::Grpc`.
+    /// The headers that state a client's deadline. The first entry is always
+    /// `ClientDeadline::Grpc`.
     pub(crate) deadlines: Vec<ClientDeadline>,
     pub(crate) statuses: GateStatuses,
 }
@@ -76,8 +79,8 @@ type Adaptive = dyn Fn() -> Box<dyn AdaptiveLimit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
 
 impl Concurrency {
-    /// The minimum limit of an adaptive gate. At zero the gate would get no samples and never
-    /// recover.
+    /// The minimum limit of an adaptive gate. With a limit of zero, the gate would get no samples
+    /// and never recover.
     pub(super) const LEAST: u32 = 1;
     /// The default of [`watched_bytes`](Self::watched_bytes): 32 KiB.
     pub const WATCHED_BYTES: usize = 32 * 1024;
@@ -92,8 +95,8 @@ impl Concurrency {
     /// requests wait for up to 5 s, in order of arrival and with controlled delay
     /// ([`Discipline::ControlledDelay`]).
     ///
-    /// With 0 the gate is closed, and with `None` it has no limit. Both are meant for a gate whose
-    /// limit is set later through the [handle](crate::handle::GateHandle::set_limit).
+    /// A limit of 0 closes the gate, and `None` removes the limit. These two values are meant for a
+    /// gate whose limit is set later through the [handle](crate::handle::GateHandle::set_limit).
     pub fn limit(limit: impl Into<Option<u32>>) -> Self {
         Self {
             name: "gate".into(),
@@ -109,20 +112,20 @@ impl Concurrency {
             body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
             max_hold: None,
             watched_bytes: Self::WATCHED_BYTES,
-            // Honored by default: a gRPC client sends its timeout unasked, and stops waiting once
-            // the timeout has passed.
+            // `grpc-timeout` is honored by default, because gRPC clients send this header without
+            // being configured to, and stop waiting once the timeout has passed.
             deadlines: vec![ClientDeadline::Grpc],
             statuses: GateStatuses::default(),
         }
     }
 
-    /// Creates a gate whose limit is set by `limit`, based on how long requests hold their permits
-    /// and how they end.
+    /// Creates a gate whose limit is adjusted by `limit`, based on how long requests hold their
+    /// permits and how they end.
     ///
     /// A response with status 503 or 504 counts as overloaded, and so does a request that the
     /// application marks with [`PermitHandle::overloaded`](super::PermitHandle::overloaded). A
-    /// request that fails, or whose client disconnects, is not sampled. The gate runs at least one
-    /// request at a time, whatever `limit` returns: at zero it would get no more samples.
+    /// request that fails, or whose client disconnects, is not sampled. Whatever `limit` returns,
+    /// the gate runs at least one request at a time, because at zero it would get no more samples.
     ///
     /// ```
     /// use std::time::Duration;
@@ -138,73 +141,76 @@ impl Concurrency {
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 
-    /// Sets the name of the gate in headers, logs and metrics. Default: `gate`. Each gate of a
-    /// layer must have a different name.
+    /// Sets the name of the gate in headers, logs and metrics. The default name is `gate`. All
+    /// gates of a layer must have different names.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets how many requests may wait. Default: 1 024. With 0 no request waits; the maximum is
-    /// [`GateRules::MAX_QUEUE`].
+    /// Sets how many requests may wait. The default is 1 024, and the maximum is
+    /// [`GateRules::MAX_QUEUE`]. With 0, no request waits.
     ///
-    /// The queue absorbs bursts and bounds memory; the discipline and [`max_wait`](Self::max_wait)
-    /// determine how long a request waits. With [`for_each`](Self::for_each), each gate has a queue
-    /// of this length. See [`GateRules::queue`].
+    /// The queue absorbs bursts and bounds memory, while the discipline and
+    /// [`max_wait`](Self::max_wait) determine how long a request waits. With
+    /// [`for_each`](Self::for_each), each gate has a queue of this length. See
+    /// [`GateRules::queue`].
     pub fn queue(self, queue: u32) -> Self {
         self.rules(|rules| rules.queue(queue))
     }
 
-    /// Sets the longest time that a request waits. Default: 5 s; more than zero and up to 1 h.
+    /// Sets the longest time that a request waits, which is more than zero and at most 1 h. The
+    /// default is 5 s.
     ///
-    /// Keep it below the time after which clients and proxies give up: serving a request later than
-    /// that is wasted work. See [`GateRules::max_wait`].
+    /// Keep `max_wait` below the timeouts of clients and proxies: serving a request after its
+    /// client has given up is wasted work. See [`GateRules::max_wait`].
     pub fn max_wait(self, max_wait: Duration) -> Self {
         self.rules(|rules| rules.max_wait(max_wait))
     }
 
     /// Sets the order in which waiting requests are served, and how their waits are shortened under
-    /// overload. Default: [`Discipline::ControlledDelay`] with a target of 100 ms and an interval
-    /// of 1 s.
+    /// overload. The default is [`Discipline::ControlledDelay`] with a target of 100 ms and an
+    /// interval of 1 s.
     ///
-    /// [`fair_by`](Self::fair_by) and [`classes`](Self::classes) set their own discipline;
-    /// replacing it with a different one afterwards is an error.
+    /// [`fair_by`](Self::fair_by) and [`classes`](Self::classes) also set the discipline. Replacing
+    /// a discipline that was set by one of these options is an error.
     pub fn discipline(self, discipline: Discipline) -> Self {
         self.rules(|rules| rules.discipline(discipline))
     }
 
-    /// Sets the maximum retry delay that a refused client is given. Default: 60 s. See
+    /// Sets the maximum retry delay that is sent to a refused client. The default is 60 s. See
     /// [`GateRules::longest_retry`].
     pub fn longest_retry(self, longest: Duration) -> Self {
         self.rules(|rules| rules.longest_retry(longest))
     }
 
-    /// Lets waiting requests take turns by this key, so that no tenant can monopolize the queue.
-    /// Default: one queue for all requests.
+    /// Lets waiting requests take turns by this key, so that no tenant can monopolize the queue. By
+    /// default, all requests share one queue without turns.
     ///
-    /// Use a key that clients cannot make up, such as an account. If they can make it up, as with a
-    /// header that the service does not verify, [`Tenants::Shuffled`] bounds what a client gains by
-    /// using many values. Requests without the key take turns by address.
+    /// Use a key that clients cannot make up, such as an account. If clients can make up values, as
+    /// with a header that the service does not verify, [`Tenants::Shuffled`] bounds what a client
+    /// gains by using many values. Requests without the key take turns by address.
     ///
-    /// This discipline does not shorten waits under overload: set [`max_wait`](Self::max_wait) to a
-    /// second or less.
+    /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
+    /// to one second or less.
     pub fn fair_by(mut self, key: Key, tenants: Tenants) -> Self {
         self.fair_by = Some(key);
         self.discipline(Discipline::FairByTenant(tenants))
     }
 
-    /// Serves waiting requests by class, the lowest number first. Default: one class.
+    /// Serves waiting requests by class, the lowest class number first. By default, there is only
+    /// one class.
     ///
-    /// - `class` returns the class of a request. A number above the last class counts as the last
-    ///   class.
-    /// - `reserved` has an entry for each of the 1 to 16 classes: the number of permits for which
-    ///   this class is served first. Other classes may use the permits that it does not need. The
-    ///   sum of all entries is at most the limit.
+    /// - `class` returns the class of a request. Numbers above the last class are treated as the
+    ///   last class.
+    /// - `reserved` has one entry for each of the 1 to 16 classes: the number of permits for which
+    ///   the class is served first. Other classes may use reserved permits that the class does not
+    ///   need. The sum of all entries must not exceed the limit.
     /// - `aging` is the time after which a waiting request moves up to the next lower class number,
-    ///   so that no class starves; more than zero and up to 1 h.
+    ///   so that no class starves. `aging` must be more than zero and at most 1 h.
     ///
-    /// This discipline does not shorten waits under overload: set [`max_wait`](Self::max_wait) to a
-    /// second or less.
+    /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
+    /// to one second or less.
     pub fn classes(
         mut self,
         reserved: impl IntoIterator<Item = u32>,
@@ -219,15 +225,15 @@ impl Concurrency {
     /// Creates a gate for each value of this key, instead of one gate for all requests.
     ///
     /// A gate exists only while a request uses it, so memory is bounded by the number of requests
-    /// in progress. If clients can make up values, also add a gate without a key: each new value
-    /// starts with an unused limit.
+    /// in progress. If clients can make up values, also add a gate without a key, because each new
+    /// value starts with an unused limit.
     pub fn for_each(mut self, key: Key) -> Self {
         self.for_each = Some(key);
         self
     }
 
-    /// Sets how to treat requests that lack the key of [`for_each`](Self::for_each). Default:
-    /// [`MissingKey::Address`], a gate for each client address.
+    /// Sets how to treat requests that lack the key of [`for_each`](Self::for_each). The default is
+    /// [`MissingKey::Address`], which uses one gate for each client address.
     pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self
@@ -239,14 +245,14 @@ impl Concurrency {
         self
     }
 
-    /// Restricts the gate to requests for exactly this path, as this layer sees it and in any of
-    /// its equivalent spellings: see [`RateLimit::path`](crate::RateLimit::path).
+    /// Restricts the gate to requests for exactly this path, as the layer sees it and in all
+    /// equivalent spellings. See [`RateLimit::path`](crate::RateLimit::path).
     pub fn path(self, path: impl Into<String>) -> Self {
         self.only(Matcher::Path(PathRule::exact(path.into())))
     }
 
-    /// Restricts the gate to requests whose path has this prefix, in any of its equivalent
-    /// spellings. `/reports/` covers `/reports` too.
+    /// Restricts the gate to requests whose path has this prefix, in all equivalent spellings. The
+    /// prefix `/reports/` also covers `/reports`.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.only(Matcher::Path(PathRule::prefix(prefix.into())))
     }
@@ -256,85 +262,91 @@ impl Concurrency {
         self.only(Matcher::When(Arc::new(test)))
     }
 
-    /// Sets when the permit is released. Default: [`ReleaseAt::BodyEnd`].
+    /// Sets when the permit is released. The default is [`ReleaseAt::BodyEnd`].
     pub fn release_at(mut self, at: ReleaseAt) -> Self {
         self.release_at = at;
         self
     }
 
-    /// Releases the permit of a response that has not been read for this time: the body has more
-    /// frames, but the server does not poll for them because its client does not read. Default: 30
-    /// s. The value is from 100 ms to 24 h, or `None` for no limit.
+    /// Sets the time after which the permit of a response that is not being read is released. A
+    /// response is not being read if its body has more frames, but the server does not poll for
+    /// them because the client does not read. The default is 30 s. The value is between 100 ms and
+    /// 24 h, or `None` for no limit.
     ///
-    /// The response itself is not interrupted. It continues without a permit, in addition to the
+    /// The response itself is not interrupted, but continues without a permit, in addition to the
     /// requests that the gate counts.
     pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
         self.body_stall = stall.into();
         self
     }
 
-    /// Bounds the time for which the application waits for the next frame of a request's body.
-    /// Default: 30 s. The value is from 100 ms to 24 h, or `None` for no bound. If a request passes
-    /// several gates, the shortest bound applies.
+    /// Bounds the time for which the application waits for the next frame of a request's body. The
+    /// default is 30 s. The value is between 100 ms and 24 h, or `None` for no bound. If a request
+    /// passes several gates, the shortest bound applies.
     ///
-    /// If the client sends nothing for that time while the application reads, the body ends with a
-    /// `BodyReadTimeout`. The application then answers, and the permit is released. As with nginx's
-    /// `client_body_timeout`, the bound applies to the time between two frames, not to the whole
-    /// body: a client that sends a byte now and then holds its permit until the application stops
-    /// reading, or until [`max_hold`](Self::max_hold).
+    /// If the client sends nothing for that time while the application is reading, the body ends
+    /// with a `BodyReadTimeout`. The application can then respond, and the permit is released. As
+    /// with nginx's `client_body_timeout`, the bound applies to the time between two frames, not to
+    /// the whole body. A client that sends a byte now and then holds its permit until the
+    /// application stops reading, or until [`max_hold`](Self::max_hold) has passed.
     ///
     /// Set `None` for streams whose clients may be silent for longer by design, such as an
     /// open-ended upload of events.
     ///
-    /// Requires axum's body type and the feature `axum`, since the layer cannot wrap any other
-    /// body. For other body types, set a timeout in the server or in a layer inside this one.
+    /// This option requires axum's body type and the feature `axum`, because the layer cannot wrap
+    /// any other body. For other body types, set a timeout in the server or in a layer inside this
+    /// layer.
     pub fn body_read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.body_read_timeout = timeout.into();
         self
     }
 
-    /// Releases the permit after this time unconditionally. Default: `None`, for no limit. The
-    /// value is from 100 ms to 24 h. The request is not interrupted; it continues without a permit.
+    /// Sets the time after which the permit is released unconditionally. The value is between 100
+    /// ms and 24 h, or `None` for no limit, which is the default. The request is not interrupted,
+    /// but continues without a permit.
     ///
-    /// Without this limit, a client can hold a permit for as long as it likes, by sending its body
-    /// one byte at a time, each within [`body_read_timeout`](Self::body_read_timeout). To prevent
-    /// that, set `max_hold`, or have the application set a timeout for the whole body.
+    /// Without this limit, a client can hold a permit for as long as it likes by sending its body
+    /// one byte at a time, each byte within [`body_read_timeout`](Self::body_read_timeout). To
+    /// prevent such clients from holding permits, set `max_hold`, or set a timeout for the whole
+    /// body in the application.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self
     }
 
     /// Sets how many bytes of a request's body are read while the request waits, to detect that the
-    /// client has disconnected. Default: 32 KiB; at most 1 MiB. With 0 the body is not read.
+    /// client has disconnected. The default is 32 KiB, and the maximum is 1 MiB. With 0, the body
+    /// is not read.
     ///
-    /// An HTTP/1 server notices that a connection is closed only when the body is read. Otherwise a
-    /// request whose client has disconnected keeps waiting, and then runs to no purpose. A queue
-    /// holds at most this many bytes of body data for each waiting request.
+    /// An HTTP/1 server notices a closed connection only while it reads the body. If the body were
+    /// not read, a request whose client has disconnected would continue to wait, and then run in
+    /// vain. A queue holds at most this many bytes of body data for each waiting request.
     ///
-    /// Requires axum's body type and the feature `axum`. If a client expects `100 Continue`, its
-    /// body is not read while the request waits, because reading would prompt the client to send
-    /// it.
+    /// This option requires axum's body type and the feature `axum`. If a client expects
+    /// `100 Continue`, its body is not read while the request waits, because reading would prompt
+    /// the client to send the body.
     pub fn watched_bytes(mut self, bytes: usize) -> Self {
         self.watched_bytes = bytes;
         self
     }
 
-    /// Adds a header in which clients state how long they will wait for the response.
-    /// `grpc-timeout` is always honored; if a request has several such headers, the shortest time
-    /// applies.
+    /// Adds a header in which clients state how long they will wait for the response. The header
+    /// `grpc-timeout` is always honored. If a request has several deadline headers, the shortest
+    /// time applies.
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
         self.deadlines.push(deadline);
         self
     }
 
-    /// Sets the statuses of responses to refused requests. Default: [`GateStatuses::Limiter`].
+    /// Sets the status codes of responses to refused requests. The default is
+    /// [`GateStatuses::Limiter`].
     pub fn statuses(mut self, statuses: GateStatuses) -> Self {
         self.statuses = statuses;
         self
     }
 
-    /// Returns the rank of this gate. Requests pass gates in order of rank, lowest first: gates by
-    /// key, gates for some requests, then gates for all requests.
+    /// Returns the rank of this gate. Requests pass gates in ascending order of rank: gates with a
+    /// key, then gates for some requests, and last gates for all requests.
     pub(crate) fn rank(&self) -> u8 {
         match (&self.for_each, self.is_for_all()) {
             (Some(_), _) => 0,

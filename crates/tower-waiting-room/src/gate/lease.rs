@@ -1,7 +1,7 @@
 //! The permits of a request, from admission to release.
 //!
-//! One [`HeldPermit`] is shared by everything that keeps the request going, and is released when
-//! the last holder drops it:
+//! All parts of a running request share one [`HeldPermit`], which is released when the last holder
+//! drops it:
 //!
 //! ```text
 //!                   ┌─ the future of the response     until the head is ready
@@ -12,16 +12,17 @@
 //!                     the body is not read for `body_stall`, or `max_hold` is over
 //! ```
 //!
-//! Release is tied to `drop`, so success, errors, panics and clients that disconnect all end the
-//! same way. The sweeper is the only exception: it frees the capacity of the gate, while the
-//! request itself continues without a permit.
+//! Release is tied to `drop`, so a permit is released in the same way after success, an error, a
+//! panic or a disconnect of the client. The only exception is the sweeper, which frees the capacity
+//! of the gate while the request itself continues without a permit.
 //!
 //! # Atomics
 //!
-//! All flags of a permit are `Relaxed`. Those that `drop` reads are stored before the storing
-//! holder drops its `Arc`, and dropping an `Arc` synchronizes with the drop of the last one. The
-//! tick that the sweeper reads may be outdated by the time it decides: a reader that returns at the
-//! very end of `body_stall` may lose its permit, as it would have an instant earlier.
+//! All atomics of a permit are accessed with `Relaxed` ordering. A value that `drop` reads is
+//! stored before the storing holder drops its `Arc`, and dropping an `Arc` synchronizes with the
+//! drop of the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper
+//! decides. A reader that resumes at the very end of `body_stall` may therefore lose its permit, as
+//! it would have an instant earlier.
 
 use std::{
     fmt,
@@ -46,50 +47,51 @@ use super::{
 
 /// A permit of one gate, shared by all holders in one request. See the [module docs](self).
 pub(crate) struct HeldPermit {
-    /// `None` once the permit is released, although holders may remain. Locked only to look at it
-    /// or to take it out: a permit wakes waiters when it is dropped, which is not done under this
-    /// lock.
+    /// The permit, or `None` once it has been released, even if holders remain. The mutex is locked
+    /// only to inspect the permit or to take it out. Dropping a permit wakes waiters, which must
+    /// not happen under this lock.
     permit: Mutex<Option<Permit>>,
-    /// Dropped after the permit, which `drop` takes out. A gate by key is removed with its last
-    /// use, and the permit is one.
+    /// The gate of the permit. This field is dropped after the permit, which `drop` takes out,
+    /// because a gate by key is removed with its last use, and the permit counts as a use.
     gate: GateRef,
     sweeper: Arc<Sweeper<HeldPermit>>,
-    /// The tick of the sweeper at which the server took a frame of the body and has not asked for
-    /// the next one since. [`ASKED`] while it is the application that is waited for.
+    /// The tick of the sweeper at which the server took the latest frame of the body, or [`ASKED`]
+    /// while the server is waiting for the application.
     taken_at: AtomicU32,
-    /// Whether the sweeper watches this permit. It is registered at most once.
+    /// Whether the permit has been registered with the sweeper, which happens at most once.
     is_swept: AtomicBool,
-    /// The outcome of the request for an adaptive limit: a [`Went`] as a number.
+    /// The outcome of the request for an adaptive limit: a [`Went`] as a `u8`.
     went: AtomicU8,
-    /// Whether the response was sent to its end, or to its head with [`ReleaseAt::Head`]. Without
-    /// that, the hold time says more about the client than about the service, and is not sampled.
+    /// Whether the response was sent to its end, or to its head with [`ReleaseAt::Head`]. The hold
+    /// time of an incomplete response reflects the client rather than the service, and is not
+    /// sampled.
     is_over: AtomicBool,
 }
 
-/// The permits of all gates that a request has passed. One is stored inline: most layers have one
-/// gate.
+/// The permits of all gates that a request has passed. One permit is stored inline, because most
+/// layers have only one gate.
 pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
 
-/// The longest time that the application waits for a frame of the request's body: the shortest
-/// `body_read_timeout` of the gates whose permits the request holds. `None` for no bound.
+/// Returns how long the application may wait for a frame of the request's body: the shortest
+/// `body_read_timeout` of the gates whose permits the request holds, or `None` for no bound.
 pub(crate) fn body_read_timeout(permits: &Permits) -> Option<Duration> {
     permits.iter().filter_map(|held| held.gate.concurrency().body_read_timeout).min()
 }
 
-/// The permits as the body of a response holds them. They are released at the end of the body or
-/// when it is dropped.
+/// The permits held by the body of a response, which are released when the body ends or is dropped.
 ///
-/// From then on, a remaining holder is the application, and the permit is no longer watched for a
-/// body that is not read.
+/// After the release, only the application can still hold the permits, and they are no longer
+/// watched for a body that is not read.
 #[derive(Debug)]
 pub(crate) struct BodyPermits(Permits);
 
 /// The permits of a request, found in its extensions.
 ///
-/// A clone that the application keeps holds the permits beyond the response: for a task that serves
-/// a WebSocket, for work on another thread that cannot be cancelled, or for a job that continues in
-/// the background. Without it, such work would run beside the next request that the gate admits,
-/// over the limit. [`max_hold`](crate::Concurrency::max_hold) bounds the time.
+/// A clone that the application keeps holds the permits beyond the response, for example for a task
+/// that serves a WebSocket, for work on another thread that cannot be cancelled, or for a job that
+/// continues in the background. Without a clone, such work would exceed the limit, because it would
+/// run alongside the next request that the gate admits. [`max_hold`](crate::Concurrency::max_hold)
+/// bounds how long permits can be held.
 ///
 /// ```
 /// # use tower_waiting_room::gate::PermitHandle;
@@ -105,27 +107,29 @@ pub(crate) struct BodyPermits(Permits);
 pub struct PermitHandle(Permits);
 
 impl PermitHandle {
-    /// A handle on the permits of this layer.
+    /// Creates a handle to the permits of this layer.
     pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
-    /// Adds the permits of an outer layer, so that the application finds one handle on all of them.
+    /// Adds the permits of an outer layer, so that the application finds a single handle to all
+    /// permits.
     pub(crate) fn and(mut self, outer: Self) -> Self {
         self.0.extend(outer.0);
         self
     }
 
-    /// Whether one of the permits was given by this gate.
+    /// Returns whether one of the permits was granted by this gate.
     pub(super) fn is_of(&self, gate: &GateRef) -> bool {
         self.0.iter().any(|held| held.gate.is(gate))
     }
 
     /// Marks the request as overloaded for an [adaptive](crate::Concurrency::adaptive) gate,
-    /// whatever the status of its response is.
+    /// regardless of the status of the response.
     ///
-    /// Call it when the service finds that it cannot keep up, for example when a database rejects a
-    /// connection and the response comes from a cache. A gate with a fixed limit ignores it.
+    /// Call this method when the service notices that it cannot keep up, for example when a
+    /// database rejects a connection and the response comes from a cache. A gate with a fixed limit
+    /// ignores the call.
     pub fn overloaded(&self) {
         self.0.iter().for_each(|held| held.answered(true));
     }
@@ -142,29 +146,32 @@ impl BodyPermits {
         self.0.iter().for_each(|held| held.over());
     }
 
-    /// Releases the permits: the body has ended, has failed, or was dropped.
+    /// Releases the permits, because the body has ended, has failed, or was dropped.
     pub(crate) fn let_go(&mut self) {
-        // If the application still holds the permit, it is not because the body stalls.
+        // A permit that is still held after this point is held by the application, not by a stalled
+        // body.
         self.asked();
         self.0.clear();
     }
 
-    /// Records that the server took a frame of the body and that more may follow. Until it asks for
-    /// the next one, the client is the one that stalls.
+    /// Records that the server took a frame of the body and that more frames may follow. Until the
+    /// server asks for the next frame, the client is responsible for any delay.
     pub(crate) fn taken(&self) {
         self.0.iter().for_each(HeldPermit::taken);
     }
 
-    /// Records that the server asked for a frame and the application has none yet. Until it has
-    /// one, the application is slow, and `body_stall` does not apply.
+    /// Records that the server asked for a frame that the application has not produced yet. Until
+    /// the frame is produced, the application is responsible for any delay, and `body_stall` does
+    /// not apply.
     pub(crate) fn asked(&self) {
         self.0.iter().for_each(|held| held.asked());
     }
 }
 
 impl HeldPermit {
-    /// Wraps a permit that `gate` has just given. With a `max_hold`, the sweeper watches it from
-    /// the start; otherwise only once a frame of the response was taken.
+    /// Wraps a permit that `gate` has just granted. If the gate has a `max_hold`, the sweeper
+    /// watches the permit from the start. Otherwise the sweeper watches the permit only once a
+    /// frame of the response has been taken.
     pub(super) fn new(permit: Permit, gate: GateRef, sweeper: &Arc<Sweeper<Self>>) -> Arc<Self> {
         let has_end = gate.concurrency().max_hold.is_some();
         let held = Arc::new(Self {
@@ -182,10 +189,10 @@ impl HeldPermit {
         held
     }
 
-    /// Records the head of the response, and returns whether the body is to hold the permit.
+    /// Records the head of the response, and returns whether the body has to hold the permit.
     ///
-    /// `is_overloaded` is the outcome by the status of the response. With [`ReleaseAt::Head`] the
-    /// request counts as completed here.
+    /// `is_overloaded` is the outcome according to the status of the response. With
+    /// [`ReleaseAt::Head`], the request counts as completed at this point.
     pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
         self.answered(is_overloaded);
         let is_held = matches!(self.gate.concurrency().release_at, ReleaseAt::BodyEnd);
@@ -195,8 +202,8 @@ impl HeldPermit {
         is_held
     }
 
-    /// Records the outcome by the status of the response. An outcome that the application has set
-    /// by its handle stays: a response with 200 does not undo "overloaded".
+    /// Records the outcome according to the status of the response. An outcome that the application
+    /// has set through its handle remains: a response with status 200 does not undo "overloaded".
     fn answered(&self, is_overloaded: bool) {
         if is_overloaded {
             self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
@@ -211,7 +218,8 @@ impl HeldPermit {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the time of `body_stall`, with a tick instead of a clock: this runs for each frame.
+    /// Starts the timer of `body_stall`. This method runs for every frame, so it stores a tick
+    /// instead of reading a clock.
     fn taken(self: &Arc<Self>) {
         if self.gate.concurrency().body_stall.is_some() {
             self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
@@ -219,13 +227,13 @@ impl HeldPermit {
         }
     }
 
-    /// Stops the time of `body_stall`.
+    /// Stops the timer of `body_stall`.
     fn asked(&self) {
         self.taken_at.store(ASKED, Ordering::Relaxed);
     }
 
-    /// Takes the permit out, so that the caller drops it outside of the lock. `None` if it was
-    /// taken out before.
+    /// Takes the permit out, so that the caller can drop it outside the lock. Returns `None` if the
+    /// permit has already been taken out.
     fn free(&self) -> Option<Permit> {
         self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -240,7 +248,7 @@ impl HeldPermit {
         }
     }
 
-    /// Registers the permit with the sweeper, once.
+    /// Registers the permit with the sweeper, unless it is already registered.
     fn have_swept(self: &Arc<Self>) {
         if !self.is_swept.swap(true, Ordering::Relaxed) {
             self.sweeper.add(self);
@@ -249,8 +257,8 @@ impl HeldPermit {
 }
 
 impl Sweep for HeldPermit {
-    /// Releases the permit if the body was not read for `body_stall`, or if it was held for
-    /// `max_hold`. The permit is dropped at the end of the call, with no lock held.
+    /// Releases the permit if the body was not read for `body_stall`, or if the permit was held for
+    /// `max_hold`. The permit is dropped at the end of the call, while no lock is held.
     fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool {
         let rules = self.gate.concurrency();
         let taken_at = self.taken_at.load(Ordering::Relaxed);
@@ -276,8 +284,9 @@ impl Drop for BodyPermits {
 
 impl Drop for HeldPermit {
     fn drop(&mut self) {
-        // The last holder is gone. The sample is taken before the permit is dropped, and only from
-        // a response that was sent to its end. A permit that the sweeper took out has no sample.
+        // The last holder has been dropped. The sample is taken before the permit is dropped, and
+        // only if the response was sent to its end. A permit that the sweeper has taken out is not
+        // sampled.
         if let Some(permit) = self.free() {
             self.gate.released(&permit);
             if self.is_over.load(Ordering::Relaxed) {
@@ -299,17 +308,18 @@ impl fmt::Debug for PermitHandle {
     }
 }
 
-/// The outcome of a request, as an adaptive limit counts it.
+/// The outcome of a request, as reported to an adaptive limit.
 enum Went {
-    /// There is no response yet, or there was none: the request failed or its client disconnected.
+    /// The request has no response, either because it is still running, or because it failed or its
+    /// client disconnected.
     Unknown,
-    /// There was a response that does not count as overloaded.
+    /// The response does not count as overloaded.
     Done,
     /// The response had the status 503 or 504, or the application reported the overload.
     Overloaded,
 }
 
-/// No tick: the server waits for the application. The sweeper reaches this number after 2³²
-/// periods, which takes 3.4 years at the shortest period of 25 ms; a frame that is taken in that
-/// one period is not watched.
+/// The value of `taken_at` while the server is waiting for the application. The tick counter
+/// reaches this value after 2³² periods, which takes 3.4 years at the shortest period of 25 ms. A
+/// frame that is taken in that single period is not watched.
 const ASKED: u32 = u32::MAX;

@@ -1,5 +1,5 @@
 //! Options of a gate besides its limit and its queue: when a permit is released, which status codes
-//! a refusal has, and which headers carry the client's deadline.
+//! a refusal has, and which headers contain the client's deadline.
 
 use std::time::Duration;
 
@@ -16,46 +16,48 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReleaseAt {
-    /// At the end of the response: when the last frame of its body has been handed to the server,
-    /// or when the body is dropped. The gate then bounds streams and downloads too. This is the
-    /// default.
+    /// Releases the permit at the end of the response: when the last frame of the body has been
+    /// handed to the server, or when the body is dropped. With this option, which is the default,
+    /// the gate also bounds streams and downloads.
     #[default]
     BodyEnd,
-    /// When the head of the response is ready, as with tower's `ConcurrencyLimit`. Response bodies
-    /// are then not limited. Use this option if sending a body costs the service little.
+    /// Releases the permit when the head of the response is ready, like tower's `ConcurrencyLimit`.
+    /// The gate then does not limit how many response bodies are sent at once. Use this option if
+    /// sending a body costs the service little.
     Head,
 }
 
-/// The statuses of responses to requests that a gate refuses.
+/// The status codes of responses to requests that a gate refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateStatuses {
-    /// The statuses of a limiter; the default. A request gets 429 if neither a permit nor a place
-    /// in the queue is free, or if it was shed. It gets 504 without `Retry-After` if it waited
-    /// until its deadline, and 503 while the gate is drained.
+    /// The status codes of a limiter, which are the default. A request is answered with 429 if
+    /// neither a permit nor a place in the queue is free, or if the request was shed. A request
+    /// that waited until its deadline is answered with 504 and no `Retry-After`. While the gate is
+    /// being drained, requests are answered with 503.
     #[default]
     Limiter,
-    /// The statuses of an overloaded origin server: 503, even for a request that waited until its
-    /// deadline. A gate for each value of a key still answers 429 to requests that are refused at
-    /// once or shed, because a single client is to blame. Use this option behind proxies that retry
-    /// a 504 or count it as an error of their own. Each refusal has a `Retry-After`, except while
-    /// the gate is drained.
+    /// The status codes of an overloaded origin server: 503, even for a request that waited until
+    /// its deadline. A gate with a key still answers 429 to requests that are refused immediately
+    /// or shed, because a single client is to blame. Use this option behind proxies that retry a
+    /// 504 or count it as their own error. Each refusal has a `Retry-After`, except while the gate
+    /// is being drained.
     Origin,
 }
 
 /// A request header in which a client states how long it will wait for the response.
 ///
 /// If the client would give up before a permit becomes free, its request is refused instead of
-/// queued, so permits are not spent on responses that no client reads. The stated time counts from
-/// the request's arrival at the layer.
+/// queued, so that permits are not spent on responses that no client reads. The stated time counts
+/// from the arrival of the request at the layer.
 ///
 /// Clients gain nothing from a false value: a shorter time only gets a request refused sooner, and
 /// a longer time does not extend the wait that the gate allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientDeadline {
-    /// `grpc-timeout`, in the units of the gRPC protocol. Every gate honors it.
+    /// The header `grpc-timeout`, in the units of the gRPC protocol, which every gate honors.
     Grpc,
     /// The header with this name, whose value is a whole number of milliseconds, such as Envoy's
     /// `x-envoy-expected-rq-timeout-ms`.
@@ -66,7 +68,7 @@ pub enum ClientDeadline {
 
 impl ClientDeadline {
     /// Returns the time stated in a request's headers, or `None` if the header is absent or
-    /// malformed: a gate then applies only its own bounds.
+    /// malformed. Without a stated time, a gate applies only its own bounds.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Duration> {
         match self {
             Self::Grpc => grpc_timeout(text(headers, "grpc-timeout")?),
@@ -104,9 +106,9 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Parses a `grpc-timeout`: one to eight digits and a unit, as "gRPC over HTTP2"
-/// (PROTOCOL-HTTP2.md, "Requests") defines it. Eight digits cannot overflow: the longest time is 99
-/// 999 999 h.
+/// Parses a `grpc-timeout`: one to eight digits and a unit, as defined by "gRPC over HTTP2"
+/// (PROTOCOL-HTTP2.md, "Requests"). Eight digits of hours do not overflow a `u64` number of
+/// seconds.
 fn grpc_timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let amount = number(digits).filter(|_| (1..=8).contains(&digits.len()))?;

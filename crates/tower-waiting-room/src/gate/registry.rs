@@ -1,23 +1,25 @@
 //! The gates under one name: a single gate, or one gate for each value of a key.
 //!
 //! A [`GateSet`] belongs to one [`Concurrency`] of the configuration. With
-//! [`for_each`](Concurrency::for_each) it makes a gate when the first request with a key arrives,
-//! and forgets the gate when the last request with that key has ended. So the number of gates is
-//! bounded by the number of requests in progress, however many keys clients send.
+//! [`for_each`](Concurrency::for_each), the set creates a gate when the first request with a key
+//! value arrives, and removes the gate when the last request with that value has ended. The number
+//! of gates is therefore bounded by the number of requests in progress, no matter how many values
+//! clients send.
 //!
 //! ```text
 //!  request ─► GateSet::of ─► GateRef ─► Entry ─► Permit, or a place in the queue
-//!                │  makes the gate        │
+//!                │  creates the gate      │
 //!                ▼  if it is missing      ▼  the last GateRef is dropped
 //!             gates by key ◄──────── removes the gate, unless it is still in use
 //! ```
 //!
 //! # Locks
 //!
-//! The map of gates has a lock for each of its parts. A gate is made while such a lock is held, and
-//! reads the rules and the drain state under it. Therefore a change is written first, with no lock
-//! held across, and then applied to all gates of the map. A gate that is being made meanwhile
-//! either reads the new value, or is already in the map when the change gets there.
+//! The map of gates has one lock per shard. A gate is created while the lock of its shard is held,
+//! and reads the rules and the drain state under that lock. A change is therefore written first,
+//! and then applied to all gates of the map, without holding a lock across the two steps. A gate
+//! that is created at the same time either reads the new value, or is already in the map when the
+//! change visits its shard.
 
 use std::{
     fmt,
@@ -48,25 +50,28 @@ use crate::{
 
 /// The gates under one name, and the settings that they share.
 pub(crate) struct GateSet {
-    /// As configured. The limit in it may be outdated: `rules` has the one in force.
+    /// The configuration of the gates. The limit in this field may be outdated: `rules` contains
+    /// the current limit.
     concurrency: Concurrency,
     name: Arc<str>,
     subject: Subject,
-    /// The line of the limit in force for the headers of refusals, built at the first refusal and
-    /// again after the limit has changed.
+    /// The header line that states the current limit in refusals. The line is built at the first
+    /// refusal, and again after the limit has changed.
     line: ArcSwapOption<GateLine>,
-    /// The rules in force, for gates that are yet to be made. Read while a part of the map of gates
-    /// is locked; being lock-free, it cannot deadlock with a change that walks through the map.
+    /// The current rules, from which new gates are created. This field is read while a shard of the
+    /// map is locked. The read is lock-free, so it cannot deadlock with a change that walks through
+    /// the map.
     rules: ArcSwap<GateRules>,
-    /// Serializes changes of the limit. Without it, two concurrent changes could reach the gates in
-    /// different orders and leave them with different limits.
+    /// A lock that serializes changes of the limit. Without this lock, two concurrent changes could
+    /// reach the gates in different orders and leave them with different limits.
     changing: Mutex<()>,
     gates: Gates,
-    /// How a gate that is made during a drain treats its queue; `None` while the gates are open.
-    /// Never locked while all gates are visited, see `make`.
+    /// How a gate created during a drain treats its queue, or `None` while the gates are open. This
+    /// mutex is never locked while all gates are visited: see `make`.
     draining: Mutex<Option<DrainQueue>>,
-    /// The limit that adapts itself to the samples of finished requests; `None` for a fixed limit.
-    /// Only with a single gate: validation refuses it together with a key.
+    /// The limit that adapts itself to the samples of finished requests, or `None` for a fixed
+    /// limit. Only a single gate can be adaptive, because validation rejects an adaptive limit with
+    /// a key.
     adaptive: Option<Mutex<Box<dyn AdaptiveLimit>>>,
     clock: StageClock,
     telemetry: Telemetry,
@@ -74,35 +79,37 @@ pub(crate) struct GateSet {
 
 /// The header line of a gate, cached together with the limit that it states.
 pub(crate) struct GateLine {
-    /// The limit for which `line` was built. If it differs from the limit in force, the line is
-    /// stale.
+    /// The limit for which `line` was built. If the current limit is different, the line is stale.
     limit: u32,
     pub(crate) line: PolicyLine,
 }
 
 enum Gates {
-    /// By the hash of the key's value. A gate is kept while a request holds a [`GateRef`] to it.
+    /// The gates by the hash of their key value. A gate stays in the map while a request holds a
+    /// [`GateRef`] to it.
     ByKey(DashMap<KeyHash, Gate>),
     /// One gate for all requests that the scope covers.
     One(Gate),
 }
 
-/// The gate of one request. The last reference to be dropped removes a gate by key from the map.
+/// The gate of one request. Dropping the last reference to a gate by key removes the gate from the
+/// map.
 pub(crate) struct GateRef {
-    /// `None` only inside `drop`: this clone has to be gone before the other ones are counted.
+    /// The gate, which is `None` only inside `drop`, where this clone has to be dropped before the
+    /// remaining clones are counted.
     gate: Option<Gate>,
-    /// The key under which the gate is in the map; `None` for a single gate.
+    /// The key under which the gate is stored in the map, or `None` for a single gate.
     key: Option<KeyHash>,
     set: Arc<GateSet>,
 }
 
-/// The result of looking for the gate of a request.
+/// The result of looking up the gate of a request.
 pub(super) enum Lookup {
     /// The request needs a permit of this gate.
     Gate(GateRef),
     /// No gate under this name covers the request.
     None,
-    /// The key is the client address, and the server does not report it.
+    /// The key is the client's address, which the server does not provide.
     Stranger,
     /// The request lacks the key, and [`MissingKey`](crate::request::MissingKey) refuses such
     /// requests.
@@ -110,11 +117,11 @@ pub(super) enum Lookup {
 }
 
 impl GateSet {
-    /// Makes the set for one entry of the configuration. A gate by key starts without gates.
+    /// Creates the set for one entry of the configuration. A set with a key starts without gates.
     ///
     /// # Errors
     ///
-    /// Returns the first rule that [`GateRules::validate`] refuses.
+    /// Returns an error for the first rule that [`GateRules::validate`] rejects.
     pub(super) fn new(
         concurrency: &Concurrency,
         clock: &StageClock,
@@ -145,11 +152,12 @@ impl GateSet {
         &self.name
     }
 
-    /// Looks up the gate for a request, and makes it if it is the first request with its key.
+    /// Looks up the gate for a request, and creates the gate for the first request with its key
+    /// value.
     ///
-    /// The clone is taken while the part of the map with this key is locked. So a concurrent drop
-    /// of the last [`GateRef`] either sees the clone and keeps the gate, or removes it before this
-    /// call makes a new one. Two gates for one key would let twice the limit run.
+    /// The gate is cloned while the shard of its key is locked. A concurrent drop of the last
+    /// [`GateRef`] therefore either sees the clone and keeps the gate, or removes the gate before
+    /// this call creates a new one. Two gates for one key would let twice the limit run.
     pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Lookup {
         if self.concurrency.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
             return Lookup::None;
@@ -176,13 +184,13 @@ impl GateSet {
         Lookup::Gate(GateRef { gate: Some(gate), key, set: Arc::clone(self) })
     }
 
-    /// Changes how many requests may run at each gate: 0 closes the gates, `None` removes the
-    /// limit. Requests that already run are not interrupted.
+    /// Changes how many requests may run at each gate. A limit of 0 closes the gates, and `None`
+    /// removes the limit. Requests that are already running are not interrupted.
     ///
     /// # Errors
     ///
-    /// Returns an error for an adaptive gate, which would overwrite the value, and for rules that a
-    /// gate cannot keep. The old limit then stays in force.
+    /// Returns an error for an adaptive gate, which would overwrite the value, and for a limit that
+    /// a gate does not accept. The old limit then remains in effect.
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
         if self.adaptive.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, format!("{limit:?}"));
@@ -192,50 +200,52 @@ impl GateSet {
         let _changing = lock(&self.changing);
         let changed = GateRules::clone(&self.rules.load()).limit(limit);
         changed.validate()?;
-        // Stored before the gates are visited: a gate that is made meanwhile either reads the new
-        // rules, or was put into the map with the old ones before its part of the map is visited.
+        // The rules are stored before the gates are visited. A gate that is created at the same
+        // time either reads the new rules, or is in the map with the old rules before its shard is
+        // visited.
         self.rules.store(Arc::new(changed));
         self.each(|gate| _ = gate.set_limit(limit));
         Ok(())
     }
 
-    /// Stops admitting requests at all gates. Returns one future for each gate, ready once no
-    /// request runs or waits there.
+    /// Stops admitting requests at all gates. Returns one future for each gate, which completes
+    /// once no request runs or waits at that gate.
     ///
-    /// Each future holds a clone of its gate, so gates by key outlive their last request:
-    /// [`forget_idle`](Self::forget_idle) removes them afterwards.
+    /// Each future holds a clone of its gate, so gates by key outlive their last request.
+    /// [`forget_idle`](Self::forget_idle) removes these gates afterwards.
     pub(crate) fn drain(&self, queue: DrainQueue) -> Vec<Idle> {
-        // The guard is a temporary and is released at the end of this statement. Held across the
-        // loop below, it would deadlock with `make`, which locks in the opposite order.
+        // The guard is a temporary, which is released at the end of this statement. If the guard
+        // were held across the loop below, it could deadlock with `make`, which locks in the
+        // opposite order.
         *lock(&self.draining) = Some(queue);
         let mut idle = Vec::new();
         self.each(|gate| idle.push(gate.drain(queue)));
         idle
     }
 
-    /// Admits requests again at all gates, including those that will be made.
+    /// Admits requests again at all gates, including gates that are created later.
     pub(crate) fn open(&self) {
         *lock(&self.draining) = None;
         self.each(Gate::open);
     }
 
     /// Removes the gates by key that no request uses. The futures of [`drain`](Self::drain) kept
-    /// them in the map when their last request ended.
+    /// these gates in the map when their last requests ended.
     pub(crate) fn forget_idle(&self) {
         if let Gates::ByKey(gates) = &self.gates {
             gates.retain(|_, gate| gate.is_shared());
         }
     }
 
-    /// Snapshots of all gates under this name, in no particular order.
+    /// Returns snapshots of all gates under this name, in no particular order.
     pub(crate) fn snapshots(&self) -> Vec<GateSnapshot> {
         let (mut snapshots, now) = (Vec::new(), self.clock.now());
         self.each(|gate| snapshots.push(gate.snapshot(now)));
         snapshots
     }
 
-    /// Calls `act` for every gate. In a set by key, the part of the map that is being visited is
-    /// locked during the call, so `act` must not look up gates.
+    /// Calls `act` for every gate. In a set with a key, the shard that is being visited is locked
+    /// during the call, so `act` must not look up gates.
     fn each(&self, mut act: impl FnMut(&Gate)) {
         match &self.gates {
             Gates::ByKey(gates) => gates.iter().for_each(|gate| act(gate.value())),
@@ -243,11 +253,11 @@ impl GateSet {
         }
     }
 
-    /// Makes a gate for a new key. Runs while the part of the map that will hold it is locked.
+    /// Creates a gate for a new key value, while the shard that will contain the gate is locked.
     fn make(&self) -> Result<Gate, ConfigError> {
         let made = gate(GateRules::clone(&self.rules.load()), &self.clock)?;
-        // `drain` sets the state first and visits the gates afterwards. So either the state is
-        // already visible here, or the drain finds this gate in the map.
+        // `drain` sets the state first and visits the gates afterwards. Therefore either the state
+        // is already visible here, or the drain finds this gate in the map.
         if let Some(queue) = *lock(&self.draining) {
             drop(made.drain(queue));
         }
@@ -256,27 +266,27 @@ impl GateSet {
 }
 
 impl GateRef {
-    /// The configuration of this gate. The limit in force is that of [`gate`](Self::gate).
+    /// Returns the configuration of this gate. The current limit is that of [`gate`](Self::gate).
     pub(crate) fn concurrency(&self) -> &Concurrency {
         &self.set.concurrency
     }
 
-    /// Whether this is a gate for one value of a key, so that a refusal concerns one client or
-    /// tenant and not the whole service.
+    /// Returns whether this is the gate of one key value. A refusal by such a gate concerns one
+    /// client or tenant, and not the whole service.
     pub(crate) const fn is_by_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// The gate itself.
+    /// Returns the referenced gate.
     pub(crate) fn gate(&self) -> &Gate {
-        self.gate.as_ref().expect("it is there until this is dropped")
+        self.gate.as_ref().expect("the gate is present until this reference is dropped")
     }
 
-    /// Admits a request, queues it, or refuses it. `since` is its time of arrival at the layer, and
-    /// `is_inside` is true if it holds a permit of another gate.
+    /// Admits, queues or refuses a request. `since` is the time at which the request arrived at the
+    /// layer, and `is_inside` is true if the request holds a permit of another gate.
     ///
-    /// A free gate is entered without building the [`Arrival`], which hashes the tenant's key and
-    /// parses headers. Only the queue needs these.
+    /// A request enters a free gate without building an [`Arrival`], which hashes the tenant's key
+    /// and parses headers. Only a request that is queued needs an [`Arrival`].
     pub(super) fn enter(
         &self,
         caller: &Caller<'_>,
@@ -291,8 +301,8 @@ impl GateRef {
         }
     }
 
-    /// Describes a request to the queue discipline: its class, its tenant, and when its client
-    /// stops waiting.
+    /// Describes a request to the queue discipline: its class, its tenant, and the time at which
+    /// its client stops waiting.
     fn arrival(
         &self,
         caller: &Caller<'_>,
@@ -306,23 +316,24 @@ impl GateRef {
             arrival = arrival.inside();
         }
         if let Some(fair_by) = &rules.fair_by {
-            // Requests without the key are grouped by address, one tenant for each.
+            // Requests without the key are grouped by address, with one tenant for each address.
             let tenant = fair_by.hash(caller).or_else(|| caller.address_hash());
             if tenant.is_none() {
-                // Without an address either, all of these requests share the turns of one tenant,
+                // If the address is unknown too, all such requests share the turns of one tenant,
                 // which is probably not intended.
                 self.set.telemetry.misconfigured(Misconfiguration::PeerUnknown);
             }
             arrival = arrival.tenant(tenant.map_or(0, KeyHash::as_u64));
         }
         let headers = caller.head.headers();
-        // Of several headers, the shortest time counts. It is relative to the arrival at the layer:
-        // by now the request may have waited for a store.
+        // If a request has several headers, the shortest time applies. The time counts from the
+        // arrival at the layer, because the request may already have waited for a store.
         let patience = rules.deadlines.iter().filter_map(|deadline| deadline.of(headers)).min();
         patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
-    /// Whether both are the same gate: of the same layer, under the same name, for the same key.
+    /// Returns whether both references are to the same gate: of the same layer, under the same
+    /// name, for the same key value.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.set, &other.set) && self.key == other.key
     }
@@ -332,26 +343,27 @@ impl GateRef {
         self.set.telemetry.gate(&self.set.subject, event);
     }
 
-    /// Reports that a request arrived which already holds a permit of this gate.
+    /// Reports the arrival of a request that already holds a permit of this gate.
     pub(super) fn entered_twice(&self) {
         self.set.telemetry.misconfigured(Misconfiguration::CountedTwice);
     }
 
-    /// Reports that a request had to wait where there is no tokio runtime.
+    /// Reports that a request had to wait although there is no tokio runtime.
     pub(super) fn lacks_runtime(&self) {
         self.set.telemetry.misconfigured(Misconfiguration::NoRuntime);
     }
 
-    /// Records a permit that was granted in the queue, and how long the request waited for it.
+    /// Records that a queued request was granted a permit, and how long the request waited for it.
     pub(super) fn granted(&self, permit: &Permit) {
         self.report(GateEvent::AdmittedQueued);
         self.set.telemetry.gate_time(&self.set.subject, WAIT, || permit.waited());
     }
 
-    /// The header line for a refusal, with the limit in force; `None` if the gate has no limit.
+    /// Returns the header line for a refusal with the current limit, or `None` if the gate has no
+    /// limit.
     ///
-    /// Two requests that find the cached line stale both build it and store equal lines, so no lock
-    /// is needed.
+    /// Two requests that find the cached line stale both build the line and store equal results, so
+    /// no lock is needed.
     pub(crate) fn line(&self) -> Option<Arc<GateLine>> {
         let limit = self.gate().limit()?;
         if let Some(known) = self.set.line.load_full().filter(|known| known.limit == limit) {
@@ -363,14 +375,14 @@ impl GateRef {
         Some(line)
     }
 
-    /// Records how long a permit was held. Called just before the permit is dropped.
+    /// Records how long a permit was held. Call this method just before the permit is dropped.
     pub(super) fn released(&self, permit: &Permit) {
         let held = || self.set.clock.now().since(permit.given_at());
         self.set.telemetry.gate_time(&self.set.subject, HOLD, held);
     }
 
     /// Passes a sample of a finished request to the adaptive limit, and applies the limit that it
-    /// returns. Does nothing at a gate with a fixed limit.
+    /// returns. At a gate with a fixed limit, this method does nothing.
     pub(super) fn learn(&self, permit: &Permit, outcome: PermitOutcome) {
         let Some(adaptive) = &self.set.adaptive else { return };
         let now = self.set.clock.now();
@@ -379,19 +391,19 @@ impl GateRef {
         let limit = adaptive.observe(&Sample::new(now, permit.in_flight(), hold, outcome));
         let limit =
             Some(limit.max(Concurrency::LEAST)).filter(|limit| *limit < GateRules::MAX_LIMIT);
-        // The limit is set while the lock of the adaptive limit is held. Otherwise two threads
-        // could observe in one order and set in the other, and an outdated limit would stay in
-        // force. The comparison reads the gate, because its limit may have been changed by other
-        // means.
+        // The limit is set while the adaptive limit is locked. Otherwise two threads could call
+        // `observe` in one order and `set_limit` in the other, and an outdated limit would remain
+        // in effect. The comparison reads the limit of the gate, which may have been changed by
+        // other means.
         if limit != self.gate().limit()
             && let Err(error) = self.gate().set_limit(limit)
         {
-            unreachable!("no limit is above the highest: {error}");
+            unreachable!("the limit is below the maximum: {error}");
         }
     }
 
-    /// Records that the sweeper took a permit back: the response was not read, or the permit was
-    /// held for longer than `max_hold`.
+    /// Records that the sweeper took a permit back, because the response was not read or the permit
+    /// was held for longer than `max_hold`.
     pub(super) fn swept(&self, permit: &Permit) {
         self.released(permit);
         self.report(GateEvent::Swept);
@@ -400,9 +412,9 @@ impl GateRef {
 
 impl Drop for GateRef {
     fn drop(&mut self) {
-        // This clone is dropped first, since `is_shared` counts it too. The clones that remain
-        // belong to permits, waiters and other requests. `remove_if` counts under the lock under
-        // which `of` clones, so a gate that a new request has just found is not removed.
+        // This clone is dropped first, because `is_shared` counts it too. The remaining clones
+        // belong to permits, waiters and other requests. `remove_if` counts under the same lock
+        // under which `of` clones, so a gate that a new request has just found is not removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.remove_if(key, |_, gate| !gate.is_shared());
@@ -416,20 +428,20 @@ impl fmt::Debug for GateRef {
     }
 }
 
-/// Locks a mutex, also after a panic of a thread that held it. Most of these states are replaced as
-/// a whole, so a panic leaves them consistent; and after a panic inside an adaptive limit, which is
-/// foreign code, the gate keeps working.
+/// Locks a mutex, even if a thread panicked while holding it. Most of the guarded values are
+/// replaced as a whole, so a panic leaves them consistent. After a panic inside an adaptive limit,
+/// which may be code of the application, the gate continues to work.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Histogram of the times for which permits were held, in seconds.
+/// The histogram of the times for which permits were held, in seconds.
 const HOLD: &str = "waiting_room_gate_hold_seconds";
-/// Histogram of the times for which requests waited before they got a permit, in seconds.
+/// The histogram of the times for which requests waited before they got a permit, in seconds.
 const WAIT: &str = "waiting_room_gate_wait_seconds";
 
-/// Makes a gate. The seed spreads the times at which refused clients are asked to come back; it is
-/// random, so that the nodes of a service do not spread them alike.
+/// Creates a gate. The seed spreads the retry times of refused clients. The seed is random, so that
+/// different nodes of a service spread retry times differently.
 fn gate(rules: GateRules, clock: &StageClock) -> Result<Gate, ConfigError> {
     Gate::with_clock(rules, u64::from_le_bytes(random_bytes()), clock.clone())
 }

@@ -1,16 +1,17 @@
 //! The gate stage: takes the permits of all gates that cover a request.
 //!
-//! Every request visits the gates in the same order, by [`Concurrency::rank`]: gates by key, then
-//! gates with a scope, and last the gates of all requests. Because the order is the same for all
-//! requests, no two requests can each hold the permit that the other one waits for. Because the
-//! widest gate comes last, a request that waits at a narrow gate does not hold a permit that every
-//! other request needs.
+//! Every request visits the gates in the same order, by [`Concurrency::rank`]: gates with a key,
+//! then gates with a scope, and last the gates for all requests. Because the order is the same for
+//! all requests, no two requests can each hold the permit that the other request waits for. Because
+//! the widest gate comes last, a request that waits at a narrow gate does not hold a permit that
+//! every other request needs.
 //!
-//! A request waits at one gate at a time, and keeps the permits of the gates before it while it
-//! waits. [`GateStage::enter`] returns [`Gated::Waiting`] then; once the wait is over, the pipeline
-//! calls [`GateStage::resume`], which continues with the gates behind that one.
+//! A request waits at one gate at a time, and holds the permits of all earlier gates while it
+//! waits. [`GateStage::enter`] returns [`Gated::Waiting`] for a request that has to wait. When the
+//! wait is over, the pipeline calls [`GateStage::resume`], which continues with the next gate.
 //!
-//! Shadow mode is not decided here: the pipeline skips waits and ignores refusals.
+//! Shadow mode is not implemented here: in that mode, the pipeline skips waits and ignores
+//! refusals.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -37,23 +38,24 @@ use crate::{
 
 /// The gates of a layer.
 pub(crate) struct GateStage {
-    /// Sorted by [`Concurrency::rank`], which is the order in which requests pass them.
+    /// The gates, sorted by [`Concurrency::rank`], which is the order in which requests pass them.
     gates: Vec<Arc<GateSet>>,
-    /// Shared by all gates: one task watches every permit of the layer.
+    /// The sweeper that all gates share. One task watches every permit of the layer.
     sweeper: Arc<Sweeper<HeldPermit>>,
 }
 
 /// The outcome of the gates for one request.
 pub(crate) enum Gated {
-    /// The request may run: every gate that covers it gave a permit, or none covers it.
+    /// The request may run, because every gate that covers it granted a permit, or because no gate
+    /// covers it.
     Admitted,
     /// The client disconnected while its request waited.
     Gone,
     /// A gate refused the request, on arrival or at the end of its wait.
     Refused(GateRef, GateRefused),
-    /// A gate for each client address covers the request, and the address is unknown.
+    /// A gate for each client address covers the request, but the address is unknown.
     Stranger,
-    /// The request lacks the key by which a gate is chosen, and
+    /// The request lacks the key that selects a gate, and
     /// [`MissingKey`](crate::request::MissingKey) refuses such requests.
     Unknown,
     /// The request is in the queue of a gate.
@@ -61,14 +63,15 @@ pub(crate) enum Gated {
 }
 
 impl GateStage {
-    /// The maximum number of gates in a layer. Every request checks each of them in turn.
+    /// The maximum number of gates in a layer. The number is bounded because every request checks
+    /// each gate.
     pub(crate) const MAX: usize = 32;
 
     /// Builds the gates of a config, and reports settings that are allowed but suspicious.
     ///
     /// # Errors
     ///
-    /// Returns the first violation that [`validate`](Self::validate) finds.
+    /// Returns an error for the first violation that [`validate`](Self::validate) finds.
     pub(crate) fn new(
         gates: &[Concurrency],
         clock: &StageClock,
@@ -76,13 +79,13 @@ impl GateStage {
     ) -> Result<Self, ConfigError> {
         Self::validate(gates)?;
         suspects(gates).for_each(|suspect| telemetry.misconfigured(suspect));
-        // One sweeper serves all gates, so it has to be precise enough for the shortest time among
-        // them. Without any such time no permit is ever added to it, and the fallback has no
-        // effect.
+        // One sweeper serves all gates, so it has to be precise enough for the shortest time limit
+        // of any gate. If no gate has a time limit, no permit is ever added to the sweeper, and the
+        // fallback has no effect.
         let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
         let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
-        // The sort is stable: gates of one rank keep the order of the configuration.
+        // The sort is stable, so gates of equal rank keep the order of the configuration.
         gates.sort_by_key(|gate| gate.rank());
         let set = |gate: &&Concurrency| GateSet::new(gate, clock, telemetry).map(Arc::new);
         Ok(Self {
@@ -91,12 +94,13 @@ impl GateStage {
         })
     }
 
-    /// Checks each gate alone, their number, and that no two have the same name: metrics, headers
-    /// and the operator's handle identify a gate by its name.
+    /// Checks each gate, the number of gates, and that no two gates have the same name, because
+    /// metrics, headers and the operator's handle identify a gate by its name.
     ///
     /// # Errors
     ///
-    /// Returns the first violation, with the field and both values.
+    /// Returns an error for the first violation, with the field, the given value and the expected
+    /// value.
     pub(crate) fn validate(gates: &[Concurrency]) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
             Err(ConfigError::new(kind, "concurrency", given, expected))
@@ -113,23 +117,25 @@ impl GateStage {
         gates.iter().try_for_each(Concurrency::validate)
     }
 
-    /// Whether the layer has no gates, so that the pipeline need not look up the caller for them.
+    /// Returns whether the layer has no gates, in which case the pipeline need not look up the
+    /// caller.
     pub(crate) fn is_empty(&self) -> bool {
         self.gates.is_empty()
     }
 
-    /// The gates, for the operator's handle.
+    /// Returns the gates for the operator's handle.
     pub(crate) fn gates(&self) -> &[Arc<GateSet>] {
         &self.gates
     }
 
-    /// Takes a permit from each gate that covers a request, and adds them to `permits`.
+    /// Takes a permit from each gate that covers a request, and adds the permits to `permits`.
     ///
-    /// `since` is the time at which the request arrived at the layer. It is earlier than `now` if
-    /// the room or the limits had to ask a store. The deadline of the client counts from `since`.
+    /// `since` is the time at which the request arrived at the layer, which is earlier than `now`
+    /// if the room or the limits had to ask a store. The deadline of the client counts from
+    /// `since`.
     ///
-    /// After a refusal, `permits` still holds those of the gates before. The pipeline drops them,
-    /// or in shadow mode lets the request run with them.
+    /// After a refusal, `permits` still contains the permits of earlier gates. The pipeline drops
+    /// these permits or, in shadow mode, lets the request run with them.
     pub(crate) fn enter(
         &self,
         caller: &Caller<'_>,
@@ -140,8 +146,8 @@ impl GateStage {
         self.go_on(caller, permits, 0, since, now)
     }
 
-    /// Continues with a request whose wait at a gate has ended: with the gates behind that one if
-    /// the permit was granted.
+    /// Continues with a request whose wait at a gate has ended. If the permit was granted, the
+    /// request visits the remaining gates.
     pub(crate) fn resume(
         &self,
         caller: &Caller<'_>,
@@ -161,8 +167,8 @@ impl GateStage {
         }
     }
 
-    /// Sends a request through the gates from index `from` on, until one of them makes it wait or
-    /// refuses it.
+    /// Sends a request through the gates from index `from` on, until a gate makes the request wait
+    /// or refuses it.
     fn go_on(
         &self,
         caller: &Caller<'_>,
@@ -180,8 +186,8 @@ impl GateStage {
                 Lookup::Unknown => return Gated::Unknown,
             };
             // The layer is mounted twice, and the outer instance holds a permit of this gate for
-            // the same request. Taking a second permit would deadlock once every permit is held by
-            // such a request, because each would wait for a permit that none of them releases.
+            // the same request. Taking a second permit would deadlock once such requests hold every
+            // permit, because each of them would wait for a permit that none of them releases.
             if outer.is_some_and(|outer| outer.is_of(&gate)) {
                 gate.entered_twice();
                 continue;
@@ -191,8 +197,8 @@ impl GateStage {
                     gate.report(GateEvent::AdmittedFast);
                     permits.push(HeldPermit::new(permit, gate, &self.sweeper));
                 }
-                // The timer of the wait is tokio's. Without a runtime nothing would end the wait,
-                // so it times out at once; a permit that was granted in between is kept.
+                // The wait uses tokio's timer. Without a runtime, nothing would end the wait, so it
+                // times out immediately. A permit that was granted in the meantime is kept.
                 Entry::Queued(place) if Handle::try_current().is_err() => {
                     gate.lacks_runtime();
                     match place.time_out() {
@@ -205,7 +211,7 @@ impl GateStage {
                 }
                 Entry::Queued(place) => {
                     // Reading the body would make the server send `100 Continue` (RFC 9110 section
-                    // 10.1.1), and the client would upload a body for a request that may be
+                    // 10.1.1), and the client would upload a body for a request that may still be
                     // refused.
                     let is_awaited = caller.head.headers().contains_key(EXPECT);
                     let bytes = if is_awaited { 0 } else { gate.concurrency().watched_bytes };
@@ -218,7 +224,7 @@ impl GateStage {
         Gated::Admitted
     }
 
-    /// Counts a refusal under the event that belongs to its cause.
+    /// Reports a refusal under the event that matches its cause.
     fn refuse(gate: GateRef, refused: GateRefused) -> Gated {
         gate.report(GateEvent::of(refused.because));
         Gated::Refused(gate, refused)
@@ -246,9 +252,9 @@ mod tests {
         for _ in 0..10_000 {
             let mut permits = Permits::new();
             let gated = stage.enter(&caller, Timestamp::ZERO, &mut permits, Timestamp::ZERO);
-            assert!(matches!(gated, Gated::Admitted), "it is free");
+            assert!(matches!(gated, Gated::Admitted), "the gate is free");
             most = most.max(stage.sweeper.len());
         }
-        assert!(most < 100, "{most} are kept, and one is held");
+        assert!(most < 100, "{most} permits are kept, but only one is held");
     }
 }

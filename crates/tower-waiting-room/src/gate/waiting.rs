@@ -1,17 +1,17 @@
 //! A request that waits for a permit.
 //!
-//! Three things can end the wait, and they are polled in this order:
+//! The wait ends with one of three events, which are polled in this order:
 //!
-//! 1. **The grant.** The gate has given a permit to this place in the queue.
-//! 2. **The timer.** The deadline that the discipline or the client has set is over.
-//! 3. **The body.** The client has disconnected, which a server of HTTP/1 notices only while the
-//!    body is read.
+//! 1. **The grant.** The gate has granted a permit to this place in the queue.
+//! 2. **The timer.** The deadline set by the discipline or the client has passed.
+//! 3. **The body.** The client has disconnected, which an HTTP/1 server notices only while it reads
+//!    the body.
 //!
-//! The order matters at the last instant: a permit that is granted together with the deadline is
-//! used, and not given back to the gate.
+//! The order matters if two events coincide: a permit that is granted at the instant of the
+//! deadline is used, and not returned to the gate.
 //!
-//! The place is given up exactly once, whether the wait ends, is skipped, or is dropped together
-//! with the future of the response.
+//! The place in the queue is released exactly once, whether the wait ends, is skipped, or is
+//! dropped together with the future of the response.
 
 use std::{
     future::Future,
@@ -32,53 +32,55 @@ use crate::{request::DisconnectProbe, telemetry::GateEvent};
 ///
 /// # Cancel safety
 ///
-/// Dropping it leaves the queue. A permit that was granted but not yet taken goes to the next
-/// waiter.
+/// Dropping this value removes the request from the queue. A permit that was granted but not yet
+/// taken goes to the next waiter.
 pub(crate) struct Waiting {
-    /// `None` once the wait is over. Dropped before `at`: the place counts as a use of the gate,
-    /// and a gate by key is removed only when `at` is dropped as the last use.
+    /// The place in the queue, or `None` once the wait is over. This field is dropped before `at`,
+    /// because the place counts as a use of the gate, and a gate by key is removed only when `at`
+    /// is dropped as the last use.
     place: Option<Acquire>,
-    /// Ends at the deadline of the place.
+    /// The timer that fires at the deadline of the place.
     sleep: Pin<Box<Sleep>>,
-    /// Reads the body of the request to notice a client that disconnects.
+    /// The probe that reads the request body to detect that the client has disconnected.
     probe: DisconnectProbe,
-    /// `None` once [`poll`](Self::poll) has returned it.
+    /// The position of the request, or `None` once [`poll`](Self::poll) has returned it.
     at: Option<Queued>,
 }
 
 /// The position of a waiting request among the gates of the layer.
 pub(super) struct Queued {
-    /// The gate in whose queue it waits.
+    /// The gate in whose queue the request waits.
     pub(super) gate: GateRef,
     /// The index of the gate to visit after the permit is granted.
     pub(super) next: usize,
-    /// The time at which the request arrived at the layer. The deadline of the client counts from
-    /// here at every gate, not from the start of each wait.
+    /// The time at which the request arrived at the layer. The client's deadline counts from this
+    /// time at every gate, not from the start of each wait.
     pub(super) since: Timestamp,
 }
 
-/// A request whose wait has ended, and how.
+/// A request whose wait has ended, with the outcome of the wait.
 pub(crate) struct Waited {
     pub(super) at: Queued,
     pub(super) end: WaitEnd,
 }
 
-/// How a wait ended.
+/// The outcome of a wait.
 pub(super) enum WaitEnd {
     /// The client has disconnected.
     Gone,
-    /// The gate gave a permit.
+    /// The gate granted a permit.
     Granted(Permit),
-    /// The deadline is over, or the gate refused the request while it waited: to make room for
-    /// another one, or because the gate is drained.
+    /// The deadline has passed, or the gate refused the waiting request, either to make room for
+    /// another request or because the gate is being drained.
     Refused(GateRefused),
 }
 
 impl Waiting {
-    /// Starts to wait in `place`. Up to `watched_bytes` bytes of the body are read meanwhile, to
-    /// notice a client that disconnects; with 0 the body is not touched.
+    /// Starts to wait in `place`. Meanwhile, up to `watched_bytes` bytes of the body are read, to
+    /// detect that the client has disconnected. With 0, the body is not touched.
     ///
-    /// Boxed, since most requests never wait and all of them carry the space for it.
+    /// The value is boxed, because every request would otherwise reserve space for a wait, and most
+    /// requests never wait.
     pub(super) fn new(
         place: Acquire,
         at: Queued,
@@ -90,12 +92,12 @@ impl Waiting {
         Box::new(Self { place: Some(place), sleep, probe, at: Some(at) })
     }
 
-    /// Polls the wait to its end. Then the frames that were read are put back in front of the body,
-    /// and the place in the queue is given up.
+    /// Polls the wait. When the wait ends, the frames that were read are put back in front of the
+    /// body, and the place in the queue is released.
     ///
     /// # Panics
     ///
-    /// Panics if it is polled again after it has returned `Ready`.
+    /// Panics if called again after it has returned `Ready`.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<Waited> {
         let end = match self.poll_place(cx) {
             Some(end) => end,
@@ -115,7 +117,8 @@ impl Waiting {
 
     /// Polls the grant and then the timer. Returns `None` while neither is ready.
     ///
-    /// `time_out` may still return a permit: another thread can release one between the two polls.
+    /// `time_out` may still return a permit, because another thread can release one between the two
+    /// polls.
     fn poll_place(&mut self, cx: &mut Context<'_>) -> Option<WaitEnd> {
         let place = self.place.as_mut().expect("polled after completion");
         let end = match Pin::new(place).poll(cx) {
@@ -129,8 +132,8 @@ impl Waiting {
         Some(end.map_or_else(WaitEnd::Refused, WaitEnd::Granted))
     }
 
-    /// Gives the place up and reports `why`. Does nothing if the place has already ended: a granted
-    /// or refused request is reported by the stage.
+    /// Releases the place and reports `why`. Does nothing if the place is already gone, because the
+    /// stage reports granted and refused requests.
     fn leave(&mut self, why: GateEvent) {
         if let (Some(place), Some(at)) = (self.place.take(), &self.at) {
             drop(place);
@@ -141,7 +144,8 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // The client disconnected, or the task was aborted. After a regular end this does nothing.
+        // The client disconnected, or the task was aborted. After a regular end of the wait, this
+        // call does nothing.
         self.leave(GateEvent::Cancelled);
     }
 }

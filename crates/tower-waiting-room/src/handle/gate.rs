@@ -1,4 +1,4 @@
-//! The handle on one gate.
+//! The handle to one gate.
 
 use std::{fmt, sync::Arc};
 
@@ -8,8 +8,9 @@ use crate::gate::GateSet;
 
 /// Observes one gate and changes its limit while it is in use.
 ///
-/// Obtained from [`WaitingRoomHandle::gate`](super::WaitingRoomHandle::gate). A gate is what one
-/// [`Concurrency`](crate::Concurrency) configures; with a key it is one gate for each value.
+/// [`WaitingRoomHandle::gate`](super::WaitingRoomHandle::gate) returns this handle. The handle
+/// refers to everything that one [`Concurrency`](crate::Concurrency) configures, which is either a
+/// single gate or, with a key, one gate for each value of the key.
 ///
 /// ```
 /// # use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer};
@@ -37,21 +38,23 @@ impl GateHandle {
         self.set.name()
     }
 
-    /// Returns the state of the gate in numbers: one snapshot for a gate without a key. With a key,
-    /// one for each value that a running or waiting request has; none while there is no such request.
+    /// Returns the current figures of the gate. A gate without a key has one snapshot. A gate by
+    /// key has one snapshot for each value of the key that a running or waiting request has, and so
+    /// no snapshot while it has no requests.
     #[must_use]
     pub fn snapshots(&self) -> Vec<GateSnapshot> {
         self.set.snapshots()
     }
 
-    /// Changes how many requests may run at once: 0 closes the gate, `None` removes the limit.
+    /// Changes the number of requests that may run at once. A limit of 0 closes the gate, and
+    /// `None` removes the limit.
     ///
-    /// No running request is interrupted: a lower limit takes effect as requests end.
+    /// Running requests are not interrupted, so a lower limit takes effect as requests end.
     ///
     /// # Errors
     ///
-    /// Returns an error for a gate with an adaptive limit, which would overwrite the value, and for a
-    /// limit that a gate cannot keep. The old limit then stays in force.
+    /// Returns an error if the gate has an adaptive limit, which would overwrite the value, or if
+    /// the limit is invalid. The old limit then stays in effect.
     pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
         self.set.set_limit(limit.into())
     }

@@ -1,4 +1,4 @@
-//! The handle on a whole layer.
+//! The handle to a whole layer.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,11 +7,11 @@ use waiting_room_core::{MemoryStore, Store, gate::DrainQueue};
 use super::{gate::GateHandle, limits::LimitsHandle};
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
 
-/// Observes a layer and changes its rules while it serves.
+/// Observes a layer and changes its rules while it serves requests.
 ///
-/// Obtained from [`WaitingRoomLayer::handle`](crate::WaitingRoomLayer::handle). It leads to a handle
-/// for each part: the [room](Self::room), the [rate limits](Self::limits), and each
-/// [gate](Self::gate).
+/// [`WaitingRoomLayer::handle`](crate::WaitingRoomLayer::handle) returns this handle. This handle
+/// provides a handle to each part of the layer: the [room](Self::room), the [rate
+/// limits](Self::limits), and each [gate](Self::gate).
 pub struct WaitingRoomHandle<St = MemoryStore> {
     pipeline: Arc<Pipeline<St>>,
 }
@@ -21,7 +21,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         Self { pipeline }
     }
 
-    /// Returns the handle on the room; `None` if the layer was configured without one.
+    /// Returns the handle to the room, or `None` if the layer was configured without a room.
     #[cfg(feature = "room")]
     #[must_use]
     pub fn room(&self) -> Option<super::room::RoomHandle<St>> {
@@ -31,31 +31,31 @@ impl<St: Store> WaitingRoomHandle<St> {
             .map(|_| super::room::RoomHandle::new(Arc::clone(&self.pipeline)))
     }
 
-    /// Returns the handle on the rate limits.
+    /// Returns the handle to the rate limits.
     #[must_use]
     pub fn limits(&self) -> LimitsHandle {
         let in_force = Arc::clone(&self.pipeline.limits.in_force);
         LimitsHandle::new(in_force, self.pipeline.rules_file.clone())
     }
 
-    /// Returns the handle on the gate of this name; `None` if no gate has it.
+    /// Returns the handle to the gate with this name, or `None` if no gate has this name.
     #[must_use]
     pub fn gate(&self, name: &str) -> Option<GateHandle> {
         self.gates().into_iter().find(|gate| gate.name() == name)
     }
 
-    /// Returns the handles on all gates, in the order in which requests pass them.
+    /// Returns the handles to all gates, in the order in which requests pass the gates.
     #[must_use]
     pub fn gates(&self) -> Vec<GateHandle> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets the gauges of the gates: permits in use, the limit, requests in the queue, and the longest
-    /// current wait. Call this before each scrape.
+    /// Sets the gauges of the gates: permits in use, the limit, requests in the queue, and the
+    /// longest current wait. Call this before each scrape.
     ///
-    /// A gate by key is reported as the sum over its keys, and by the longest wait of any: there are as
-    /// many series as gates, however many keys there are. The gauge of a gate without a limit is
-    /// infinite.
+    /// A gate by key is reported as the sum over its keys, with the longest wait for any of the
+    /// keys. The number of series therefore depends on the number of gates, but not on the number
+    /// of keys. If a gate has no limit, the gauge of its limit is infinite.
     #[cfg(feature = "metrics")]
     pub fn record_gates(&self) {
         for gate in self.pipeline.gates.gates() {
@@ -63,13 +63,14 @@ impl<St: Store> WaitingRoomHandle<St> {
         }
     }
 
-    /// Closes all gates and waits until no request runs, for at most `deadline`. Returns how many
-    /// requests run or wait at the gate that has the most of them; 0 if all have ended.
+    /// Closes all gates and waits until no request runs, for at most `deadline`. Returns the number
+    /// of requests that still run or wait at the busiest gate, or 0 if all requests have ended.
     ///
-    /// A request runs until its response's body has been sent and each of its
-    /// [`PermitHandle`](crate::gate::PermitHandle)s is dropped, so WebSockets are waited for too.
-    /// Requests that arrive meanwhile are answered with 503 and `Connection: close`. Call this before
-    /// the graceful shutdown of the server, which knows nothing of handles:
+    /// A request runs until the body of its response has been sent and each of its
+    /// [`PermitHandle`](crate::gate::PermitHandle)s has been dropped, so this method also waits for
+    /// WebSockets. Requests that arrive in the meantime are answered with 503 and
+    /// `Connection: close`. Call this method before the graceful shutdown of the server, which does
+    /// not wait for permit handles:
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -91,7 +92,8 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the gates stay closed: [`open_gates`](Self::open_gates) opens them.
+    /// If the future is dropped, the gates stay closed until [`open_gates`](Self::open_gates) is
+    /// called.
     pub async fn drain_gates(&self, queue: DrainQueue, deadline: Duration) -> u32 {
         let gates = self.pipeline.gates.gates();
         let idle: Vec<_> = gates.iter().flat_map(|gate| gate.drain(queue)).collect();
@@ -105,7 +107,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         if is_idle {
             return 0;
         }
-        // One request may run at several gates, so the gates are not added up.
+        // A request may run at several gates, so the counts of different gates are not added up.
         let left = gates.iter().map(|gate| gate.snapshots());
         left.map(|gates| gates.iter().map(|it| it.in_flight + it.queued).sum())
             .max()
@@ -117,7 +119,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
     }
 
-    /// Returns the settings that were found to be allowed and probably not intended.
+    /// Returns the settings that were found to be valid but probably not intended.
     #[must_use]
     pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.pipeline.telemetry.misconfigurations()

@@ -1,4 +1,4 @@
-//! The handle on the rate limits.
+//! The handle to the rate limits.
 
 use std::{fmt, sync::Arc};
 
@@ -11,8 +11,8 @@ use crate::{
 
 /// Observes the rate limits of a layer and changes them while they are in use.
 ///
-/// Obtained from [`WaitingRoomHandle::limits`](super::WaitingRoomHandle::limits). A change applies to
-/// this process: with a store that nodes share, change the limits on each node.
+/// [`WaitingRoomHandle::limits`](super::WaitingRoomHandle::limits) returns this handle. A change
+/// applies only to this process. If several nodes share a store, change the limits on each node.
 #[derive(Clone)]
 pub struct LimitsHandle {
     set: Arc<LimitSet>,
@@ -24,23 +24,25 @@ impl LimitsHandle {
         Self { set, file }
     }
 
-    /// Returns the rate limits in force that were set by code: by the builder or by
-    /// [`change`](Self::change). Those of a rules file are not among them.
+    /// Returns the current rate limits that code has set, through the builder or
+    /// [`change`](Self::change). The limits of a rules file are not included.
     #[must_use]
     pub fn in_force(&self) -> Vec<RateLimit> {
         self.set.written().code.clone()
     }
 
-    /// Puts changed rate limits in force at once.
+    /// Changes the rate limits. The new limits take effect immediately.
     ///
-    /// A limit that keeps its name, key, algorithm and `max_keys` keeps its counts: what a client has
-    /// used of the old quota counts against the new one. If one of them changes, the limit starts
-    /// with empty counts. A key [by a closure](crate::Key::from_fn) equals only its own clones, so
-    /// clone the key instead of writing the closure again.
+    /// A limit whose name, key, algorithm and `max_keys` do not change keeps its counts, so units
+    /// that a client has taken from the old quota count against the new quota. A limit whose name,
+    /// key, algorithm or `max_keys` changes starts with empty counts. A key [with a
+    /// closure](crate::Key::from_fn) equals only its clones, so clone the key instead of writing
+    /// the closure again.
     ///
     /// Concurrent changes are applied one after the other, so the closure may be called more than
-    /// once. It may read the limits, and must not change them. A rules file that could not be applied
-    /// is read again afterwards, since the change may have freed a name that the file uses.
+    /// once. The closure may read the limits through a handle, but must not change them. A rules
+    /// file that could not be applied is read again after the change, which may have freed a name
+    /// that the file uses.
     ///
     /// ```
     /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
@@ -55,7 +57,7 @@ impl LimitsHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error for a limit that cannot be kept. The old limits then stay in force.
+    /// Returns an error if a limit is invalid. The old limits then stay in effect.
     pub fn change(
         &self,
         change: impl Fn(Vec<RateLimit>) -> Vec<RateLimit>,
@@ -69,8 +71,8 @@ impl LimitsHandle {
         Ok(())
     }
 
-    /// Returns why the rules file in its present state is not in force; `None` if it is in force, or
-    /// if there is no rules file.
+    /// Returns the reason why the current contents of the rules file are not in effect, or `None`
+    /// if they are in effect or if there is no rules file.
     #[cfg(feature = "rules-file")]
     #[must_use]
     pub fn file_error(&self) -> Option<crate::rate::RulesFileError> {

@@ -1,4 +1,4 @@
-//! The handle on a room.
+//! The handle to a room.
 
 use std::{fmt, sync::Arc};
 
@@ -11,8 +11,9 @@ use crate::pipeline::Pipeline;
 
 /// Observes a room and changes its rules while it is in use.
 ///
-/// Obtained from [`WaitingRoomHandle::room`](super::WaitingRoomHandle::room). A change applies to
-/// all nodes that share the room's store: at once on this node, within two seconds on the others.
+/// [`WaitingRoomHandle::room`](super::WaitingRoomHandle::room) returns this handle. A change
+/// applies to all nodes that share the room's store: immediately on this node, and within two
+/// seconds on the other nodes.
 ///
 /// ```
 /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::StoreError};
@@ -35,7 +36,7 @@ impl<St: Store> RoomHandle<St> {
         Self { pipeline }
     }
 
-    /// Returns the state of the room in numbers.
+    /// Returns the current figures of the room.
     ///
     /// # Errors
     ///
@@ -44,20 +45,21 @@ impl<St: Store> RoomHandle<St> {
         self.pipeline.store.snapshot().await
     }
 
-    /// Returns the rules in force, as far as this node knows them.
+    /// Returns the current rules, as far as this node knows them.
     #[must_use]
     pub fn rules(&self) -> Arc<RoomRules> {
         self.pipeline.store.rules()
     }
 
-    /// Changes the maximum number of active visitors, and of visitors admitted within any 60 seconds.
+    /// Changes the maximum number of active visitors, and the maximum number of visitors who are
+    /// admitted within any 60 seconds.
     ///
-    /// No session is ended: a lower limit takes effect as sessions lapse.
+    /// No session is ended, so a lower limit takes effect as sessions lapse.
     ///
     /// # Errors
     ///
-    /// Returns an error for a limit that a room cannot keep, and if the store does not answer. The
-    /// old limits then stay in force.
+    /// Returns an error if a limit is invalid or the store does not answer. The old limits then
+    /// stay in effect.
     pub async fn set_limits(
         &self,
         total_active_users: u32,
@@ -70,11 +72,11 @@ impl<St: Store> RoomHandle<St> {
         .await
     }
 
-    /// Admits no new visitors until [`resume`](Self::resume). Sessions continue.
+    /// Admits no new visitors until [`resume`](Self::resume) is called. Existing sessions continue.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store does not answer. Nothing changes then.
+    /// Returns an error, and leaves the mode unchanged, if the store does not answer.
     pub async fn queue_all(&self) -> Result<(), StoreError> {
         self.set_mode(RoomMode::QueueAll).await
     }
@@ -83,39 +85,41 @@ impl<St: Store> RoomHandle<St> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store does not answer. Nothing changes then.
+    /// Returns an error, and leaves the mode unchanged, if the store does not answer.
     pub async fn drain(&self) -> Result<(), StoreError> {
         self.set_mode(RoomMode::Drain).await
     }
 
-    /// Suspends the room: every request passes it, uncounted. Rate limits and gates stay in force.
+    /// Suspends the room, so that every request bypasses it and is not counted. Rate limits and
+    /// gates stay in effect.
     ///
-    /// All waiting visitors are admitted at once. [`drain`](Self::drain) the line first if the
-    /// service cannot take that.
+    /// All waiting visitors are admitted at once. If the service cannot handle all waiting visitors
+    /// at once, [`drain`](Self::drain) the line first.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store does not answer. Nothing changes then.
+    /// Returns an error, and leaves the mode unchanged, if the store does not answer.
     pub async fn suspend(&self) -> Result<(), StoreError> {
         self.set_mode(RoomMode::Suspended).await
     }
 
-    /// Puts the limits in force again, after any of the three methods above.
+    /// Puts the limits into effect again, after a call of [`queue_all`](Self::queue_all),
+    /// [`drain`](Self::drain) or [`suspend`](Self::suspend).
     ///
     /// # Errors
     ///
-    /// Returns an error if the store does not answer. Nothing changes then.
+    /// Returns an error, and leaves the mode unchanged, if the store does not answer.
     pub async fn resume(&self) -> Result<(), StoreError> {
         self.set_mode(RoomMode::Auto).await
     }
 
-    /// Puts changed rules in force. Concurrent changes are applied one after the other, each to the
-    /// result of the one before, so the closure may be called more than once.
+    /// Changes the rules. Concurrent changes are applied one after the other, each to the result of
+    /// the previous change, so the closure may be called more than once.
     ///
     /// # Errors
     ///
-    /// Returns an error for rules that a room cannot keep, and if the store does not answer. The old
-    /// rules then stay in force.
+    /// Returns an error if the rules are invalid or the store does not answer. The old rules then
+    /// stay in effect.
     pub async fn change(
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,

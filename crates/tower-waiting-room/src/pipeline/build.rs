@@ -1,9 +1,9 @@
 //! Builds the stages of a layer from a validated configuration.
 //!
-//! This happens once per layer. All services that the layer makes share the result, so that the
-//! routes of an application share one room, one set of limits and one set of gates. Nothing here
-//! can fail: every part of the configuration was checked when it was built. Settings that are valid
-//! but suspicious are reported.
+//! The stages are built once per layer. All services that the layer creates share them, so the
+//! routes of an application share one room, one set of limits and one set of gates. Building the
+//! stages cannot fail, because every part of the configuration was checked when the configuration
+//! was built. Settings that are valid but suspicious are reported.
 
 use std::sync::Arc;
 
@@ -18,26 +18,27 @@ use crate::{
 
 impl<St: Store> Pipeline<St> {
     /// Builds the stages of a validated configuration. Reports settings that are probably not
-    /// intended, such as a store with other rules than the configuration.
+    /// intended, such as a store whose rules differ from the configuration.
     ///
     /// # Panics
     ///
-    /// Never for a [`WaitingRoomConfig`] that was built: every stage was validated then.
+    /// Never panics, because every stage was validated when the [`WaitingRoomConfig`] was built.
     pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
         let telemetry = Telemetry::new(Arc::clone(&config.name));
         let source = store.clone();
-        // One clock for all stages, that of the store, so that the deadlines of tickets and passes
-        // and those of gates and limits are on the same scale. Only the timers of waits are
-        // tokio's.
+        // All stages use the clock of the store, so that the deadlines of tickets, passes, gates
+        // and limits are on the same time scale. Only the timers of waits use tokio's clock.
         let clock = StageClock::new(move || source.now());
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
-            .expect("a config is built only with limits that can be kept");
+            .expect("the limits were validated when the configuration was built");
         let followed = config
             .rules_file
             .map(|file| FollowedFile::new(file, Arc::clone(&limits.in_force), telemetry.clone()));
-        // The file is read before the first request. The watch has to live as long as the pipeline.
+        // The rules file is read before the first request. The watch has to live as long as the
+        // pipeline.
         let (rules_file, watch) = followed.unzip();
-        // The rules of the store win, so limits that the configuration states may not be in force.
+        // The rules of the store take precedence, so the room limits in the configuration may not
+        // be in effect.
         if config.room.as_ref().is_some_and(|rules| *store.given_rules() != *rules) {
             telemetry.misconfigured(Misconfiguration::RulesDiffer);
         }
@@ -47,7 +48,7 @@ impl<St: Store> Pipeline<St> {
         Self {
             room,
             gates: GateStage::new(&config.gates, &clock, &telemetry)
-                .expect("a config is built only with gates that can be kept"),
+                .expect("the gates were validated when the configuration was built"),
             limits,
             order: Stage::order,
             callers: Callers::new(config.rates.client_ip.clone()),

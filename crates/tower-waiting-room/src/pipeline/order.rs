@@ -1,12 +1,13 @@
-//! The order of the stages, and what a request carries through them.
+//! The order of the stages, and the state of a request on its way through them.
 //!
-//! [`Pipeline`] is the shared part, one per layer; [`Journey`] is the part of one request. A stage
-//! either lets a request continue or stops it with a [`Stop`]: a reply, or a wait that is resumed
-//! later. `run` is the only loop over the stages, and `in_effect` the only place that knows of
-//! shadow mode. So a stage that is added takes part in both without code of its own.
+//! A layer has one [`Pipeline`], which all its requests share, and each request has a [`Journey`].
+//! A stage either lets a request continue or stops it with a [`Stop`]: a reply, or a wait after
+//! which the request is resumed. `run` is the only loop over the stages, and `in_effect` is the
+//! only function that applies shadow mode to decisions, so a new stage needs no additional code for
+//! either.
 //!
-//! A request is counted once, when its outcome is known: `advance` and `resume` report it, unless
-//! the request waits once more.
+//! A request is counted once, when its outcome is known: `advance` and `resume` report the outcome
+//! unless the request has to wait again.
 
 use std::{
     ops::ControlFlow::{self, Break, Continue},
@@ -33,29 +34,34 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// The stages of a layer and everything around them, shared by all services that the layer makes.
+/// The stages of a layer and their settings, shared by all services that the layer creates.
 pub(crate) struct Pipeline<St> {
-    /// The store of the room. Its clock is that of all stages, also in a layer without a room.
+    /// The store of the room. All stages use the clock of this store, even in a layer without a
+    /// room.
     pub(crate) store: St,
-    /// Present even without rate limits, because the operator's handle may add some later.
+    /// The stage of the rate limits. The stage exists even without rate limits, because the
+    /// operator's handle may add limits later.
     pub(crate) limits: RateStage,
-    /// `None` for a layer with rate limits and gates only.
+    /// The stage of the room, or `None` in a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomStage<St>>,
-    /// Sorted by the order in which requests pass them; empty without gates.
+    /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
-    /// [`Stage::order`]; a test replaces it to add stages.
+    /// The function that selects the stages of a request: [`Stage::order`], which a test replaces
+    /// to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
-    /// The file of rate limits, for the operator's handle.
+    /// The rules file with rate limits, for the operator's handle.
     pub(crate) rules_file: Option<Arc<FollowedFile>>,
-    /// Applies changes of the rules file to the limits until it is dropped with the pipeline.
+    /// The watch that applies changes of the rules file to the limits until the pipeline is
+    /// dropped.
     pub(super) _watch: Option<Watch>,
-    /// The first rule that covers a request gives its name to the reason.
+    /// The bypass rules. The first rule that covers a request provides the name in the request's
+    /// reason.
     pub(super) bypass: Vec<Bypass>,
     /// The stages that a CORS preflight passes.
     pub(super) preflight: Preflight,
     /// Finds the address of a client, and hashes keys with a secret of this process.
     pub(super) callers: Callers,
-    /// Whether decisions take effect, or are only reported (shadow mode).
+    /// Whether decisions take effect or are only reported (shadow mode).
     pub(super) enforcement: Enforcement,
     /// Renders all answers of the layer.
     pub(super) responder: Responder,
@@ -70,37 +76,38 @@ pub(crate) struct Pipeline<St> {
 ///
 /// # Cancel safety
 ///
-/// Dropping it releases what the request holds: the permits return to their gates, a session whose
-/// pass was not sent is ended, and an end that was not delivered is owed again. The charges of rate
-/// limits are not undone.
+/// Dropping a `Journey` releases everything that the request holds: the permits return to their
+/// gates, and a session whose pass was not sent is ended. If the end of a session was not delivered
+/// to the store, a later request delivers it. The charges of rate limits are not undone.
 pub(crate) struct Journey {
-    /// The stages that the request has not reached yet. Empty for a request that is bypassed.
+    /// The stages that the request has not reached yet. A bypassed request has no stages.
     ahead: &'static [Stage],
-    /// The time of arrival. The client's deadline at a gate counts from here.
+    /// The time of arrival, from which the client's deadline at a gate is counted.
     pub(super) arrived: Timestamp,
-    /// The time of the current step. It is read again after each wait, so that all stages of one
-    /// step decide by the same time.
+    /// The current time of the request. The clock is read on arrival and again after each wait, so
+    /// all stages that run without a wait in between use the same time.
     pub(super) now: Timestamp,
-    /// The way in which the client's token arrived, and in which the next one is sent.
+    /// The part of the request in which the client's token arrived. The next token is sent in the
+    /// same way.
     pub(super) source: TokenSource,
-    /// The token that the response is to deliver.
+    /// The token to send with the response.
     pub(super) token: Option<Token>,
-    /// The guard of a newcomer's session, while its pass is in `token` and not sent yet.
+    /// The guard that ends a newcomer's session if the pass in `token` is never sent.
     pub(super) undelivered: Option<Box<Undelivered>>,
-    /// The visitor, as far as it is known from the token and from the room.
+    /// The visitor, as currently known from the token and from the room.
     pub(super) visitor: Visitor,
-    /// The renewal of the pass, if one is under way.
+    /// The renewal of the pass, if it is in progress.
     pub(super) renewal: Option<Box<PassRenewal>>,
     /// The decisions of the rate limits; `None` if no limit applies.
     pub(super) report: Option<Box<RateReport>>,
-    /// The permits of the gates that the request has passed. They move into the body of the
+    /// The permits of the gates that the request has passed. The permits move into the body of the
     /// response.
     pub(crate) permits: Permits,
-    /// The reason for which the request may continue.
+    /// The reason why the request may continue.
     pub(super) admitted: Reason,
-    /// In shadow mode, the first reason for which the request would have been stopped.
+    /// In shadow mode, the first reason why the request would have been stopped.
     shadowed: Option<Reason>,
-    /// The call that ends the session in the store, after the application has ended it.
+    /// The call that ends the session in the store after the application has ended the session.
     pub(super) leaving: Option<BoxFuture<()>>,
 }
 
@@ -111,37 +118,37 @@ pub(super) enum Stage {
     Gates,
     /// Charges the rate limits.
     Limits,
-    /// Counts the requests that pass it, and lets all of them continue.
+    /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(all(test, feature = "room"))]
     Probe(&'static std::sync::atomic::AtomicU32),
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
 }
 
-/// The reason for which a request does not continue with its next stage.
+/// The reason why a request does not continue with its next stage.
 pub(crate) enum Stop {
     /// The layer answers the request itself.
     Reply(Reply),
-    /// The request waits, and is [resumed](Pipeline::resume) afterwards.
+    /// The request has to wait, and is [resumed](Pipeline::resume) afterwards.
     Wait(Pending),
 }
 
 impl Stage {
-    /// The stages of a request in order, by the token that it carries.
+    /// Returns the stages of a request in order, which depends on the request's token.
     ///
-    /// The order is also the rule for when a request is charged, exactly once:
+    /// The order also determines when a request is charged, which happens exactly once:
     ///
     /// - **A ticket: the room first.** The limits protect the application, so a waiting visitor is
-    ///   charged when the room admits it. Otherwise its check-ins would use up the quota of its
-    ///   address.
-    /// - **No token: the limits first.** A flood of newcomers is then refused without a call of the
-    ///   room's store.
-    /// - **A pass: the limits first.** The room accepts a pass without asking the store, so the
-    ///   order costs nothing, and a refused request needs no renewal.
-    /// - **A preflight** skips the room and nothing else.
+    ///   charged when the room admits it. Otherwise the check-ins of a waiting visitor would use up
+    ///   the quota of its address.
+    /// - **No token: the limits first.** With this order, a flood of newcomers is refused without a
+    ///   call to the room's store.
+    /// - **A pass: the limits first.** The room accepts a pass without asking the store, so this
+    ///   order costs nothing, and the pass of a refused request need not be renewed.
+    /// - **A preflight** skips only the room.
     ///
-    /// The gates come last: a permit is held from the moment it is given, so it is taken only by
-    /// requests that no other stage can stop.
+    /// The gates come last. A permit is held from the moment it is granted, so only a request that
+    /// no other stage can stop may take a permit.
     pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
         match visitor {
             Visitor::Preflight => &[Self::Limits, Self::Gates],
@@ -156,8 +163,8 @@ impl Stage {
 }
 
 impl<St: Store> Pipeline<St> {
-    /// The head of a request, as all rules of this layer see it. `findings` keeps what a rule has
-    /// computed, such as the client's address, for the rules after it.
+    /// Returns the head of a request for the rules of this layer. `findings` caches values that one
+    /// rule has computed, such as the client's address, for later rules.
     pub(crate) fn head<'a, B>(
         &'a self,
         request: &'a http::Request<B>,
@@ -166,11 +173,11 @@ impl<St: Store> Pipeline<St> {
         RequestHead::new(request, &self.callers.client_ip, Some(findings))
     }
 
-    /// Begins the journey of a request: checks the bypass rules, then whether it is a preflight,
-    /// then opens its token. Selects the stages; a bypassed request has none.
+    /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then
+    /// opens the token. Also selects the stages of the request. A bypassed request has no stages.
     pub(crate) fn begin(&self, head: RequestHead<'_>, journey: &mut Journey) {
-        // Without an address no rule by network covers any request: the rule silently has no
-        // effect.
+        // A bypass rule by network covers no request without a client address. If this were not
+        // reported, the rule would silently have no effect.
         if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
@@ -178,16 +185,16 @@ impl<St: Store> Pipeline<St> {
             journey.admitted = Reason::Bypass(rule.name().clone());
             return;
         }
-        // Any client can send a request that looks like a preflight. So only the room is skipped by
-        // default, and the limits and gates apply.
+        // Any client can send a request that looks like a preflight. By default, a preflight
+        // therefore skips only the room, and the limits and gates apply.
         let preflight = head.is_preflight().then_some(self.preflight);
         if preflight == Some(Preflight::Bypass) {
             journey.admitted = Reason::Bypass("preflight".into());
             return;
         }
         if let Some(room) = &self.room {
-            // Browsers send preflights without cookies, so there is no token to open, and the
-            // visitor would be taken for a newcomer.
+            // Browsers send preflights without cookies, so a preflight has no token, and its
+            // visitor would be mistaken for a newcomer.
             if preflight == Some(Preflight::SkipRoom) {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
@@ -198,8 +205,8 @@ impl<St: Store> Pipeline<St> {
         journey.ahead = (self.order)(&journey.visitor);
     }
 
-    /// The longest time that the application waits for a frame of the request's body. `None`
-    /// without a bound, and in shadow mode, which must not affect requests.
+    /// Returns the longest time that the application waits for a frame of the request's body.
+    /// Returns `None` if there is no bound, and in shadow mode, which must not affect requests.
     pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
         match self.enforcement {
             Enforcement::Enforce if !journey.permits.is_empty() => {
@@ -209,7 +216,7 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Takes a request as far through the stages as it gets without waiting.
+    /// Runs the stages of a request until one of them stops the request or makes it wait.
     pub(crate) fn advance(
         &self,
         head: RequestHead<'_>,
@@ -220,21 +227,22 @@ impl<St: Store> Pipeline<St> {
         flow
     }
 
-    /// Continues with a request after a wait. The stage that made it wait gets what it waited for,
-    /// and the stages after it follow.
+    /// Continues a request after a wait. The stage that made the request wait receives the result
+    /// of the wait, and then the remaining stages run.
     pub(crate) fn resume(
         &self,
         head: RequestHead<'_>,
         journey: &mut Journey,
         resumed: Resumed,
     ) -> ControlFlow<Stop> {
-        // The wait may have been long. Tickets, limits and gates have to be judged by the present
-        // time.
+        // The wait may have been long, and tickets, limits and gates have to be judged by the
+        // current time.
         journey.now = self.store.now();
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
-            // The limits were charged before the request was held. Nothing is left to decide.
+            // The limits were charged before the request had to wait for its turn, so nothing is
+            // left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
                 let (caller, now) = (self.caller(head, journey), journey.now);
@@ -242,8 +250,8 @@ impl<St: Store> Pipeline<St> {
                 Self::gated(gated, now)
             }
         };
-        // The result of the stage passes through `in_effect` like that of any other stage: in
-        // shadow mode a refusal after a wait has no effect either.
+        // A result after a wait passes through `in_effect` like the result of any other stage, so
+        // in shadow mode a refusal after a wait has no effect.
         let flow = match self.in_effect(journey, flow) {
             Continue(()) => self.run(head, journey),
             stop => stop,
@@ -252,11 +260,12 @@ impl<St: Store> Pipeline<St> {
         flow
     }
 
-    /// The only loop over the stages. It breaks with the first stop that takes effect.
+    /// Runs the remaining stages, and breaks with the first stop that takes effect. This is the
+    /// only loop over the stages.
     fn run(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         while let [stage, ahead @ ..] = journey.ahead {
-            // Removed before the stage runs: a request that waits there continues behind it, so no
-            // stage decides about a request twice.
+            // The stage is removed before it runs. A request that waits in a stage therefore
+            // continues with the next stage, and no stage decides about a request twice.
             journey.ahead = ahead;
             let flow = match stage {
                 Stage::Gates => self.enter_gates(head, journey),
@@ -275,15 +284,16 @@ impl<St: Store> Pipeline<St> {
         Continue(())
     }
 
-    /// The effect of a stage's outcome on the request.
+    /// Returns the effect of a stage's outcome on the request.
     ///
-    /// In shadow mode, a request waits only for the answers that a decision about it needs, and
-    /// continues whatever is decided. The first decision against it is kept as its reason.
+    /// In shadow mode, a request waits only for answers that are needed to decide about it, and
+    /// continues whatever the decision is. The first decision against the request is recorded as
+    /// its reason.
     fn in_effect(&self, journey: &mut Journey, flow: ControlFlow<Stop>) -> ControlFlow<Stop> {
         let is_shadow = self.enforcement == Enforcement::Shadow;
         match flow {
-            // A poll of the waiting page that is answered with "admit" is no decision against the
-            // request, and its script needs the answer in shadow mode too.
+            // The answer "admit" to a poll of the waiting page is not a decision against the
+            // request. The script of the page needs this answer even in shadow mode.
             Break(Stop::Reply(reply)) if is_shadow && reply.outcome != Outcome::Admit => {
                 journey.shadowed.get_or_insert(reply.reason);
                 Continue(())
@@ -296,11 +306,11 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Counts the outcome of a request, once it is known.
+    /// Counts the outcome of a request once the outcome is known.
     fn count(&self, journey: &Journey, flow: &ControlFlow<Stop>) {
         let reason = match flow {
-            // Not known yet. If the client disconnects before the end of the wait, the request has
-            // no outcome, and only the gate that it waited at counts it.
+            // The outcome is not known yet. If the client disconnects before the end of the wait,
+            // the request has no outcome, and only the gate at which it waited counts it.
             Break(Stop::Wait(_)) => return,
             Break(Stop::Reply(reply)) => &reply.reason,
             Continue(()) => &journey.admitted,
@@ -308,11 +318,12 @@ impl<St: Store> Pipeline<St> {
         self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
     }
 
-    /// The client of a request, as far as it is known by now. A visitor counts as known only with a
-    /// pass: a ticket costs a client nothing, so a limit by visitor would have no effect.
+    /// Returns the client of a request, as far as it is known at this stage. A visitor counts as
+    /// known only with a pass. A client can get any number of tickets, so a limit by visitor would
+    /// have no effect on tickets.
     fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
-        // With the limits first, the pass has not been accepted by the room yet, but it is valid. A
-        // copy of it counts for the same visitor from whichever address it is sent.
+        // If the limits come first, the room has not accepted the pass yet, but the pass is valid.
+        // A copy of a pass counts for the same visitor, whichever address it is sent from.
         let visitor = match &journey.visitor {
             Visitor::Inside(pass) => Some(pass.id),
             Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
@@ -321,9 +332,10 @@ impl<St: Store> Pipeline<St> {
         self.callers.of(head, visitor)
     }
 
-    /// The stage of the limits: charges those that apply.
+    /// The stage of the limits: charges all limits that apply to the request.
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
-        // Loaded once: a live change of the limits applies to a request completely or not at all.
+        // The limits are loaded once, so that a live change applies to a request completely or not
+        // at all.
         let policies = self.limits.in_force.policies.load();
         if policies.is_empty() {
             return Continue(());
@@ -332,8 +344,8 @@ impl<St: Store> Pipeline<St> {
         self.rated(journey, rated)
     }
 
-    /// Translates the outcome of the limits, and keeps their report for the headers of the
-    /// response.
+    /// Translates the outcome of the limits into a control flow, and stores their report for the
+    /// headers of the response.
     fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let (report, flow) = match rated {
             Rated::Pending(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
@@ -344,13 +356,13 @@ impl<St: Store> Pipeline<St> {
                 let reply = Reply::over_limit(&report);
                 (report, Break(Stop::Reply(reply)))
             }
-            // In these cases no limit has decided, so there is no report for the headers.
+            // In the following cases no limit has decided, so there is no report for the headers.
             Rated::KeyMissing(policy) => return Break(Stop::Reply(Reply::key_missing(&policy))),
             Rated::Stranger => return Break(Stop::Reply(Reply::address_unknown())),
             Rated::Busy => return Break(Stop::Reply(Reply::limits_overloaded())),
             Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
         };
-        // In a layer with a room, the reason of a request is that of the room.
+        // In a layer with a room, the room provides the reason of a request.
         if self.room.is_none() {
             journey.admitted = report.admitted.clone();
         }
@@ -359,46 +371,45 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// The stage of the room: lets a valid pass through, answers a ticket that is not due, and asks
-    /// the store about all others.
+    /// the store about all other visitors.
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let (now, rules) = (journey.now, room.rules());
-        // Only the room is suspended. The limits and gates stay in force: they protect the service
-        // from single clients, with or without a room.
+        // Only the room is suspended. The limits and gates stay in effect, because they protect the
+        // service from individual clients even without a room.
         if rules.mode() == RoomMode::Suspended {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
         }
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, now) => {
-                // The waiting page asks whether it may load the page again. The answer is yes, and
-                // a poll is not for the application.
+                // With a poll, the script of the waiting page asks whether it may reload the page.
+                // The answer is yes, and the poll is not forwarded to the application.
                 if head.headers().contains_key(POLL_HEADER) {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
-                // At most one of the two: a fresh token that another request has fetched, or a
-                // renewal to poll while the application works.
+                // `refresh` returns at most one value: a fresh token that another request has
+                // fetched, or a renewal to poll while the application handles the request.
                 (journey.token, journey.renewal) = room.refresh(pass, &rules, now);
                 journey.visitor = Visitor::Inside(**pass);
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                // The pace comes first: a ticket that is shown too often is refused even if it is
-                // due.
+                // The pace is checked first: a ticket that is shown too often is refused even if it
+                // is due.
                 if let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
-                // Answered from the ticket alone. Before it is due, the store could not change
-                // anything.
+                // An early ticket is answered without the store, which could not change anything
+                // before the ticket is due.
                 if ticket.is_early(now) {
                     return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
                 }
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
             }
             // The layer is mounted twice, and the outer instance has admitted the request. The
-            // request itself still carries no pass, so the store would give its visitor a second
-            // slot.
+            // request has no pass yet, so the store would give the visitor a second slot.
             _ if room.has_let_in(head.extensions()) => {
                 self.telemetry.misconfigured(Misconfiguration::CountedTwice);
                 journey.admitted = Reason::AdmittedPass;
@@ -421,12 +432,12 @@ impl<St: Store> Pipeline<St> {
             return Continue(());
         }
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
-        // has been waiting since then.
+        // has been waiting since `arrived`.
         let (caller, arrived, now) = (self.caller(head, journey), journey.arrived, journey.now);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 
-    /// Translates the outcome of the gates.
+    /// Translates the outcome of the gates into a control flow.
     fn gated(gated: Gated, now: Timestamp) -> ControlFlow<Stop> {
         match gated {
             Gated::Admitted => Continue(()),
@@ -442,7 +453,8 @@ impl<St: Store> Pipeline<St> {
 }
 
 impl Journey {
-    /// The journey of a request that arrives at `now`, before anything is known about it.
+    /// Creates the journey of a request that arrives at `now`, before anything else is known about
+    /// the request.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self {
             ahead: &[],
@@ -461,13 +473,13 @@ impl Journey {
         }
     }
 
-    /// The reason that the response states: why the request went on or, in shadow mode, why it
+    /// Returns the reason for the response: why the request continued or, in shadow mode, why it
     /// would have been stopped.
     pub(super) fn reason(&mut self) -> Reason {
         self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
     }
 
-    /// The ticket of the visitor, for the answer to describe its place in line.
+    /// Returns the visitor's ticket, from which the answer describes the place in the line.
     pub(super) fn ticket(&self) -> Option<&Ticket> {
         match &self.visitor {
             Visitor::Outside(ticket) => ticket.as_ref(),

@@ -1,9 +1,9 @@
-//! The things that a request can wait for on its way to the application.
+//! The waits of a request on its way to the application.
 //!
-//! There are two kinds. A **question** is an answer that the decision needs: the replies of the two
-//! stores. A **delay** is itself the decision: a turn in a leaky queue, or a permit of a gate.
-//! Shadow mode waits for questions, since it reports the decisions, and skips delays, since it must
-//! not slow requests down.
+//! There are two kinds of waits. A **question** is a wait for the reply of a store, which the
+//! decision about the request needs. A **delay** is a wait that a limit or a gate imposes: for a
+//! turn in a leaky queue, or for a permit. Shadow mode waits for questions, because it reports the
+//! decisions, and skips delays, because it must not slow requests down.
 
 use std::{
     future::Future,
@@ -19,24 +19,24 @@ use crate::{
     room::BoxFuture,
 };
 
-/// A wait of a request.
+/// A wait that interrupts a request.
 ///
 /// # Cancel safety
 ///
-/// Dropping it leaves the queue in which the request waits. A store that was asked may or may not
-/// have decided.
+/// Dropping a `Pending` removes the request from the queue in which it waits. A store that was
+/// asked may or may not have made its decision.
 pub(crate) enum Pending {
-    /// For the reply of the store in which nodes share their rate limits.
+    /// A wait for the reply of the store in which nodes share their rate limits.
     Charge(Box<PendingCharge>),
-    /// For the permit of a gate.
+    /// A wait for the permit of a gate.
     Permit(Box<Waiting>),
-    /// For the request's turn in a leaky queue.
+    /// A wait for the request's turn in a leaky queue.
     Turn(Box<Turn>),
-    /// For the verdict of the room's store.
+    /// A wait for the verdict of the room's store.
     Verdict(BoxFuture<Result<Verdict, StoreError>>),
 }
 
-/// The end of a wait, with what was waited for.
+/// The end of a wait, with its result.
 pub(crate) enum Resumed {
     Charged(StoreReply),
     Decided(Result<Verdict, StoreError>),
@@ -45,12 +45,12 @@ pub(crate) enum Resumed {
 }
 
 impl Pending {
-    /// Polls the wait. `body` is the body of the request: at a gate it is read up to a bound, to
-    /// notice a client that disconnects.
+    /// Polls the wait. At a gate, `body`, the body of the request, is read up to a bound to detect
+    /// that the client has disconnected.
     ///
     /// # Panics
     ///
-    /// Panics if it is polled again after it has returned `Ready`.
+    /// Panics if the wait is polled again after it has returned `Ready`.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<Resumed> {
         Poll::Ready(match self {
             Self::Charge(charge) => Resumed::Charged(ready!(charge.poll(cx))),
@@ -63,14 +63,14 @@ impl Pending {
         })
     }
 
-    /// Whether the decision about the request depends on the answer, so that even shadow mode waits
-    /// for it.
+    /// Returns whether the decision about the request depends on the result of the wait, so that
+    /// even shadow mode has to wait.
     pub(super) const fn is_question(&self) -> bool {
         matches!(self, Self::Charge(_) | Self::Verdict(_))
     }
 
-    /// Ends a delay at once, in shadow mode. The request leaves the queue of the gate, which is
-    /// reported; its turn in a leaky queue counts as used.
+    /// Ends a delay immediately, in shadow mode. A request at a gate leaves the queue, which is
+    /// reported. The request's turn in a leaky queue counts as used.
     pub(super) fn skip(self) {
         match self {
             Self::Permit(waiting) => waiting.skip(),

@@ -1,9 +1,9 @@
-//! The decisions that answer a request without the application.
+//! The decisions by which the layer answers a request without calling the application.
 //!
-//! Each stage that stops a request makes a [`Reply`]: a value with the outcome, the reason, the
-//! time to come back, and the stage that decided. It has neither headers nor text: these follow
-//! later, in `respond/responder.rs`, from what the client can read. So all refusals of the layer
-//! look alike, and the stages need not know the forms of an answer.
+//! Each stage that stops a request returns a [`Reply`] with the outcome, the reason, the time until
+//! a retry, and the stage that decided. A reply has neither headers nor text.
+//! `respond/responder.rs` adds headers and text later, in a form that the client can read. All
+//! refusals of the layer therefore look alike, and the stages need not know the forms of an answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,35 +26,38 @@ use crate::{
     respond::{About, Outcome},
 };
 
-/// A decision that answers a request without the application.
+/// A decision by which the layer answers a request without calling the application.
 pub(crate) struct Reply {
     pub(super) outcome: Outcome,
     pub(super) reason: Reason,
-    /// The time after which to repeat the request; `None` if that is pointless.
+    /// The time after which the client should repeat the request, or `None` if a retry is
+    /// pointless.
     pub(super) retry_after: Option<Duration>,
     by: By,
 }
 
-/// The part of the layer that has decided, with what its answer needs.
+/// The part of the layer that made a decision, with the data for the answer.
 enum By {
-    /// The application's challenge, with its own answer to a newcomer; `None` once that was taken.
+    /// The application's challenge, with the application's response to a newcomer, or `None` once
+    /// the response was taken.
     Application(Option<Box<Response<Bytes>>>),
-    /// The gates, for a reason on the side of the client: it has disconnected, or lacks the key by
-    /// which a gate is chosen.
+    /// The gates, for a reason on the client's side: the client has disconnected, or its request
+    /// lacks the key that selects a gate.
     Client,
-    /// A gate without a permit for the request.
+    /// A gate that has no permit for the request.
     Gate(GateRef, RefusedBecause),
-    /// A limit, because the request lacks its key.
+    /// A limit whose key is missing from the request.
     Key,
-    /// The limits: at least one is exceeded. The report of the request has the details.
+    /// The limits, of which at least one is exceeded. The report of the request contains the
+    /// details.
     Limits,
     /// The pace at which tickets may be shown.
     Pace,
-    /// The room, or its store by not answering.
+    /// The room, or the failure of its store to answer.
     Room,
-    /// A limit or a gate that needs the client's address, which the server does not report.
+    /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,
-    /// The store of the limits: it does not answer, or has too much to decide.
+    /// The store of the limits, which does not answer or is overloaded.
     Store,
 }
 
@@ -64,20 +67,20 @@ impl Reply {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
     }
 
-    /// Makes a visitor wait in line, until its ticket is due.
+    /// Makes a visitor wait in the line until its ticket is due.
     pub(super) fn queued(reason: Reason, ticket: &Ticket, now: Timestamp) -> Self {
         let retry_after = Some(ticket.retry_after(now));
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// Refuses a visitor in the name of the room.
+    /// Refuses a visitor on behalf of the room.
     pub(super) fn turned_away(reason: Reason, retry_after: Option<Duration>) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room }
     }
 
-    /// Sends the application's challenge to a newcomer. Unless the answer states otherwise, it must
-    /// not be cached (`no-store`): a cached challenge would be shown to visitors that have passed
-    /// it.
+    /// Sends the application's challenge to a newcomer. The response gets `no-store` unless it has
+    /// a `Cache-Control` header, because a cached challenge would also be shown to visitors that
+    /// have passed it.
     pub(super) fn challenged(mut response: Response<Bytes>) -> Self {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
@@ -85,21 +88,22 @@ impl Reply {
         Self::refused(Reason::RefusedChallenged, None, by)
     }
 
-    /// Refuses a ticket that is shown more often than any client that obeys `Retry-After` would
-    /// show it.
+    /// Refuses a ticket that is shown more often than a client that obeys `Retry-After` would show
+    /// it.
     pub(super) fn too_often(pause: Duration) -> Self {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
 
-    /// Makes a visitor wait because the store of the room does not answer. A place in the line is
-    /// kept.
+    /// Makes a visitor wait because the store of the room does not answer. A visitor in the line
+    /// keeps its place.
     ///
-    /// The visitor is asked to retry after 5 s, or earlier if one of two things could lapse before
-    /// then. One is its session, if the store has admitted it although the answer did not arrive:
-    /// hence half a session. The other is its order of arrival, which outlasts the refresh
-    /// interval.
+    /// The visitor is asked to retry after 5 s, or earlier if half a session or the refresh
+    /// interval is shorter. The store may have admitted the visitor although the answer did not
+    /// arrive, and the session must not lapse before the retry. The visitor's order of arrival must
+    /// not lapse either, but it outlasts the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
-        // A pass is renewed after an eighth of a session, so four of these are half a session.
+        // A pass is renewed after an eighth of a session, so half a session is four times that
+        // duration.
         let half_a_session = rules.renew_after() * 4;
         let longest = half_a_session.min(rules.refresh_interval());
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
@@ -107,29 +111,29 @@ impl Reply {
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// Makes a visitor wait because this node has more to ask than the store of the room decides in
-    /// time. A place in the line is kept.
+    /// Makes a visitor wait because this node has more requests than the store of the room can
+    /// decide in time. A visitor in the line keeps its place.
     pub(super) fn room_overloaded(retry_after: Duration) -> Self {
         let (reason, retry_after) = (Reason::QueuedStoreBusy, Some(retry_after));
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// Refuses a request that exceeds a limit. Of several, the one with the longest wait is the
-    /// reason.
+    /// Refuses a request that exceeds a limit. If the request exceeds several limits, the reason
+    /// names the limit with the longest wait.
     pub(super) fn over_limit(report: &RateReport) -> Self {
         let (policy, retry_after) = report.binding();
         Self::refused(policy.reason(), retry_after, By::Limits)
     }
 
-    /// Refuses a request without the key of a limit. It cannot be repeated with success as it is,
-    /// so there is no time to come back.
+    /// Refuses a request that lacks the key of a limit. Repeating the same request cannot succeed,
+    /// so the reply states no time for a retry.
     pub(super) fn key_missing(policy: &Policy) -> Self {
         let reason = Reason::RefusedKeyMissing(policy.name.clone());
         Self::refused(reason, None, By::Key)
     }
 
     /// Refuses a request because a limit or a gate needs the client's address, which the server
-    /// does not report.
+    /// does not provide.
     pub(super) fn address_unknown() -> Self {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
@@ -139,9 +143,9 @@ impl Reply {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
     }
 
-    /// Refuses a request because this node has more to ask than the store of the limits decides in
-    /// time. Clients are asked to retry after 5 to 10 s at random, so that they do not all return
-    /// at once.
+    /// Refuses a request because this node has more requests than the store of the limits can
+    /// decide in time. Clients are asked to retry after a random time of 5 to 10 s, so that they do
+    /// not all return at once.
     pub(super) fn limits_overloaded() -> Self {
         let [chance] = random_bytes();
         let retry_after = UNAVAILABLE_RETRY + Duration::from_secs(u64::from(chance) % SPREAD_SECS);
@@ -150,8 +154,8 @@ impl Reply {
 
     /// Refuses a request for which a gate has no permit.
     ///
-    /// After a timeout, the status decides about `Retry-After`. A 503 asks the client to come back,
-    /// so it needs a time. A 504 reports only that nothing came of this request.
+    /// After a timeout, the status determines whether `Retry-After` is needed. A 503 asks the
+    /// client to come back, so it needs a time. A 504 reports only that this request failed.
     pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
         let because = refused.because;
         let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
@@ -169,19 +173,20 @@ impl Reply {
         Self::refused(reason, retry_after, By::Gate(gate, because))
     }
 
-    /// Ends a request whose client has disconnected at a gate. No client reads this answer; it
-    /// gives the request its reason in logs and metrics.
+    /// Ends a request whose client has disconnected while it waited at a gate. No client reads this
+    /// answer, but logs and metrics record its reason.
     pub(super) fn client_gone() -> Self {
         Self::refused(Reason::RefusedGateCancelled, None, By::Client)
     }
 
-    /// Refuses a request without the key by which a gate is chosen.
+    /// Refuses a request that lacks the key by which its gate is selected.
     pub(super) fn gate_unknown() -> Self {
         Self::refused(Reason::RefusedGateUnknown, None, By::Client)
     }
 
-    /// The subject of the answer, which decides about its status and its text. `rules` are those of
-    /// the room, for an answer about it, and `ticket` describes the place in its line.
+    /// Returns the subject of the answer, which determines the status and the text. An answer about
+    /// the room needs `rules`, the room's rules, and `ticket`, which describes the place in the
+    /// line.
     pub(super) fn about<'a>(
         &self,
         rules: Option<&'a RoomRules>,
@@ -200,7 +205,7 @@ impl Reply {
         }
     }
 
-    /// Takes out the answer, if it is the application's own.
+    /// Takes the response out of the reply if the application provided it.
     pub(super) fn take_answer(&mut self) -> Option<Response<Bytes>> {
         match &mut self.by {
             By::Application(answer) => answer.take().map(|answer| *answer),
@@ -208,27 +213,28 @@ impl Reply {
         }
     }
 
-    /// Whether the answer describes the room, and so needs its rules.
+    /// Returns whether the answer describes the room and therefore needs the room's rules.
     pub(super) const fn is_of_room(&self) -> bool {
         matches!(self.by, By::Room)
     }
 
-    /// Whether the answer has the headers of the limits. They are left out where they would not
-    /// explain it: in a challenge, in answers of the room or about the pace of tickets, and where
-    /// the server is not set up for the layer.
+    /// Returns whether the answer has the headers of the limits. The headers are left out where
+    /// they would not explain the answer: in a challenge, in answers of the room or about the pace
+    /// of tickets, and if the server is not set up for the layer.
     pub(super) const fn tells_of_limits(&self) -> bool {
         !matches!(self.by, By::Application(_) | By::Pace | By::Room | By::SetUp)
     }
 
-    /// The header line by which a gate describes itself in its refusal, with nothing remaining
-    /// until `retry_after`.
+    /// Returns the header line that describes a gate in the gate's own refusal. The line reports a
+    /// remaining quota of 0 until `retry_after`.
     pub(super) fn own_line(&self) -> Option<(Arc<GateLine>, Decision)> {
         match &self.by {
             By::Gate(gate, _) => {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
-            // Listed one by one, so that a new variant has to be decided here.
+            // The variants are listed one by one, so that the compiler requires a decision about
+            // each new variant.
             By::Application(_)
             | By::Client
             | By::Key
@@ -240,13 +246,15 @@ impl Reply {
         }
     }
 
-    /// Whether the connection is to be closed after the answer:
+    /// Returns whether the connection should be closed after the answer:
     ///
-    /// - while a gate is drained, because the service goes down, and
+    /// - while a gate is drained, because the service is shutting down, and
     /// - if a refused request has a body that is large or of unknown length. A server has to read
-    ///   it to its end before the next request on the connection (RFC 9112 section 9.6).
+    ///   the whole body before it can read the next request on the connection (RFC 9112 section
+    ///   9.6).
     ///
-    /// A stream of HTTP/2 ends alone, so its connection stays open in both cases.
+    /// In both cases an HTTP/2 connection stays open, because a stream can end without the
+    /// connection.
     pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
         let headers = head.headers();
         let len = || headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
@@ -257,13 +265,13 @@ impl Reply {
             && (self.reason == Reason::RefusedGateDrained || has_large_body())
     }
 
-    /// A refusal.
+    /// Creates a refusal.
     fn refused(reason: Reason, retry_after: Option<Duration>, by: By) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by }
     }
 }
 
-/// The status of a gate's refusal, as [`GateStatuses`] documents it.
+/// Returns the status of a gate's refusal, as documented at [`GateStatuses`].
 fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
     match (gate.concurrency().statuses, because) {
         (_, RefusedBecause::Drained) => StatusCode::SERVICE_UNAVAILABLE,
@@ -274,12 +282,12 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
     }
 }
 
-/// The largest body, in bytes, that is worth reading to keep the connection.
+/// The largest body, in bytes, that is worth reading to keep the connection open.
 const LARGE: u64 = 64 * 1024;
 
-/// The time after which a client may ask again if a store could not decide about it.
+/// The time after which a client may retry if a store could not decide about its request.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// The retries of clients of an overloaded node are spread over this many seconds: 0 to 5 s are
-/// added.
+/// The number of different delays, in steps of 1 s, that spread the retries to an overloaded node:
+/// 0 to 5 s are added to each retry.
 const SPREAD_SECS: u64 = 6;

@@ -1,4 +1,4 @@
-//! The two kinds of responses: those of the application, which the layer completes, and the answers
+//! The two kinds of responses: responses of the application, which the layer completes, and answers
 //! of the layer itself.
 //!
 //! ```text
@@ -7,9 +7,10 @@
 //!  not:        reply ─► Responder ─► response
 //! ```
 //!
-//! Before the application runs, the request gets handles in its extensions. Afterwards, permits
-//! that end with the head are released, a session that the application has ended is ended in the
-//! store, and the response gets the visitor's token, the headers of the limits, and the reason.
+//! Before the application runs, the layer inserts handles into the extensions of the request. After
+//! the application has responded, permits that end with the response head are released, and a
+//! session that the application has ended is ended in the store. The response then gets the
+//! visitor's token, the headers of the limits, and the reason.
 
 use std::{
     mem,
@@ -38,10 +39,11 @@ use crate::{
 };
 
 impl<St: Store> Pipeline<St> {
-    /// Puts the handles for the application into the extensions of a request.
+    /// Inserts the handles for the application into the extensions of a request.
     ///
-    /// Handles of an outer layer on permits and charges are merged into those of this layer, so
-    /// that one call of the application reaches both. The `Visit` of an outer room is replaced.
+    /// The permit and charge handles of an outer layer are merged with the handles of this layer,
+    /// so that one call of the application reaches both layers. The `Visit` of an outer room is
+    /// replaced.
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
         if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
             extensions.insert(room.visit(*pass, journey.admitted.clone()));
@@ -50,8 +52,8 @@ impl<St: Store> Pipeline<St> {
             report.insert_extensions(extensions);
         }
         if !journey.permits.is_empty() {
-            // Clones of the `Arc`s: if the application keeps the handle, the permits are held
-            // beyond the response.
+            // The handle contains clones of the `Arc`s, so the permits are held beyond the response
+            // if the application keeps the handle.
             let ours = PermitHandle::new(journey.permits.clone());
             let all = match extensions.remove::<PermitHandle>() {
                 Some(outer) => ours.and(outer),
@@ -62,12 +64,12 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Completes the response of the application: ends the session if the application has ended it,
-    /// attaches a fresh pass, and writes the headers of the limits and the reason. Ready once the
-    /// response can be sent.
+    /// attaches a fresh pass, and writes the headers of the limits and the reason. Returns `Ready`
+    /// once the response can be sent.
     ///
-    /// Everything between the two waits happens exactly once. While the renewal is pending, nothing
-    /// has been changed yet; while the end of the session is pending, everything is done, and only
-    /// the call of the store is polled again.
+    /// All steps between the two waits happen exactly once. While the renewal is pending, the
+    /// response is unchanged. While the end of the session is pending, the response is complete,
+    /// and only the call to the store is polled again.
     pub(crate) fn poll_finish<B>(
         &self,
         journey: &mut Journey,
@@ -81,28 +83,30 @@ impl<St: Store> Pipeline<St> {
         if let Some(renewal) = &mut journey.renewal {
             ready!(renewal.poll_end(cx));
         }
-        // The renewal is over or was left behind, so nothing below this line runs twice.
+        // The renewal has ended or was abandoned, so nothing below this line runs twice.
         let is_revoked = take_command(response.headers_mut());
         if let Some(room) = &self.room {
             let (source, headers) = (journey.source, response.headers_mut());
             if let Visitor::Inside(pass) = &journey.visitor {
                 journey.leaving = room.end(pass, is_revoked, source, headers);
             }
-            // A session that has just ended gets no token. A renewed pass replaces one that was
-            // admitted in this request or taken over from another one.
+            // A session that has just ended gets no token. The token of a renewed pass takes
+            // precedence over a token that this request got from its admission or from another
+            // request.
             if journey.leaving.is_none() {
                 let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
                 if let Some(token) = renewed.or_else(|| journey.token.take()) {
                     room.attach(headers, source, token);
                 }
             }
-            // Either the pass is attached, or the session was ended above: in both cases the guard
-            // must not end it again.
+            // The pass was attached or the session was ended above. In both cases the guard must
+            // not end the session again.
             if let Some(undelivered) = journey.undelivered.take() {
                 undelivered.sent();
             }
         }
-        // The status matters: a redirect must not look exhausted, or clients would not follow it.
+        // `write` needs the status, because clients would not follow a redirect whose headers
+        // report an exhausted quota.
         if let Some(report) = &journey.report
             && !self.rate_headers.is_empty()
         {
@@ -111,16 +115,16 @@ impl<St: Store> Pipeline<St> {
             write(response.headers_mut(), status, self.rate_headers, &told, report.at);
         }
         self.explain(response, journey.reason());
-        // Polled here for the first time, since the future does nothing before. The slot is free
-        // when the client gets the response, and can be taken by its next request.
+        // The future does nothing before its first poll, which happens here. The slot is free when
+        // the client gets the response, so the client's next request can take it.
         match &mut journey.leaving {
             Some(leaving) => leaving.as_mut().poll(cx),
             None => Poll::Ready(()),
         }
     }
 
-    /// Answers a request without the application. A token that the request was given by a stage is
-    /// sent all the same: a visitor that is admitted and then stopped by a gate keeps its pass.
+    /// Answers a request without calling the application. A token that a stage has issued is sent
+    /// even so: a visitor that is admitted by the room and then refused by a gate keeps its pass.
     pub(crate) fn reply<B>(
         &self,
         request: &mut Request<B>,
@@ -132,10 +136,10 @@ impl<St: Store> Pipeline<St> {
             Some(answer) => answer,
             None => self.written(self.head(request, findings), journey, &reply),
         };
-        // The map of the request's extensions is reused, because the request does not need it any
-        // more. A new one costs three allocations, for each response in a flood of refusals. It is
-        // cleared first: handles of an outer layer must not get into the response, where they would
-        // hold permits.
+        // The extension map of the request is reused, because the request no longer needs it. A new
+        // map would cost three allocations for each response in a flood of refusals. The map is
+        // cleared first, because handles of an outer layer would hold permits if they were moved
+        // into the response.
         let mut extensions = mem::take(request.extensions_mut());
         extensions.clear();
         *response.extensions_mut() = extensions;
@@ -143,7 +147,7 @@ impl<St: Store> Pipeline<St> {
         response
     }
 
-    /// Renders a reply and attaches the token. The reason is added by the caller.
+    /// Renders a reply and attaches the token. The caller adds the reason.
     fn written(
         &self,
         head: RequestHead<'_>,
@@ -152,17 +156,16 @@ impl<St: Store> Pipeline<St> {
     ) -> Response<Bytes> {
         // The request does not run, so its permits are released before the answer is rendered.
         journey.permits.clear();
-        // A gate describes itself in the same headers as the limits, behind them.
+        // A gate is reported in the same headers as the limits, after the limits.
         let own = reply.own_line();
         let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
         let mut told = report.map(|report| lines(report)).unwrap_or_default();
         if let Some((own, decision)) = &own {
             told.push(PolicyState { line: &own.line, decision });
         }
-        // The rules are those of the moment of the answer, and only for answers that describe the
-        // room.
+        // The current rules of the room are loaded only for answers that describe the room.
         let rules = reply.is_of_room().then(|| self.store.rules());
-        // A client without cookies finds the token also in the body of the answer.
+        // A client without cookies also gets the token in the body of the answer.
         let token = match (&self.room, &journey.token, journey.source) {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
             _ => None,
@@ -180,7 +183,7 @@ impl<St: Store> Pipeline<St> {
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
             room.attach(response.headers_mut(), journey.source, token);
             if let Some(undelivered) = journey.undelivered.take() {
-                // The newcomer gets its pass, although another stage stopped this request.
+                // The newcomer gets its pass even though another stage stopped this request.
                 undelivered.sent();
             }
         }
@@ -192,8 +195,8 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Records the reason of a response in its extensions and, if the configuration asks for it, in
-    /// a header. The two most common reasons, a valid pass and allowed by the limits alone, are
-    /// left out of the extensions: most responses then need no map for them.
+    /// a header. The two most common reasons, admission by a valid pass and by the limits alone,
+    /// are left out of the extensions, so most responses need no extension map.
     fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
         if self.debug_header == DebugHeader::On
             && let Ok(value) = HeaderValue::try_from(reason.to_string())
@@ -207,20 +210,20 @@ impl<St: Store> Pipeline<St> {
 }
 
 impl Journey {
-    /// Polls the renewal of the pass, if there is one, while the application works.
+    /// Polls the renewal of the pass, if there is one, while the application handles the request.
     pub(crate) fn poll_renewal(&mut self, cx: &mut Context<'_>) {
         if let Some(renewal) = &mut self.renewal {
             renewal.advance(cx);
         }
     }
 
-    /// Records the head of the application's response. Permits that are not held by the body are
+    /// Processes the head of the application's response. Permits that the body does not hold are
     /// released here, before the response waits for the store.
     ///
-    /// The waiting page of a room further inside has an overload status too, but is no sign of
-    /// overload. It is recognized by its header.
+    /// The waiting page of an inner room also has a status of [`OVERLOADED`], but does not indicate
+    /// overload. The page is recognized by its header.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
-        // The status is judged here, and a sample is taken when the permit is released: a permit
+        // The status is judged here, but the sample is taken when the permit is released. A permit
         // that the body holds may be released much later.
         let is_overloaded = OVERLOADED.contains(&response.status())
             && !response.headers().contains_key(OUTCOME_HEADER);
@@ -228,8 +231,8 @@ impl Journey {
     }
 }
 
-/// The header lines of the limits that applied to a request. Pushed one by one, because `collect`
-/// reserves space first, and most requests have only one.
+/// Returns the header lines of the limits that applied to a request. The lines are pushed one by
+/// one, because `collect` would reserve space first, and most requests have only one line.
 fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
     let mut told = SmallVec::new();
     report.lines().for_each(|line| told.push(line));
@@ -237,10 +240,10 @@ fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
 }
 
 /// Removes the application's commands from the headers, and returns whether one of them is
-/// `revoke`. They are for this layer only, so the client must not see them.
+/// `revoke`. The commands are intended for this layer only, so the client must not see them.
 fn take_command(headers: &mut HeaderMap) -> bool {
     let mut is_revoked = false;
-    // A response has few headers: reading their names once is cheaper than two lookups by hash.
+    // A response has few headers, so reading all their names once is cheaper than two hash lookups.
     let commands = [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER];
     if !headers.keys().any(|name| commands.contains(name)) {
         return false;

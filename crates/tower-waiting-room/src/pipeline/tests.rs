@@ -1,4 +1,5 @@
-//! The order of the stages, observed by counting stages that are added around each of them.
+//! Tests of the order of the stages, which probes around each stage make visible by counting
+//! requests.
 
 use std::{
     convert::Infallible,
@@ -30,9 +31,9 @@ use crate::{
     token::{CookieSettings, KeyRing, TokenKey},
 };
 
-/// The number of requests that have passed the stages added before the first stage, between two
-/// stages, and after the last one. The order of a pipeline is a plain function, so the counters are
-/// static, and there is only one test.
+/// The numbers of requests that have passed each probe. The probes are before the first stage,
+/// between two stages, and after the last stage. The order of a pipeline is a plain function
+/// pointer, so the counters are static and this module has only one test.
 static PASSED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 fn order(visitor: &Visitor) -> &'static [Stage] {
@@ -41,7 +42,7 @@ fn order(visitor: &Visitor) -> &'static [Stage] {
     let mut order: Vec<Stage> =
         probes.into_iter().zip(stages).flat_map(|(probe, stage)| [probe, *stage]).collect();
     order.push(probes[stages.len()]);
-    // The order of each request has to be static. A test may leak it.
+    // The order of each request has to be `'static`. A test may leak the memory of the order.
     order.leak()
 }
 
@@ -69,7 +70,7 @@ impl RateStore for Generous {
     }
 }
 
-/// A pipeline with the added stages, and its clock.
+/// A pipeline with probes around its stages, and its clock.
 struct House {
     pipeline: Arc<Pipeline<MemoryStore>>,
     clock: ManualClock,
@@ -88,7 +89,7 @@ impl House {
     }
 
     /// Sends a request with this cookie. Returns the status and the cookie that the response sets.
-    /// The application takes a second.
+    /// The application takes 1 s to respond.
     async fn send(&self, path: &str, cookie: Option<&str>) -> (StatusCode, Option<String>) {
         let mut request = Request::get(path).body(()).unwrap();
         if let Some(cookie) = cookie {
@@ -149,7 +150,7 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
     let together = [house.send("/", pass.as_deref()), house.send("/", pass.as_deref())];
     let [first, second] = together.map(Box::pin);
     assert_eq!(tokio::join!(first, second).1.0, 200);
-    assert_passed([2; 4], "two passes, one of them after it has waited for a permit");
+    assert_passed([2; 4], "two requests with a pass, one of which waits for a permit");
 
     assert_eq!(house.send("/healthz", None).await.0, 200);
     assert_passed([0; 4], "a request that is bypassed");
@@ -161,7 +162,7 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
 
     let (status, ticket) = house.send("/", None).await;
     assert_eq!(status, 429);
-    assert_passed([1, 1, 0, 0], "a newcomer whom the room refuses, behind the limits");
+    assert_passed([1, 1, 0, 0], "a newcomer whom the limits allow and the room refuses");
 
     assert_eq!(house.send("/", ticket.as_deref()).await.0, 429);
     assert_passed([1, 0, 0, 0], "an early ticket, which the room answers first");
@@ -175,7 +176,7 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
     assert_passed([1; 4], "a newcomer in shadow mode");
     let (status, ticket) = house.send("/", None).await;
     assert_eq!(status, 200);
-    assert_passed([1; 4], "one whom the room would refuse");
+    assert_passed([1; 4], "a newcomer whom the room would refuse");
     assert_eq!(house.send("/", ticket.as_deref()).await.0, 200);
     assert_passed([1; 4], "an early ticket in shadow mode");
 
@@ -194,7 +195,7 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
     let together = [house.send("/", None), house.send("/", None)].map(Box::pin);
     let [first, second] = together;
     assert_eq!(tokio::join!(first, second).1.0, 200);
-    assert_passed([2; 4], "two requests, one of them in its turn in a leaky queue");
+    assert_passed([2; 4], "two requests, one of which waits for its turn in a leaky queue");
 
     let shared = all().rate_store(Generous, RateStoreFailure::Refuse);
     assert_eq!(House::new(shared).send("/", None).await.0, 200);

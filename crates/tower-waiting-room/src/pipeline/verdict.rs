@@ -1,12 +1,12 @@
-//! The effect of the room's verdict on the request that has waited for it.
+//! The effect of the room's verdict on a request.
 //!
 //! | store | visitor | request |
 //! |---|---|---|
-//! | admits | gets a pass | goes on; a poll of the waiting page is answered instead |
-//! | makes it wait | gets a ticket | is answered with the waiting page |
+//! | admits | gets a pass | continues; a poll of the waiting page is answered instead |
+//! | makes the visitor wait | gets a ticket | is answered with the waiting page |
 //! | refuses | keeps its ticket, if it has one | is answered with a refusal |
-//! | is busy | keeps its token, or gets a first ticket | is asked to come back, spread over time |
-//! | fails | keeps its order of arrival | goes on or is answered, by the policy |
+//! | is busy | keeps its token, or gets a first ticket | is asked to come back at a random time |
+//! | fails | keeps its order of arrival | continues or is answered, depending on the policy |
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -22,8 +22,8 @@ use crate::{
 };
 
 impl<St: Store> Pipeline<St> {
-    /// Applies the verdict of the store, or its failure, to a request. Breaks with the reply if the
-    /// request is not to go on.
+    /// Applies the verdict of the store, or the store's failure, to a request. Breaks with the
+    /// reply if the request must not continue.
     pub(super) fn decided(
         &self,
         head: RequestHead<'_>,
@@ -34,18 +34,18 @@ impl<St: Store> Pipeline<St> {
         let now = journey.now;
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                // Only a newcomer's session is ended if its pass is not delivered. The visitor of a
-                // ticket or an expired pass may have been admitted by a parallel request as well,
+                // If a pass is not delivered, only a newcomer's session is ended. A visitor with a
+                // ticket or an expired pass may also have been admitted by a parallel request,
                 // whose response has delivered the pass.
                 if matches!(journey.visitor, Visitor::Unknown) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
-                // Attached to the response even if a later stage stops the request: the slot is
-                // taken.
+                // The pass is attached to the response even if a later stage stops the request,
+                // because the slot is already taken.
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);
-                // The script of the waiting page gets the pass with this answer, and then loads the
-                // page. A poll itself is not for the application.
+                // The script of the waiting page gets the pass with this answer, and then reloads
+                // the page. The poll itself is not forwarded to the application.
                 if head.headers().contains_key(POLL_HEADER) {
                     Reply::admitted_poll(reason)
                 } else {
@@ -60,7 +60,8 @@ impl<St: Store> Pipeline<St> {
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
                 // A full network may be a proxy that is missing from the configuration, with all of
-                // its clients behind one address. A refusal is a good moment to check for that.
+                // its clients behind one address. The request of a refused visitor is therefore
+                // checked for such a proxy.
                 if reason == Reason::RefusedNetworkFull
                     && let Some(suspected) = head.suspect()
                 {
@@ -70,12 +71,13 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Outside(ticket);
                 Reply::turned_away(reason, retry_after)
             }
-            // Before the policy for a store that is away: a busy store answers other visitors.
+            // A busy store still answers other visitors, so this arm precedes the policy for an
+            // outage.
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 Self::overloaded(room, head, journey)
             }
-            // Without a pass: the store has not counted the visitor, who proves nothing but its order
-            // of arrival later.
+            // The visitor gets no pass, because the store has not counted the visitor. The
+            // visitor's token later proves only the order of arrival.
             Err(_) if room.admits_without_store() => {
                 Self::keep_order(room, journey);
                 journey.admitted = Reason::StoreUnavailable;
@@ -89,18 +91,20 @@ impl<St: Store> Pipeline<St> {
         Break(Stop::Reply(reply))
     }
 
-    /// Keeps the order of arrival of a visitor in line about whom the store could not decide: issues its
-    /// ticket anew, with this check-in recorded in it.
+    /// Keeps the order of arrival of a visitor in the line if the store could not decide: reissues
+    /// the visitor's ticket with this check-in recorded in it.
     ///
-    /// Otherwise an outage would cost visitors their places although they came back on time: their
-    /// check-ins never reached the store. A ticket that has lapsed is not revived, and one that the store
-    /// has not answered for too long stays what it is ([`may_reissue`]). A ticket stamped in the future
-    /// is not trusted with an order that the store would then have to believe.
+    /// Otherwise an outage would cost visitors their places even if they came back on time, because
+    /// their check-ins never reached the store. A lapsed ticket is not revived, and a ticket that
+    /// the store has not answered for too long is not reissued ([`may_reissue`]). A ticket with a
+    /// timestamp in the future is not reissued either, because the store would then have to trust
+    /// its order of arrival.
     ///
     /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
     fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
-        // Judged at arrival: the wait for the store must not count against the visitor.
+        // The ticket is judged at the time of arrival, so that the wait for the store does not
+        // count against the visitor.
         let (rules, arrived) = (room.rules(), journey.arrived);
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
@@ -112,13 +116,13 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Answers a visitor that this node cannot ask the store about in time. A newcomer gets a first
-    /// ticket, which records its time of arrival, and so does a visitor whose ticket has lapsed. A
-    /// visitor in line keeps its order, and one with an expired pass keeps the pass, because its
-    /// session may go on.
+    /// Answers a visitor about whom the store cannot decide in time. A newcomer, or a visitor whose
+    /// ticket has lapsed, gets a first ticket, which records its time of arrival. A visitor in the
+    /// line keeps its order of arrival. A visitor with an expired pass keeps the pass, because its
+    /// session may continue.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
-        // The check-in of a visitor in line counts although the store was not asked.
+        // The check-in of a visitor in the line counts even though the store has not decided.
         Self::keep_order(room, journey);
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
@@ -126,8 +130,8 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };
-        // The time of the request is part of the draw. Otherwise a visitor that is sent away twice
-        // would get the same interval again, and come back with the same crowd.
+        // The random interval depends on the time of the request. Otherwise a visitor that is sent
+        // away twice would get the same interval again, and come back with the same crowd.
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }

@@ -1,12 +1,12 @@
-//! Conditions of a rules file: values that parts of a request must have, or must not have.
+//! Conditions of a rules file: values that parts of a request must or must not have.
 //!
 //! A rule in a rules file limits the requests that match all of its entries, such as the method
-//! `POST` and the path `/login`. Each entry becomes one [`Condition`]. Limits that are written in
-//! code use closures and [`Matcher`]s instead. Conditions on a method or a path go through the same
-//! matchers, so both kinds of limits agree about which requests they cover.
+//! `POST` and the path `/login`. Each entry becomes one [`Condition`]. Limits that are defined in
+//! code use closures and [`Matcher`]s instead. Conditions on a method or a path use the same
+//! matchers, so limits from code and from a file agree on which requests they cover.
 //!
-//! Values are checked when the file is read. A rule that no request can match would look as if it
-//! protected something, so its value is an error in the file.
+//! Values are checked when the file is read. A rule that no request can match would seem to protect
+//! something, so such a value is an error in the file.
 
 use std::sync::Arc;
 
@@ -18,28 +18,28 @@ use crate::request::{Caller, Doubt, Matcher, Part, PathRule, network as network_
 /// The values that one part of a request must have, according to a rules file.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    /// The part that is compared: an address, a method, a header, …
+    /// The part of the request that is compared: an address, a method, a header, …
     pub(crate) part: Part,
-    /// The required value. `None` accepts every value, and also a part that is missing: the
-    /// [`MissingKey`](crate::request::MissingKey) of the limit decides about that.
+    /// The required value. `None` accepts every value, and also a missing part, because the
+    /// [`MissingKey`](crate::request::MissingKey) of the limit decides about missing parts.
     pub(crate) is: Option<Literal>,
-    /// Excluded values: those that neighbouring rules name, which then apply in place of this one.
+    /// The excluded values, which belong to neighboring rules that apply instead of this rule.
     pub(crate) is_not: Arc<[Literal]>,
 }
 
 impl Condition {
     /// Returns whether a request satisfies this condition.
     ///
-    /// Servers may read one path in several ways. A required path holds if any reader may arrive
-    /// at it, and an excluded path only if every reader does, so no spelling escapes a limit.
+    /// Servers may read one path in several ways. A required path matches if any reading matches,
+    /// but an excluded path matches only if every reading matches, so no spelling evades a limit.
     ///
-    /// A missing part equals no literal: a required value then fails, and an excluded value does
-    /// not. Conditions on an address are not evaluated for a request whose address is unknown;
-    /// the key of a policy treats such a request by itself.
+    /// A missing part equals no literal, so it fails a required value and satisfies an excluded
+    /// value. Conditions on an address are not evaluated for a request whose address is unknown,
+    /// because the method that finds the key of a policy handles such a request separately.
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
-        // Addresses and matchers look at the request itself. The text of the part may cost an
-        // allocation, so it is made only if a literal is compared as text. All literals of one part
-        // have the same kind of test, so looking at the first exclusion is enough.
+        // Tests for addresses and matchers inspect the request itself. Reading the part as a string
+        // may allocate, so the string is read only if a literal is compared with it. All literals
+        // of one part have the same kind of test, so checking the first exclusion is enough.
         let is_text = |literal: &Literal| literal.test == Test::Text;
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
@@ -60,19 +60,19 @@ impl Condition {
 pub(crate) struct Literal {
     /// The value in canonical notation, so that two notations of one network are the same literal.
     text: String,
-    /// The comparison with a request, which follows from the key and the value.
+    /// The test of a request, which is determined by the key and the value.
     pub(crate) test: Test,
 }
 
-/// How a request is compared with a [`Literal`].
+/// The way in which a request is compared with a [`Literal`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Test {
-    /// The address of the client lies in this network. The full address is compared, also of IPv6,
-    /// where a [`Key`](crate::Key) knows only the network of the client.
+    /// Tests whether the client's address is in this network. The full address is compared, even
+    /// for IPv6, where a [`Key`](crate::Key) contains only the network of the client.
     Address(IpNet),
-    /// The matcher covers the request. Limits from code use the same matchers.
+    /// Tests whether the matcher covers the request. Limits from code use the same matchers.
     Request(Matcher),
-    /// The part equals the text of the literal, byte by byte.
+    /// Tests whether the part equals the string of the literal, byte by byte.
     Text,
 }
 
@@ -81,7 +81,8 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// A description of what a value of this key looks like, if no request can have this one.
+    /// Returns a description of the valid values of this key if no request can have the given
+    /// value.
     pub(crate) fn new(key: &str, text: String) -> Result<Self, String> {
         match key {
             "remote_address" => {
@@ -89,8 +90,8 @@ impl Literal {
                 let network = network.map_err(|error| error.expected().to_owned())?;
                 Ok(Self { text: shown(&network), test: Test::Address(network) })
             }
-            // Methods are case-sensitive (RFC 9110 section 9.1). The standard ones are in upper
-            // case, so `post` is taken for a mistake, and not for a method of its own.
+            // Methods are case-sensitive (RFC 9110 section 9.1). The standard methods are in upper
+            // case, so `post` is treated as a mistake, not as a different method.
             "method" => match Method::from_bytes(text.as_bytes()) {
                 Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => {
                     Ok(Self { text, test: Test::Request(Matcher::Method(method)) })
@@ -109,19 +110,19 @@ impl Literal {
                     Err("the value of a cookie".to_owned())
                 }
                 Some(("header", _)) if !is_field(&text) => Err("the value of a header".to_owned()),
-                // The key is a closure of the application, which may return any text.
+                // The key is a closure of the application, which may return any string.
                 _ => Ok(Self { text, test: Test::Text }),
             },
         }
     }
 
-    /// The value in canonical notation.
+    /// Returns the value in canonical notation.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// Formats a network in CIDR notation, or as a bare address if it holds only one.
+/// Formats a network in CIDR notation, or as a bare address if it consists of a single address.
 fn shown(network: &IpNet) -> String {
     if network.prefix_len() == network.max_prefix_len() {
         network.addr().to_string()
@@ -130,15 +131,15 @@ fn shown(network: &IpNet) -> String {
     }
 }
 
-/// Whether the target of a request can have this path (the origin form of RFC 9112 section 3.2.1,
-/// without its query).
+/// Returns whether the target of a request can have this path (the origin form of RFC 9112 section
+/// 3.2.1, without its query).
 fn is_path(text: &str) -> bool {
     text.starts_with('/')
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#'))
 }
 
-/// Whether a header field can have this value. Whitespace around a value is not part of it
-/// (RFC 9110 section 5.5), so a value with such whitespace matches no request.
+/// Returns whether a header field can have this value. Whitespace around a value is not part of the
+/// value (RFC 9110 section 5.5), so a value with such whitespace matches no request.
 fn is_field(text: &str) -> bool {
     HeaderValue::from_bytes(text.as_bytes()).is_ok() && text.trim_ascii() == text
 }

@@ -1,9 +1,9 @@
-//! The configuration of rate limits, and the check that they can be kept.
+//! The configuration of rate limits, and its validation.
 //!
-//! Every limit passes the same check, from code, from a rules file or by a live change, so a stage
-//! can apply whatever it is given. The check covers what the layer adds to a quota: its name in
-//! headers, and the bound on how long a leaky queue holds a request. The arithmetic of a quota is
-//! checked by [`Limiter::validate`].
+//! All limits go through the same validation, whether they come from code, from a rules file or
+//! from a live change, so a stage can apply every limit that it is given. The validation covers
+//! what the layer adds to a quota: the name in headers, and the bound on how long a leaky queue
+//! holds a request. [`Limiter::validate`] checks the arithmetic of a quota.
 
 use waiting_room_core::{ConfigError, Limiter, error::ConfigErrorKind, rate::Algorithm};
 
@@ -17,7 +17,7 @@ use crate::{
     request::{ClientIp, Scope, validate_name},
 };
 
-/// The settings for rate limits that are fixed at start-up, and the first limits.
+/// The settings for rate limits that are fixed at start-up, and the initial limits.
 #[derive(Clone, Debug)]
 pub(crate) struct RateConfig {
     /// The limits at start-up. An operator or a rules file may change them later.
@@ -26,10 +26,10 @@ pub(crate) struct RateConfig {
     pub(crate) client_ip: ClientIp,
     /// The headers that inform a client about its limits.
     pub(crate) headers: RateHeaders,
-    /// The store that counts the limits of all nodes; `None` if each process counts by itself.
+    /// The store that counts the limits of all nodes, or `None` if each process counts by itself.
     pub(crate) shared: Option<Shared>,
-    /// The most requests that all leaky queues together hold at a time. Each takes memory for the
-    /// request, its future and its connection.
+    /// The maximum number of requests that all leaky queues together hold at a time. Each held
+    /// request takes memory for the request, its future and its connection.
     pub(crate) max_held: usize,
 }
 
@@ -41,7 +41,8 @@ impl RateConfig {
     ///
     /// # Errors
     ///
-    /// A bound of 0, or a limit that cannot be kept: as written, or as the share of a node.
+    /// Returns an error if the bound on held requests is 0, or if a limit is invalid, either as
+    /// defined or as the share of one node.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         if self.max_held == 0 {
             let (kind, field) = (ConfigErrorKind::TooSmall, "max_held_requests");
@@ -50,8 +51,8 @@ impl RateConfig {
         self.client_ip.validate()?;
         self.limits.validate()?;
         let Some(shared) = &self.shared else { return Ok(()) };
-        // A quota that is valid may have a share that is not, such as one that takes too long to be
-        // replenished. An outage is too late to find out.
+        // The share of a valid quota may be invalid, for example because it takes too long to be
+        // replenished. An invalid share has to be detected before the first outage.
         self.limits.iter().try_for_each(|limit| {
             let (own, keys) = shared.on_failure.own_part(&limit.quotas(), limit.keys());
             Limiter::validate(limit.algorithm, &own, keys)
@@ -72,11 +73,11 @@ impl Default for RateConfig {
 }
 
 impl RateLimit {
-    /// Checks that the limit can be kept.
+    /// Checks that the limit is valid.
     ///
     /// # Errors
     ///
-    /// The field that is wrong, with its value and what was expected.
+    /// Returns an error with the name of the invalid field, its value and the expected value.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
@@ -87,8 +88,8 @@ impl RateLimit {
             let kind = ConfigErrorKind::TooLarge;
             return Err(ConfigError::new(kind, "rate_limit", given, expected));
         }
-        // A queue bounds its delay by refusing. One that only observes would hold requests without
-        // bound, or hold none and shape nothing.
+        // A leaky queue bounds its delay by refusing requests. A queue that only observes would
+        // hold requests without bound, or hold no requests and shape no traffic.
         let is_mock_queue =
             self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
         if is_mock_queue {
@@ -102,10 +103,10 @@ impl RateLimit {
         self.validate_hold()
     }
 
-    /// Checks that the last place of a leaky queue waits for at most [`Self::MAX_HOLD`].
+    /// Checks that the last request in a leaky queue waits for at most [`Self::MAX_HOLD`].
     ///
-    /// A request that is held has no other deadline. The place `n`, counted from 0, waits for `n`
-    /// intervals of the quota.
+    /// A held request has no deadline other than this maximum. The request at position `n` of the
+    /// queue, counted from 0, waits for `n` intervals of the quota.
     fn validate_hold(&self) -> Result<(), ConfigError> {
         if self.algorithm != Algorithm::LeakyQueue {
             return Ok(());

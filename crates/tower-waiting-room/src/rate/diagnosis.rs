@@ -1,9 +1,9 @@
-//! Finds signs that the limits are not set up as intended.
+//! Finds limits that are probably not set up as intended.
 //!
-//! Two things are inspected. The limits themselves, whenever they change: a quota of 0, or keys
-//! that clients can make up without a limit by address beside them. And the first requests of a
-//! layer: a forwarding header that is not read, or a request that the same limits count twice.
-//! Findings are reported as [`Misconfiguration`]s and change no decision.
+//! Limits are inspected whenever they change, to find a quota of 0, or keys that clients can make
+//! up without a limit by address. The first requests of a layer are inspected too, to find a
+//! forwarding header that is not read, or a request that the same limits count twice. Findings are
+//! reported as [`Misconfiguration`]s and do not affect decisions.
 
 use std::sync::{
     Arc,
@@ -15,23 +15,24 @@ use http::Extensions;
 use super::{limit::RateLimit, policy::Policy};
 use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Telemetry};
 
-/// The number of requests that a layer has inspected so far. Clones share it.
+/// The number of requests that a layer has inspected so far. All clones share one counter.
 ///
-/// Only the first requests are inspected: a wrong set-up is wrong from the start, and later
-/// requests should not pay for it. The address of the counter also identifies the layer.
+/// Only the first requests are inspected: a wrong setup is wrong from the start, and the inspection
+/// should not slow down later requests. The memory address of the counter also identifies the
+/// layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Diagnosis(pub(super) Arc<AtomicU32>);
 
-/// The layers whose limits have counted a request, in its extensions.
+/// The layers whose limits have counted a request, stored in the extensions of the request.
 #[derive(Clone, Default)]
 struct CountedBy(Vec<Diagnosis>);
 
 impl Diagnosis {
-    /// The number of requests that are inspected. Requests that arrive at the same time may add a
-    /// few more.
+    /// The number of requests that are inspected. Requests that arrive at the same time may exceed
+    /// this number slightly.
     pub(super) const WATCHED: u32 = 1_024;
 
-    /// Inspects a request and reports what looks wrong.
+    /// Inspects a request and reports probable mistakes in the setup.
     pub(super) fn look(
         &self,
         caller: &Caller<'_>,
@@ -39,7 +40,7 @@ impl Diagnosis {
         telemetry: &Telemetry,
     ) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        // How the address is found matters only if a limit needs it.
+        // The source of the address matters only if a limit needs the address.
         if policies.iter().any(|policy| policy.limit.needs_address())
             && let Some(suspect) = caller.head.suspect()
         {
@@ -57,13 +58,13 @@ impl Diagnosis {
     }
 }
 
-/// Yields what is probably not intended about these limits.
+/// Returns the probable mistakes in the setup of these limits.
 pub(super) fn lint(policies: &[Arc<Policy>]) -> impl Iterator<Item = Misconfiguration> {
     let limits = || policies.iter().map(|policy| &policy.limit);
-    // A quota of 0 refuses everything; it does not mean "unlimited".
+    // A quota of 0 refuses every request, and does not mean "unlimited".
     let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
     // A client that sends a new key with each request is stopped only by a limit that it cannot
-    // evade, which is one by address over all of its requests.
+    // evade: a limit by address that covers all of its requests.
     let is_made_up = limits().any(|limit| limit.key.can_be_made_up());
     let is_open = is_made_up && !limits().any(RateLimit::is_guard);
     let zero = is_zero.then_some(Misconfiguration::ZeroLimit);

@@ -1,8 +1,9 @@
-//! Handles through which the application learns about its request's limits and corrects charges.
+//! Handles through which the application inspects the limits of a request and corrects charges.
 //!
-//! The cost of some requests is known only after they ran, such as the tokens of a language model.
-//! The layer charges an estimate, and the application corrects it with a [`ChargeHandle`]. A
-//! request over a soft limit carries an [`OverSoftLimit`] instead of being refused.
+//! The cost of some requests is known only after they have run, such as the number of tokens that a
+//! language model generates. The layer charges an estimate, and the application corrects the
+//! estimate with a [`ChargeHandle`]. A request over a soft limit is not refused, but has an
+//! [`OverSoftLimit`] in its extensions.
 
 use std::{
     fmt,
@@ -21,15 +22,16 @@ use crate::ambient::StageClock;
 
 /// Corrects the cost of a request for its [adjustable](crate::RateLimit::adjustable) limits.
 ///
-/// The layer puts it into the extensions of the request. The application may correct the cost
-/// before or after the response, and more than once. A cost above what was allowed becomes a debt,
-/// which is worked off before the next request is allowed. A lower cost gives the rest back, as far
-/// as time has not given it back already.
+/// The layer inserts the handle into the extensions of the request. The application may correct the
+/// cost before or after the response, and more than once. If the corrected cost exceeds the
+/// remaining quota, the excess becomes a debt, which has to be replenished before the next request
+/// is allowed. If the corrected cost is lower than the charge, the difference is refunded, as far
+/// as it has not been replenished already.
 ///
 /// ```
 /// use tower_waiting_room::rate::ChargeHandle;
 ///
-/// // The answer of a language model costs as much as it is long.
+/// // The cost of a language model's answer is its length.
 /// async fn complete(request: http::Request<String>) -> http::Response<String> {
 ///     let answer = "…".to_owned();
 ///     if let Some(spend) = request.extensions().get::<ChargeHandle>() {
@@ -40,38 +42,40 @@ use crate::ambient::StageClock;
 /// # let _ = complete;
 /// ```
 ///
-/// Refund only what a client cannot provoke: a client that gets every failed request back can send
-/// as many failing requests as it likes.
+/// Refund only failures that a client cannot provoke. A client whose failed requests are always
+/// refunded can send any number of failing requests.
 ///
-/// Where layers are nested, the handle covers the charges of all of them. Clones share the charges.
+/// If layers are nested, the handle covers the charges of all layers. All clones of a handle share
+/// the charges.
 #[derive(Clone)]
 pub struct ChargeHandle {
-    /// One for each layer that has charged the request.
+    /// One ledger for each layer that has charged the request.
     ledgers: SmallVec<[Arc<Ledger>; 1]>,
 }
 
 /// The charges of one layer.
 struct Ledger {
-    /// One entry for each adjustable limit. Locked, since clones of the handle may settle at once.
+    /// One charge for each adjustable limit. The list is locked because clones of the handle may
+    /// settle at the same time.
     spent: Mutex<SmallVec<[Spent; 2]>>,
-    /// Supplies the time of a correction.
+    /// The clock that supplies the time of a correction.
     clock: StageClock,
 }
 
-/// A charge of one limit, with all that is needed to correct it.
+/// A charge of one limit, with everything that is needed to correct it.
 #[derive(Clone)]
 pub(super) struct Spent {
     pub(super) policy: Arc<Policy>,
     pub(super) key: KeyHash,
     pub(super) tier: usize,
-    /// The receipt. Each correction replaces it.
+    /// The receipt of the charge, which each correction replaces.
     pub(super) charge: Charge,
-    /// The store that was charged; `None` if this process counts the limit. Boxed, since most
-    /// charges have none.
+    /// The store that was charged, or `None` if this process counts the limit. The value is boxed
+    /// because most charges have no store.
     stored: Option<Box<Stored>>,
 }
 
-/// The store that holds a charge, and the query by which it was made.
+/// The store that was charged, and the query that made the charge.
 #[derive(Clone)]
 struct Stored {
     store: Arc<dyn RateStore>,
@@ -79,12 +83,12 @@ struct Stored {
 }
 
 impl ChargeHandle {
-    /// A handle for the charges of one layer.
+    /// Creates a handle for the charges of one layer.
     pub(super) fn new(spent: SmallVec<[Spent; 2]>, clock: StageClock) -> Self {
         Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), clock })] }
     }
 
-    /// A handle for the charges of both.
+    /// Merges two handles into a handle for the charges of both.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.ledgers.extend(other.ledgers);
         self
@@ -95,18 +99,18 @@ impl ChargeHandle {
         self.settle_where(cost, |_| true);
     }
 
-    /// Corrects the cost of the request to `cost`, for the limit of this name. Does nothing if no
-    /// adjustable limit has it.
+    /// Corrects the cost of the request to `cost`, for the limit with this name. Does nothing if no
+    /// adjustable limit has this name.
     pub fn settle_limit(&self, name: &str, cost: u64) {
         self.settle_where(cost, |spent| &*spent.policy.name == name);
     }
 
-    /// Gives the whole cost back, for all adjustable limits.
+    /// Refunds the whole cost of the request, for all adjustable limits.
     pub fn refund(&self) {
         self.settle(0);
     }
 
-    /// Corrects the cost for the limits that `is_meant` selects.
+    /// Corrects the cost of the request to `cost`, for the limits that `is_meant` selects.
     fn settle_where(&self, cost: u64, is_meant: impl Fn(&Spent) -> bool) {
         for ledger in &self.ledgers {
             let now = ledger.clock.now();
@@ -117,14 +121,14 @@ impl ChargeHandle {
 }
 
 impl Spent {
-    /// A charge of a limit in this process; `None` if it was not charged.
+    /// Returns the charge of a limit in this process, or `None` if the limit was not charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
         let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
         Some(Self { policy, key, tier, charge, stored: None })
     }
 
-    /// A charge of a limit in a store.
+    /// Creates the charge of a limit in a store.
     pub(super) fn in_store(
         policy: &Arc<Policy>,
         ask: &ChargeRequest,
@@ -135,8 +139,9 @@ impl Spent {
         Self { policy: Arc::clone(policy), key: ask.key, tier: ask.tier, charge, stored }
     }
 
-    /// Corrects the charge to `cost`. Never blocks: a store makes the correction in the background.
-    /// If the store does not accept the correction, the charge stays as it was.
+    /// Corrects the charge to `cost`. This method never blocks, because a store makes the
+    /// correction in the background. If the store does not accept the correction, the charge
+    /// remains unchanged.
     pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
         let Self { policy, key, tier, charge, stored } = self;
         match stored.as_ref().map(|it| it.store.settle(&it.ask, charge, cost)) {
@@ -156,14 +161,16 @@ impl fmt::Debug for ChargeHandle {
     }
 }
 
-/// Marks a request that exceeds a [soft limit](crate::rate::OverLimit::Mark), in its extensions.
+/// The mark of a request that exceeds a [soft limit](crate::rate::OverLimit::Mark), stored in the
+/// extensions of the request.
 ///
-/// The application chooses the effect: it may serve less, serve from a cache, or warn the client.
+/// The application chooses the effect of the mark: it may serve less, serve from a cache, or warn
+/// the client.
 #[derive(Clone, Debug)]
 pub struct OverSoftLimit(pub(super) SmallVec<[Arc<str>; 1]>);
 
 impl OverSoftLimit {
-    /// The names of the limits that the request exceeds.
+    /// Returns the names of the limits that the request exceeds.
     pub fn limits(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|name| &**name)
     }

@@ -1,8 +1,8 @@
-//! A rate limit as the user writes it.
+//! A rate limit as the user defines it.
 //!
-//! [`RateLimit`] is plain data: what is counted, for which requests, and with which effect. It has
-//! no memory and checks nothing by itself. The configuration validates it together with the other
-//! limits of a layer, and a policy then holds its memory and applies it.
+//! A [`RateLimit`] is plain data: it describes what is counted, for which requests, and with which
+//! effect. The limit itself has no memory and performs no checks. The configuration validates all
+//! limits of a layer together. A policy then applies each limit and stores its memory.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
@@ -18,18 +18,18 @@ use crate::{
 
 /// A named rate limit: a quota, the key that identifies clients, and the requests it covers.
 ///
-/// A request is charged by all limits that apply to it, or by none if one of them refuses: a
-/// refused request uses up nothing. By default a limit covers every request.
+/// A request is charged by all limits that apply to it, or by none if one of them refuses, so a
+/// refused request uses up no quota. By default, a limit covers every request.
 ///
 /// ```
 /// use http::Method;
 /// use tower_waiting_room::{Key, Quota, RateLimit};
 ///
-/// // 120 requests a minute from an address, at most 20 of them at once.
+/// // 120 requests per minute from each address, at most 20 of them at once.
 /// let per_ip = RateLimit::per_ip(Quota::per_minute(120).burst(20));
 ///
-/// // Five attempts a minute to log in, and ten thousand requests a day for each API key, or a
-/// // hundred thousand for clients that pay.
+/// // Five login attempts per minute from each address, and ten thousand requests per day for each
+/// // API key, or a hundred thousand for clients that pay.
 /// let login = RateLimit::new("login", Quota::per_minute(5), Key::address())
 ///     .methods([Method::POST])
 ///     .path("/login");
@@ -40,27 +40,27 @@ use crate::{
 #[derive(Clone)]
 #[must_use]
 pub struct RateLimit {
-    /// Unique among the limits of a layer: a live change finds the memory of a limit by its name.
+    /// The name, which is unique in a layer: a live change finds the memory of a limit by its name.
     pub(crate) name: Cow<'static, str>,
-    /// The quota of requests that are in no tier.
+    /// The quota for requests that are in no tier.
     pub(crate) quota: Quota,
-    /// Other quotas. The first tier that covers a request applies.
+    /// The quotas for requests in a tier. The first tier that covers a request applies.
     pub(crate) tiers: Vec<Tier>,
     /// The part of a request that identifies a client to this limit.
     pub(crate) key: Key,
     pub(crate) algorithm: Algorithm,
-    /// The requests that the limit covers; `None` for all.
+    /// The requests that the limit covers, or `None` if it covers all requests.
     pub(crate) scope: Option<Scope>,
-    /// Further conditions, from a rules file. All of them must hold.
+    /// Further conditions from a rules file, all of which must be satisfied.
     pub(crate) conditions: Vec<Condition>,
     pub(crate) cost: Cost,
     pub(crate) over_limit: OverLimit,
     pub(crate) missing_key: MissingKey,
-    /// The number of keys in use that are remembered at a time.
+    /// The maximum number of keys in use that are remembered at a time.
     pub(crate) max_keys: usize,
     /// Whether the application may correct charges of this limit.
     pub(crate) is_adjustable: bool,
-    /// The unit that headers state. It does not change how requests are counted.
+    /// The unit that headers state, which has no effect on how requests are counted.
     pub(crate) unit: QuotaUnit,
 }
 
@@ -68,16 +68,16 @@ pub struct RateLimit {
 #[derive(Clone)]
 pub(crate) struct Tier {
     pub(crate) quota: Quota,
-    /// Covers the requests that are in this tier.
+    /// The matcher that covers the requests in this tier.
     pub(crate) matcher: Matcher,
 }
 
 /// The cost of a request, in units of the quota.
 #[derive(Clone)]
 pub(crate) enum Cost {
-    /// Computed for each request that the limit applies to.
+    /// A cost that is computed for each request to which the limit applies.
     By(Arc<dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync>),
-    /// The same for every request.
+    /// The same cost for every request.
     Fixed(u64),
 }
 
@@ -125,21 +125,22 @@ impl RateLimit {
         self
     }
 
-    /// Sets the algorithm; [`Algorithm::Gcra`] by default.
+    /// Sets the algorithm. The default is [`Algorithm::Gcra`].
     ///
-    /// A [leaky queue](Algorithm::LeakyQueue) needs a burst so small that its last place waits for
-    /// at most [`MAX_HOLD`](Self::MAX_HOLD), and must [refuse](OverLimit::Refuse) requests beyond
-    /// it.
+    /// The burst of a [leaky queue](Algorithm::LeakyQueue) has to be small enough that the last
+    /// request in the queue waits for at most [`MAX_HOLD`](Self::MAX_HOLD). A leaky queue has to
+    /// [refuse](OverLimit::Refuse) requests that exceed the burst.
     pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;
         self
     }
 
-    /// Adds a tier: another quota for requests for which the closure returns `true`. The first such
-    /// tier applies.
+    /// Adds a tier: another quota for requests for which the closure returns `true`. If several
+    /// tiers cover a request, the first tier applies.
     ///
-    /// When a key changes its tier, GCRA, the token bucket and the leaky queue keep what it has
-    /// used. The windows and the log count each tier by itself.
+    /// When a key changes its tier, GCRA, the token bucket and the leaky queue retain what the key
+    /// has used. The fixed window, the sliding counter and the sliding log count each tier
+    /// separately.
     pub fn tier(
         mut self,
         quota: Quota,
@@ -149,49 +150,52 @@ impl RateLimit {
         self
     }
 
-    /// Restricts the limit to requests with one of these methods. `GET` includes `HEAD`, which is
-    /// the same work. Further calls add methods.
+    /// Restricts the limit to requests with one of these methods. `GET` includes `HEAD`, which
+    /// causes the same work. Further calls add more methods.
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         Scope::add_methods(&mut self.scope, methods);
         self
     }
 
-    /// Restricts the limit to requests for exactly this path, as this layer sees it: inside axum's
-    /// `nest`, without the prefix.
+    /// Restricts the limit to requests for exactly this path, as the layer sees it. Inside axum's
+    /// `nest`, the path does not include the prefix.
     ///
-    /// The path is limited however a client writes it: with escaped letters, doubled slashes,
-    /// backslashes, dot segments, parameters (`/login;a`), or a slash at its end. Servers differ
-    /// here. axum and nginx distinguish `/login/` from `/login`, but nginx joins `/login//` and
-    /// resolves `/login/.`, and tower-http's `NormalizePath`, Express and others treat all of them
-    /// as `/login`. Upper and lower case are different paths, each of which needs its own limit.
+    /// The limit applies however a client spells the path: with escaped letters, doubled slashes,
+    /// backslashes, dot segments, parameters (`/login;a`), or a trailing slash. Servers treat these
+    /// spellings differently. axum and nginx distinguish `/login/` from `/login`, but nginx joins
+    /// `/login//` and resolves `/login/.`, while tower-http's `NormalizePath`, Express and others
+    /// treat all of them as `/login`. Paths in upper and lower case are different paths, each of
+    /// which needs its own limit.
     ///
-    /// A path of more than 8 KiB is limited by every limit on a path. So is a path that servers may
-    /// read in several ways (with detours, or with escapes of anything but letters, digits, spaces
-    /// and the like) if it has more than 256 bytes, or more than 16 detours and escapes.
+    /// Every limit on a path applies to a path of more than 8 KiB. Every limit on a path also
+    /// applies to a path that servers may read in several ways (with detours such as `/..`, or with
+    /// escapes of anything but letters, digits, spaces and the like) if the path has more than 256
+    /// bytes, or more than 16 detours and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::exact(path.into())))
     }
 
     /// Restricts the limit to requests for a path that begins with `prefix`, however a client
-    /// writes it. `/reports/` covers `/reports` too.
+    /// spells the path. The prefix `/reports/` also covers `/reports`.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
     /// Restricts the limit to requests for which the closure returns `true`.
     ///
-    /// Restrictions add up: a limit applies to the requests that satisfy all of them.
+    /// Restrictions are cumulative: a limit applies to the requests that satisfy all restrictions.
     pub fn when(self, test: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.matcher(Matcher::When(Arc::new(test)))
     }
 
-    /// Sets the cost of each request, in units of the quota; 1 by default.
+    /// Sets the cost of each request, in units of the quota. The default is 1.
     pub fn cost(mut self, cost: u64) -> Self {
         self.cost = Cost::Fixed(cost);
         self
     }
 
-    /// Sets the cost of each request by a closure. A request that costs 0 is always allowed.
+    /// Sets a closure that computes the cost of each request. A request that costs 0 is always
+    /// allowed.
     pub fn cost_by(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
@@ -200,62 +204,65 @@ impl RateLimit {
         self
     }
 
-    /// Sets the unit that headers state for the quota; [`QuotaUnit::Requests`] by default.
+    /// Sets the unit that headers state for the quota. The default is [`QuotaUnit::Requests`].
     ///
-    /// It informs clients and does not change how requests are counted; see [`cost`](Self::cost).
+    /// The unit informs clients and has no effect on how requests are counted. To change how
+    /// requests are counted, use [`cost`](Self::cost).
     pub fn unit(mut self, unit: QuotaUnit) -> Self {
         self.unit = unit;
         self
     }
 
-    /// Sets what happens to requests that exceed the limit; [`OverLimit::Refuse`] by default.
+    /// Sets what happens to requests that exceed the limit. The default is [`OverLimit::Refuse`].
     pub fn over_limit(mut self, over_limit: OverLimit) -> Self {
         self.over_limit = over_limit;
         self
     }
 
-    /// Sets what happens to requests without the key; [`MissingKey::Address`] by default.
+    /// Sets what happens to requests without the key. The default is [`MissingKey::Address`].
     pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self
     }
 
-    /// Sets how many keys that are in use at a time are remembered; [`RateLimit::MAX_KEYS`] by
-    /// default.
+    /// Sets the maximum number of keys in use that are remembered at a time. The default is
+    /// [`RateLimit::MAX_KEYS`].
     ///
     /// GCRA, the token bucket and the leaky queue allocate 37 bytes for each key at the start. The
-    /// other algorithms allocate as keys arrive; a sliding log takes up to 16 bytes for each
-    /// request that its limit allows. A configuration whose limits could take more than
-    /// [4 GiB](Limiter::MAX_BYTES) together is refused.
+    /// other algorithms allocate memory as keys arrive. A sliding log takes up to 16 bytes for each
+    /// request that its limit allows. A configuration whose limits could take more than [4
+    /// GiB](Limiter::MAX_BYTES) together is rejected.
     ///
-    /// When more keys are in use, the least used ones lose their places, and all keys of their
-    /// networks that have no place start with what those had used. So no client is forgiven by
-    /// being forgotten, and a flood from one network refuses newcomers of that network alone. A
-    /// network is a /16 of IPv4 or a /32 of IPv6.
+    /// If more keys are in use, the least used keys lose their places, and all keys of their
+    /// networks that have no place start with the usage of the displaced keys. Losing its place is
+    /// therefore no advantage for a client, and a flood from one network affects only new keys of
+    /// that network. A network is a /16 of IPv4 or a /32 of IPv6.
     ///
-    /// Keys without an address have no network. After a flood of made-up keys, newcomers to such a
-    /// limit may be refused for as long as its window lasts, so put a limit by address beside it.
-    /// [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded) informs the operator,
-    /// and the counter `waiting_room_limit_keys_displaced_total` counts displaced keys.
+    /// Keys without an address have no network. After a flood of made-up keys, new keys of such a
+    /// limit may be refused for as long as the window of the limit lasts, so add a limit by
+    /// address. [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded) informs the
+    /// operator, and the counter `waiting_room_limit_keys_displaced_total` counts displaced keys.
     ///
-    /// If a store counts the limit, this bounds the keys that each node makes the store keep.
-    /// Further keys share one key with their network; one network is distinguished for each eight
-    /// keys of the bound. To know which keys are new, the node remembers those that it has used.
+    /// If a store counts the limit, this option bounds the number of keys that each node adds to
+    /// the store. Keys beyond the bound share one key with the other keys of their network. The
+    /// number of networks that are distinguished is an eighth of the bound. To recognize new keys,
+    /// each node remembers the keys that it has used.
     ///
-    /// All limits of a layer together remember at most 16 777 216 keys. [`Key::global`] is one key.
+    /// All limits of a layer together remember at most 16 777 216 keys. A limit with
+    /// [`Key::global`] has one key.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;
         self
     }
 
-    /// Puts a [`ChargeHandle`](crate::rate::ChargeHandle) into the extensions of each request, with
-    /// which the application corrects the cost once it is known.
+    /// Inserts a [`ChargeHandle`](crate::rate::ChargeHandle) into the extensions of each request,
+    /// with which the application can correct the cost once it is known.
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;
         self
     }
 
-    /// The name of the limit.
+    /// Returns the name of the limit.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -267,27 +274,27 @@ impl RateLimit {
         self
     }
 
-    /// The quotas of all tiers. The first is that of requests in no tier, so the index of a tier
-    /// here is one more than in `tiers`.
+    /// Returns the quotas of all tiers. The first quota applies to requests in no tier, so the
+    /// index of a tier in this list is one more than in `tiers`.
     pub(crate) fn quotas(&self) -> Vec<Quota> {
         [self.quota].into_iter().chain(self.tiers.iter().map(|tier| tier.quota)).collect()
     }
 
-    /// The number of keys to have places for: one if all requests share a key.
+    /// Returns the number of keys that need places, which is one if all requests share a key.
     pub(crate) fn keys(&self) -> usize {
         if self.key.is_constant() { 1 } else { self.max_keys }
     }
 
-    /// The most memory that the keys of this limit can take, in bytes.
+    /// Returns the maximum memory that the keys of this limit can take, in bytes.
     pub(crate) fn most_bytes(&self) -> u64 {
         Limiter::most_bytes(self.algorithm, &self.quotas(), self.keys())
     }
 
-    /// Whether this limit can continue with the memory of another, which it replaces.
+    /// Returns whether this limit can continue with the memory of another limit that it replaces.
     ///
-    /// Quotas and conditions may differ: what a key has used counts against the new quota. Another
-    /// key or algorithm gives the remembered states another meaning, and another number of keys
-    /// needs another table.
+    /// Quotas and conditions may differ, because the usage of a key simply counts against the new
+    /// quota. With a different key or algorithm, the stored states would mean something else, and a
+    /// different number of keys requires a different table.
     pub(crate) fn shares_memory_with(&self, other: &Self) -> bool {
         self.name == other.name
             && self.key == other.key
@@ -295,17 +302,17 @@ impl RateLimit {
             && self.keys() == other.keys()
     }
 
-    /// Whether the limit may have to know the address of the client: by its key, in place of a
-    /// missing key, or by a condition.
+    /// Returns whether the limit may need the address of the client: for its key, in place of a
+    /// missing key, or for a condition.
     pub(crate) fn needs_address(&self) -> bool {
         let is_fallback = self.missing_key == MissingKey::Address && self.key.can_be_missing();
         let is_condition = self.conditions.iter().any(|it| it.part == Part::Address);
         is_fallback || is_condition || self.key.needs_address()
     }
 
-    /// Whether the limit bounds every client in all of its requests.
+    /// Returns whether the limit bounds every client in all of its requests.
     ///
-    /// Beside such a limit, keys that clients can make up do no harm.
+    /// If a layer has such a limit, keys that clients can make up do no harm.
     pub(crate) fn is_guard(&self) -> bool {
         self.key.is_by_address()
             && self.over_limit == OverLimit::Refuse
@@ -314,7 +321,7 @@ impl RateLimit {
     }
 }
 
-/// Leaves out closures, which have no useful text, and the options that most limits do not set.
+/// Omits closures, which have no useful representation, and options that most limits do not set.
 impl fmt::Debug for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimit")
@@ -326,18 +333,18 @@ impl fmt::Debug for RateLimit {
     }
 }
 
-/// What happens to a request that exceeds a limit.
+/// The effect of a limit on a request that exceeds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OverLimit {
-    /// A soft limit: the request goes on, with [`OverSoftLimit`](crate::rate::OverSoftLimit) in its
-    /// extensions, and is counted in the metrics.
+    /// A soft limit: the request is forwarded with an [`OverSoftLimit`](crate::rate::OverSoftLimit)
+    /// in its extensions, and is counted in the metrics.
     Mark,
-    /// A hard limit: the request is answered with 429.
+    /// A hard limit: the request is answered with status 429.
     #[default]
     Refuse,
-    /// Shadow mode: the request goes on and is counted in the metrics. The application does not
-    /// learn of it.
+    /// Shadow mode: the request is forwarded and is counted in the metrics, but the application is
+    /// not informed.
     Shadow,
 }

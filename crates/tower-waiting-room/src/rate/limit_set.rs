@@ -1,14 +1,15 @@
-//! The limits of a layer: as they were written, and as they are in force.
+//! The limits of a layer, both as they were defined and as they are applied.
 //!
 //! Limits come from two sources: from code (the builder, and later the operator's handle), and from
-//! a rules file, which may change at any time. A [`LimitSet`] keeps both lists as written and
-//! replaces all policies at once whenever either changes. Requests load them without a lock.
+//! a rules file, which may change at any time. A [`LimitSet`] stores both lists as they were
+//! defined, and replaces all policies at once whenever either list changes. Requests load the
+//! policies without a lock.
 //!
 //! ```text
 //! code ──┐                                        ┌─► policies ◄── each request, lock-free
 //!        ├─► Limits ─► validate ─► Policy::new ──►│
 //! file ──┘                             ▲          └─► written  ◄── the next change
-//!                                      └── memory of the limit of the same name before
+//!                                      └── memory of the previous limit of the same name
 //! ```
 
 use std::{
@@ -27,39 +28,39 @@ use super::{
 };
 use crate::{ambient::StageClock, telemetry::Telemetry};
 
-/// Limits as they were written, by source.
+/// Limits as they were defined, by source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    /// From the builder, or from the operator's handle.
+    /// The limits from the builder, or from the operator's handle.
     pub(crate) code: Vec<RateLimit>,
-    /// From the rules file.
+    /// The limits from the rules file.
     pub(crate) file: Vec<RateLimit>,
 }
 
 impl Limits {
-    /// The most limits from code. A rules file has its own, larger bound.
+    /// The maximum number of limits from code. A rules file has a separate, larger bound.
     pub(crate) const MAX: usize = 64;
-    /// The most keys that all limits together remember: some 600 MB for GCRA, the token bucket and
-    /// the leaky queue, which take 37 bytes for each.
+    /// The maximum number of keys that all limits together remember. That many keys take about 600
+    /// MB with GCRA, the token bucket and the leaky queue, which use 37 bytes per key.
     pub(crate) const MAX_KEYS: usize = 1 << 24;
 
-    /// All limits, those from code first.
+    /// Returns all limits, starting with those from code.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RateLimit> {
         self.code.iter().chain(&self.file)
     }
 
-    /// Checks each limit, that no two have the same name, and the memory of all together.
+    /// Checks each limit, the uniqueness of names, and the memory of all limits together.
     ///
     /// # Errors
     ///
-    /// The first field that is wrong.
+    /// Returns an error for the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
             Err(ConfigError::new(kind, "rate_limit", given, expected))
         };
         if self.code.len() > Self::MAX {
             let given = format!("{} limits", self.code.len());
-            return wrong(ConfigErrorKind::TooLarge, given, "at most 64; put more in a file");
+            return wrong(ConfigErrorKind::TooLarge, given, "at most 64; put more in a rules file");
         }
         let mut names = HashSet::new();
         if let Some(twice) = self.iter().find(|limit| !names.insert(limit.name())) {
@@ -85,33 +86,34 @@ impl Limits {
     }
 }
 
-/// The limits in force, which an operator or a rules file may change.
+/// The current limits, which an operator or a rules file may change.
 pub(crate) struct LimitSet {
-    /// The policies in force, in the order of [`Limits::iter`].
+    /// The current policies, in the order of [`Limits::iter`].
     pub(crate) policies: ArcSwap<Vec<Arc<Policy>>>,
-    /// The limits from which the policies were made. Locked while both are replaced, so that the
-    /// two always agree.
+    /// The limits from which the policies were created. The mutex is locked while limits and
+    /// policies are replaced, so that both always agree.
     written: Mutex<Arc<Limits>>,
-    /// The store that counts the limits, if nodes share one.
+    /// The store that counts the limits, if nodes share a store.
     shared: Option<Shared>,
     clock: StageClock,
     telemetry: Telemetry,
 }
 
 impl LimitSet {
-    /// A set without limits.
+    /// Creates a set without limits.
     pub(super) fn new(shared: Option<Shared>, clock: StageClock, telemetry: Telemetry) -> Self {
         Self { policies: ArcSwap::default(), written: Mutex::default(), shared, clock, telemetry }
     }
 
-    /// Puts changed limits in force. Limits that stay keep their memory.
+    /// Applies changed limits. Limits that remain keep their memory.
     ///
-    /// The closure is called without the lock, so that it may read the limits through the handle.
-    /// If they were changed meanwhile, it is called again with the new ones.
+    /// The closure is called without the lock, so that it can read the limits through the handle.
+    /// If the limits were changed meanwhile, the closure is called again with the new limits.
     ///
     /// # Errors
     ///
-    /// A limit that cannot be kept, or two with the same name; the old limits stay in force.
+    /// Returns an error for an invalid limit, or for two limits with the same name. The old limits
+    /// then remain in effect.
     pub(crate) fn change(&self, change: impl Fn(Limits) -> Limits) -> Result<(), ConfigError> {
         let policies = loop {
             let before = self.written();
@@ -120,8 +122,9 @@ impl LimitSet {
             if !Arc::ptr_eq(&written, &before) {
                 continue;
             }
-            // Policies are made under the lock: two changes must not both take over the memory of
-            // the same limit, or one of them would continue with quotas that are not in force.
+            // Policies are created under the lock, because two changes must not both take over the
+            // memory of the same limit. Otherwise one of the changes would continue with quotas
+            // that are not in effect.
             let policies = Arc::new(self.ready(&changed)?);
             self.policies.store(Arc::clone(&policies));
             *written = Arc::new(changed);
@@ -131,17 +134,17 @@ impl LimitSet {
         Ok(())
     }
 
-    /// The limits in force, as they were written by code and file.
+    /// Returns the current limits, as they were defined in code and in the file.
     pub(crate) fn written(&self) -> Arc<Limits> {
         Arc::clone(&self.lock())
     }
 
-    /// Makes policies of limits. Each takes over the memory of the policy in force of the same
-    /// name, if it can.
+    /// Creates policies from limits. Each policy takes over the memory of the current policy with
+    /// the same name, if possible.
     ///
     /// # Errors
     ///
-    /// As [`change`](Self::change).
+    /// Returns the same errors as [`change`](Self::change).
     fn ready(&self, limits: &Limits) -> Result<Vec<Arc<Policy>>, ConfigError> {
         limits.validate()?;
         let (before, now) = (self.policies.load(), self.clock.now());
@@ -152,8 +155,8 @@ impl LimitSet {
         limits.iter().map(ready).collect()
     }
 
-    /// Locks the limits as written. A panic of another holder is ignored: the value is replaced as
-    /// a whole, and so is never half changed.
+    /// Locks the limits as they were defined. A panic of another thread is ignored, because the
+    /// value is replaced as a whole and is never partly changed.
     fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }

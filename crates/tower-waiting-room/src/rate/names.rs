@@ -1,4 +1,4 @@
-//! The words for rate limits in files: in a configuration file and in a rules file alike.
+//! The names of units, algorithms and their options in configuration files and in rules files.
 
 use std::time::Duration;
 

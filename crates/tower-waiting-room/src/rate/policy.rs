@@ -1,7 +1,7 @@
-//! A rate limit ready for use: with its memory, and with the constant parts of its headers.
+//! A rate limit ready for use, with its memory and the constant parts of its headers.
 //!
 //! Everything that can be computed once is computed here, when limits change, so that a request
-//! pays only for hashing its key and for charging. `stage.rs` applies policies to requests.
+//! only has to hash its key and charge the limit. `stage.rs` applies policies to requests.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -10,20 +10,21 @@ use waiting_room_core::{ConfigError, Limiter, Timestamp, rate::RatePolicy};
 use super::{limit::RateLimit, store::Shared, stored_keys::StoredKeys};
 use crate::{rate_headers::PolicyLine, telemetry::Subject};
 
-/// A limit in force.
+/// A current limit, in the form in which it is applied.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    /// The limit as it was written.
+    /// The limit as it was defined.
     pub(crate) limit: RateLimit,
-    /// The memory of the limit. If a store counts it, the share of this node for outages.
+    /// The memory of the limit. If a store counts the limit, this memory is used during outages,
+    /// for the share of this node.
     pub(crate) limiter: Limiter,
-    /// The limit as the store knows it; `None` without a store.
+    /// The limit as the store knows it, or `None` without a store.
     pub(super) shared: Option<Arc<RatePolicy>>,
-    /// The name of the limit. Shared with every reason and mark that states it.
+    /// The name of the limit, shared with every reason and mark that states it.
     pub(crate) name: Arc<str>,
-    /// Bounds the keys in the store; `None` without a store.
+    /// The bound on the keys in the store, or `None` without a store.
     pub(super) stored_keys: Option<StoredKeys>,
-    /// The number of displaced keys when it was last reported.
+    /// The number of displaced keys at the time of the last report.
     pub(super) displaced: AtomicU64,
     /// The limit as events and metrics refer to it.
     pub(super) subject: Subject,
@@ -32,12 +33,13 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Makes a limit ready for use. It continues with the memory of `before`, the policy in force
-    /// of the same name, if the two [can share it](RateLimit::shares_memory_with).
+    /// Makes a limit ready for use. The policy takes over the memory of `before`, the current
+    /// policy with the same name, if the two limits [can share
+    /// memory](RateLimit::shares_memory_with).
     ///
     /// # Errors
     ///
-    /// A quota or a name that cannot be kept.
+    /// Returns an error for an invalid quota or name.
     pub(crate) fn new(
         limit: RateLimit,
         before: Option<&Self>,
@@ -62,7 +64,7 @@ impl Policy {
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
-            // A memory that was taken over has a past: what it displaced was reported already.
+            // The keys that a previous policy displaced from this memory were already reported.
             displaced: AtomicU64::new(
                 limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
             ),
@@ -76,7 +78,7 @@ impl Policy {
     }
 }
 
-/// Finds the policy of this name.
+/// Finds the policy with this name.
 pub(super) fn named<'a>(policies: &'a [Arc<Policy>], name: &str) -> Option<&'a Arc<Policy>> {
     policies.iter().find(|policy| &*policy.name == name)
 }

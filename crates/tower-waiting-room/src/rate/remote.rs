@@ -1,8 +1,9 @@
-//! A request whose limits are counted in a store, for all nodes together.
+//! A request whose limits are counted in a store that all nodes share.
 //!
 //! The stage sends one query for all limits of a request, and the request waits for the reply as a
-//! [`PendingCharge`]. What happens if the store fails is not decided here: the error is handed on
-//! to the stage with the [`AskedLimits`], from which the stage can charge the limits of this node.
+//! [`PendingCharge`]. Failures of the store are not handled in this module: the error is passed on
+//! to the stage together with the [`AskedLimits`], from which the stage can charge the limits of
+//! this node.
 //!
 //! ```text
 //! AskedLimits ─► PendingCharge ──store──► StoreReply ─► one StoreCharge for each limit
@@ -28,41 +29,41 @@ use super::{handle::Spent, policy::Policy, report::Charged};
 ///
 /// # Cancel safety
 ///
-/// When it is dropped, the store may have charged the request or not. A charge that was made stays:
-/// the limits are too strict by it until time gives it back.
+/// If this value is dropped, the store may or may not have charged the request. A charge that was
+/// made is not refunded, so the limits are too strict by that charge until it has been replenished.
 pub(crate) struct PendingCharge {
     replies: Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>,
-    /// `None` once the store has replied.
+    /// The limits that the query is about, or `None` once the store has replied.
     asked: Option<AskedLimits>,
 }
 
 /// The limits that a query is about.
 pub(super) struct AskedLimits {
-    /// The limits in force when the query was sent.
+    /// The limits that were in effect when the query was sent.
     pub(super) policies: Arc<Vec<Arc<Policy>>>,
     /// The indices in `policies` of the limits that apply, in the order of `asks`.
     pub(super) applying: SmallVec<[usize; 2]>,
     /// One query for each limit that applies.
     pub(super) asks: Vec<ChargeRequest>,
-    /// Whether the request is one of the first, which are inspected.
+    /// Whether the request is one of the first requests, which are inspected.
     pub(super) is_watched: bool,
 }
 
 /// The reply of the store, with the limits that it is about.
 pub(crate) struct StoreReply {
     pub(super) asked: AskedLimits,
-    /// One reply for each of the asks, in the same order.
+    /// One reply for each of the queries, in the same order.
     pub(super) replies: Result<Vec<ChargeReply>, StoreError>,
 }
 
 /// The reply of the store about one limit.
 #[derive(Clone, Copy)]
 pub(super) struct StoreCharge<'a> {
-    /// The index of the limit among those in force.
+    /// The index of the limit among the current limits.
     policy: usize,
     pub(super) ask: &'a ChargeRequest,
     pub(super) reply: &'a ChargeReply,
-    /// The store to settle the charge with.
+    /// The store with which the charge can be settled.
     store: &'a Arc<dyn RateStore>,
 }
 
@@ -72,16 +73,16 @@ impl PendingCharge {
         Box::new(Self { replies: store.charge_all(&asked.asks), asked: Some(asked) })
     }
 
-    /// Waits for the reply. The store bounds the wait by a deadline of its own.
+    /// Waits for the reply. The store itself bounds the wait with a deadline.
     ///
     /// # Panics
     ///
-    /// If it is polled again after it was ready.
+    /// Panics if called again after it has returned `Ready`.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoreReply> {
         let replies = ready!(self.replies.as_mut().poll(cx));
         let asked = self.asked.take().expect("the store replies once");
-        // A store that does not reply about every limit breaks its contract. Its replies cannot be
-        // assigned to limits, so the request is treated as during an outage.
+        // A store that does not reply about every limit breaks its contract. The replies of such a
+        // store cannot be assigned to limits, so the request is treated as in an outage.
         let is_whole = |replies: &Vec<_>| replies.len() == asked.asks.len();
         let replies = match replies {
             Ok(replies) if !is_whole(&replies) => Err(StoreError::new(StoreErrorKind::Unavailable)),
@@ -104,8 +105,8 @@ impl AskedLimits {
 }
 
 impl StoreCharge<'_> {
-    /// The decision, corrected for a cost that was given back. It is computed here to save a round
-    /// trip, and so leaves out what other nodes have used meanwhile.
+    /// Returns the decision as it is after the cost has been refunded. The result is computed here
+    /// to save a round trip, and therefore ignores what other nodes have used in the meantime.
     pub(super) fn given_back(&self) -> Option<Decision> {
         let mut decision = self.reply.decision?;
         let remaining = decision.remaining.saturating_add(self.ask.cost);

@@ -1,9 +1,10 @@
 //! The limits of one request: their charges and their decisions.
 //!
-//! A [`ChargeSet`] collects the limits that apply and are counted in this process. After charging,
-//! each is a [`LocalCharge`]; a limit in a store is a `StoreCharge` (`remote.rs`). The stage treats
-//! both through the trait [`Charged`]. The outcome is a [`RateReport`], which travels with the
-//! request: the application gets its handles from it, and the client its headers.
+//! A [`ChargeSet`] collects the limits that apply to a request and are counted in this process.
+//! After charging, each of these limits is a [`LocalCharge`], while a limit in a store is a
+//! `StoreCharge` (`remote.rs`). The stage uses both types through the trait [`Charged`]. The
+//! outcome is a [`RateReport`], which accompanies the request: it provides the handles for the
+//! application and the states for the client's headers.
 
 use std::{slice, sync::Arc, time::Duration};
 
@@ -23,52 +24,53 @@ use crate::rate_headers::PolicyState;
 
 /// The decisions of the limits about a request.
 pub(crate) struct RateReport {
-    /// The time of the decisions, from which the times in headers count.
+    /// The time of the decisions. Times in headers are relative to this time.
     pub(crate) at: Timestamp,
-    /// The reason for which the request goes on, in a layer without a room.
+    /// The reason why the request is forwarded in a layer without a room.
     pub(crate) admitted: Reason,
-    /// The limits in force at that time, into which the decisions index.
+    /// The limits at the time of the decisions, which refer to them by index.
     policies: Arc<Vec<Arc<Policy>>>,
     /// The decisions of the hard limits that apply. Soft limits are not reported to clients.
     pub(super) decisions: SmallVec<[Applied; 2]>,
-    /// The charges that the application may correct; `None` if no adjustable limit was charged.
+    /// The charges that the application may correct, or `None` if no adjustable limit was charged.
     pub(super) spend: Option<ChargeHandle>,
-    /// The soft limits that the request exceeds; `None` if there are none.
+    /// The soft limits that the request exceeds, or `None` if it exceeds none.
     pub(super) over_soft: Option<OverSoftLimit>,
-    /// The mark of this layer for the request, if it is one of the first.
+    /// The mark of this layer for the request, if the request is one of the first.
     pub(super) counted: Option<Diagnosis>,
 }
 
 /// The decision of one limit.
 pub(super) struct Applied {
-    /// The index of the limit among those in force.
+    /// The index of the limit among the current limits.
     pub(super) policy: usize,
-    /// The tier of the request; 0 if it is in none.
+    /// The tier of the request, or 0 if the request is in no tier.
     pub(super) tier: usize,
     pub(super) decision: Decision,
 }
 
-/// A limit that applies to a request, in whatever place it is counted, after an attempt to charge
-/// it.
+/// A limit that applies to a request, after an attempt to charge the limit in this process or in a
+/// store.
 pub(super) trait Charged {
-    /// The index of the limit among those in force.
+    /// Returns the index of the limit among the current limits.
     fn policy(&self) -> usize;
 
-    /// The tier of the request; 0 if it is in none.
+    /// Returns the tier of the request, or 0 if the request is in no tier.
     fn tier(&self) -> usize;
 
-    /// The decision; `None` if another limit refused before this one was reached.
+    /// Returns the decision, or `None` if another limit refused before this limit was reached.
     fn decision(&self) -> Option<Decision>;
 
-    /// Whether the cost was spent.
+    /// Returns whether the limit was charged.
     fn is_charged(&self) -> bool;
 
-    /// The receipt for what was spent; `None` if the limit was not charged.
+    /// Returns the receipt of the charge, or `None` if the limit was not charged.
     fn spent(&self, policy: &Arc<Policy>) -> Option<Spent>;
 }
 
 impl RateReport {
-    /// A report without decisions. It is boxed, since it is moved often on its way to the response.
+    /// Creates a report without decisions. The report is boxed, because it is moved often on its
+    /// way to the response.
     pub(super) fn new(policies: Arc<Vec<Arc<Policy>>>, at: Timestamp) -> Box<Self> {
         Box::new(Self {
             at,
@@ -81,8 +83,8 @@ impl RateReport {
         })
     }
 
-    /// Hands the application its handles in the extensions of the request. Those of an outer layer
-    /// stay in effect: the new ones join them.
+    /// Inserts the handles of the application into the extensions of the request. Handles of an
+    /// outer layer stay in effect and are merged with the new handles.
     pub(crate) fn insert_extensions(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {
             let spend = match extensions.remove::<ChargeHandle>() {
@@ -101,8 +103,8 @@ impl RateReport {
 
     /// Turns the delay of a request that cannot be held into a refusal.
     ///
-    /// `corrected` are the decisions after the charges were given back, in the same order. Only
-    /// the queues that would have held the request refuse it, with the delay as the time to retry.
+    /// `corrected` contains the decisions after the charges were refunded, in the same order. Only
+    /// the queues that would have held the request refuse it, with the delay as the retry time.
     pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = Decision>) {
         for (applied, corrected) in self.decisions.iter_mut().zip(corrected) {
             let delay = applied.decision.delay;
@@ -114,7 +116,7 @@ impl RateReport {
         }
     }
 
-    /// The state of each limit, for the headers of the response.
+    /// Returns the state of each limit, for the headers of the response.
     pub(crate) fn lines(&self) -> impl Iterator<Item = PolicyState<'_>> {
         self.decisions.iter().map(|it| {
             let lines = &self.policies[it.policy].lines;
@@ -122,14 +124,17 @@ impl RateReport {
         })
     }
 
-    /// The limit that is named as the reason for a refusal, and the time until a retry can succeed.
+    /// Returns the limit that is named as the reason for a refusal, and the time until a retry can
+    /// succeed.
     ///
-    /// Of several limits that refuse, the one with the longest wait binds: a retry before that is
-    /// refused again. No time at all (`None`) counts as the longest.
+    /// If several limits refuse, the limit with the longest wait is binding, because an earlier
+    /// retry would be refused again. A limit without a retry time (`None`) counts as the longest
+    /// wait.
     ///
     /// # Panics
     ///
-    /// If the report holds no decision. That of a refused request holds at least one.
+    /// Panics if the report contains no decision. The report of a refused request contains at least
+    /// one decision.
     pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
         let refused = self.decisions.iter().filter(|it| !it.decision.allowed);
         let longest = refused.max_by_key(|it| it.decision.retry_after.unwrap_or(Duration::MAX));
@@ -137,7 +142,8 @@ impl RateReport {
         (&self.policies[longest.policy], longest.decision.retry_after)
     }
 
-    /// The time for which the request must be held: the longest delay of any queue.
+    /// Returns the time for which the request must be held, which is the longest delay of any
+    /// queue.
     pub(super) fn delay(&self) -> Duration {
         self.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default()
     }
@@ -145,7 +151,7 @@ impl RateReport {
 
 /// The charges of one request at limits that this process counts.
 pub(super) struct ChargeSet<'a> {
-    /// All limits in force.
+    /// All current limits.
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
     /// The indices in `policies` of the limits that apply, in the order of `asks`.
     applying: SmallVec<[usize; 2]>,
@@ -155,40 +161,40 @@ pub(super) struct ChargeSet<'a> {
 
 /// A charge of a limit in this process, with its outcome.
 pub(super) struct LocalCharge<'a> {
-    /// The index of the limit among those in force.
+    /// The index of the limit among the current limits.
     pub(super) policy: usize,
     ask: &'a LimiterCharge<'a>,
 }
 
 impl<'a> ChargeSet<'a> {
-    /// An empty set of charges.
+    /// Creates an empty set of charges.
     pub(super) fn of(policies: &'a Arc<Vec<Arc<Policy>>>) -> Self {
         Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
     }
 
-    /// Adds a charge of the limit with this index. Nothing is spent yet.
+    /// Adds a charge of the limit with this index, without charging it yet.
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
         self.applying.push(policy);
         self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));
     }
 
-    /// The limits that apply, in the order of their charges.
+    /// Returns the limits that apply, in the order of their charges.
     pub(super) fn policies(&self) -> impl Iterator<Item = &'a Arc<Policy>> {
         self.applying.iter().map(|&index| &self.policies[index])
     }
 
-    /// Charges each limit by itself, whatever the others decide.
+    /// Charges each limit separately, regardless of the decisions of the other limits.
     pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
         self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
         self.charges()
     }
 
-    /// The charges with their outcomes so far.
+    /// Returns the charges with their outcomes so far.
     pub(super) fn charges(&self) -> impl Iterator<Item = LocalCharge<'_>> + Clone {
         self.applying.iter().zip(&self.asks).map(|(&policy, ask)| LocalCharge { policy, ask })
     }
 
-    /// The decision that each limit would make at `now`. Spends nothing.
+    /// Returns the decision that each limit would make at `now`, without charging any limit.
     pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = Decision> {
         self.charges().map(move |LocalCharge { policy, ask }| {
             self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now)

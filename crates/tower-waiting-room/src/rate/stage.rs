@@ -1,7 +1,7 @@
 //! The rate-limit stage: selects the limits that apply to a request, charges them, and decides.
 //!
-//! Limits are counted in this process, or in a store that nodes share. Both ways lead to the same
-//! conclusion:
+//! Limits are counted in this process, or in a store that nodes share. Both ways end in the same
+//! function, `conclude`:
 //!
 //! ```text
 //! charge ─┬─► charge_here ─► conclude ─► Rated                    counted in this process
@@ -10,13 +10,14 @@
 //!                                           └─► failed ─► Rated   by the policy for outages
 //! ```
 //!
-//! Limits fall into two groups. *Hard* limits refuse ([`OverLimit::Refuse`]) and are charged all or
-//! none. *Soft* ones only observe ([`OverLimit::Mark`], [`OverLimit::Shadow`]): each is charged by
-//! itself, after all hard limits have allowed the request, so that they count only requests that
-//! go on.
+//! Limits fall into two groups. *Hard* limits refuse requests ([`OverLimit::Refuse`]), and either
+//! all or none of them are charged. *Soft* limits only observe ([`OverLimit::Mark`],
+//! [`OverLimit::Shadow`]). Each soft limit is charged separately, after all hard limits have
+//! allowed the request, so that soft limits count only requests that are forwarded.
 //!
-//! The stage decides once for each request and keeps no state of it: charges live in the limiters
-//! or in the store, and everything else in the [`RateReport`] that travels with the request.
+//! The stage decides once for each request, and stores no state of the request. Charges are stored
+//! in the limiters or in the store, and everything else in the [`RateReport`] that accompanies the
+//! request.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -49,38 +50,39 @@ use crate::{
 
 /// The rate limits of a layer, ready to be applied.
 pub(crate) struct RateStage {
-    /// The policies in force. Shared with the watch of a rules file, which may replace them.
+    /// The current policies, shared with the watch of a rules file, which may replace them.
     pub(crate) in_force: Arc<LimitSet>,
-    /// The store that counts the limits; `None` if this process does.
+    /// The store that counts the limits, or `None` if this process counts them.
     pub(super) shared: Option<Shared>,
-    /// The requests that leaky queues hold at the moment.
+    /// The requests that leaky queues currently hold.
     held: Arc<HeldRequests>,
-    /// Inspects the first requests for signs of a wrong set-up.
+    /// The inspection of the first requests for signs of a wrong setup.
     diagnosis: Diagnosis,
-    /// For charges that are settled later, by the application or when a held request is dropped.
+    /// The clock for charges that are settled later, by the application or when a held request is
+    /// dropped.
     clock: StageClock,
     pub(super) telemetry: Telemetry,
 }
 
 /// The decision of the limits about one request.
 pub(crate) enum Rated {
-    /// The store that counts the limits has yet to reply.
+    /// The store that counts the limits has not replied yet.
     Pending(Box<PendingCharge>),
     /// The store works, but this node has more requests than the store can decide in time.
     Busy,
-    /// All limits allow the request. It goes on at its turn in a leaky queue.
+    /// All limits allow the request, but a leaky queue holds it until its turn.
     Delay(Box<RateReport>, Box<Turn>),
-    /// No limit applies.
+    /// No limit applies to the request.
     Free,
     /// The request lacks the key of a hard limit.
     KeyMissing(Arc<Policy>),
     /// All hard limits allow the request.
     Pass(Box<RateReport>),
-    /// At least one hard limit refuses the request, so none was charged.
+    /// At least one hard limit refuses the request, so no limit was charged.
     Refuse(Box<RateReport>),
     /// A hard limit needs the address of the client, which is unknown.
     Stranger,
-    /// The store cannot decide, and the policy for that is to refuse.
+    /// The store cannot decide, and the failure policy refuses the request.
     Unavailable,
 }
 
@@ -89,7 +91,7 @@ impl RateStage {
     ///
     /// # Errors
     ///
-    /// A limit that cannot be kept.
+    /// Returns an error for an invalid limit.
     pub(crate) fn new(
         config: &RateConfig,
         telemetry: Telemetry,
@@ -97,7 +99,8 @@ impl RateStage {
     ) -> Result<Self, ConfigError> {
         config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
         let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
-        // The first limits go through the same code, and so the same checks, as a live change.
+        // The first limits go through the same code, and therefore the same checks, as a live
+        // change.
         in_force.change(|_| config.limits.clone())?;
         Ok(Self {
             in_force: Arc::new(in_force),
@@ -111,9 +114,9 @@ impl RateStage {
 
     /// Charges all limits that apply to a request, or none of them.
     ///
-    /// With a store this only prepares the query: the result is [`Rated::Pending`], unless the
-    /// request is decided without it. `policies` is one snapshot of the limits in force, which a
-    /// pending request keeps: a live change meanwhile cannot mix two sets of limits.
+    /// With a store, this method only prepares the query, and returns [`Rated::Pending`] unless the
+    /// request is decided without the store. `policies` is a snapshot of the current limits. A
+    /// pending request keeps its snapshot, so that a live change cannot mix two sets of limits.
     pub(crate) fn charge(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
@@ -143,8 +146,8 @@ impl RateStage {
         rated
     }
 
-    /// Charges limits that are counted in this process: the hard ones all or none, then each soft
-    /// one by itself.
+    /// Charges limits that are counted in this process: first the hard limits, all or none, and
+    /// then each soft limit separately.
     pub(super) fn charge_here(
         &self,
         hard: &mut ChargeSet<'_>,
@@ -153,8 +156,8 @@ impl RateStage {
         now: Timestamp,
     ) -> Rated {
         let is_allowed = charge_all(&mut hard.asks, now);
-        // The soft limits have not been charged yet when this runs. The decisions are computed anew
-        // after the refund, so that the headers report what remains then.
+        // This closure runs before the soft limits are charged. The decisions are computed again
+        // after the refund, so that the headers report the quota that remains after it.
         let give_back = |report: &mut RateReport| {
             let spent = hard.charges().filter_map(|it| it.spent(&hard.policies[it.policy]));
             spent.for_each(|mut it| it.settle(0, now));
@@ -182,13 +185,13 @@ impl RateStage {
         }
     }
 
-    /// Concludes once the hard limits were charged, all or none of them: the request is refused, is
-    /// held until its turn in a leaky queue, or goes on.
+    /// Decides about a request after its hard limits were charged, all or none of them. The request
+    /// is refused, held until its turn in a leaky queue, or forwarded.
     ///
     /// - `hard` yields the hard limits that apply.
-    /// - `soft` charges the soft ones and yields them; called only for a request that goes on.
-    /// - `give_back` refunds all charges and corrects the report. It is called if the request would
-    ///   have to be held and cannot be.
+    /// - `soft` charges the soft limits and yields them, and is called only for an allowed request.
+    /// - `give_back` refunds all charges and corrects the report, and is called if the request has
+    ///   to be held but cannot be held.
     pub(super) fn conclude<C: Charged, S: Iterator<Item = C>>(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
@@ -203,7 +206,8 @@ impl RateStage {
             Some(Applied { policy, tier, decision: it.decision()? })
         };
         let mut report = RateReport::new(Arc::clone(policies), now);
-        // Pushed one by one: most requests have one decision, and `extend` would reserve first.
+        // The decisions are pushed one by one, because most requests have a single decision, and
+        // `extend` would reserve space first.
         hard.clone().filter_map(applied).for_each(|it| report.decisions.push(it));
         if !is_allowed {
             return self.refuse(policies, report);
@@ -212,14 +216,15 @@ impl RateStage {
         let place = if delay.is_zero() {
             None
         } else if let Some(place) = self.hold() {
-            // A held request that is dropped refunds the queues alone; see `Turn`.
+            // Dropping a held request refunds only the charges of the queues: see `Turn`.
             let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
             Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
         } else {
             give_back(&mut report);
             return self.refuse(policies, report);
         };
-        // The request goes on from here. Everything below only reports, marks and hands over.
+        // From here on, the request is allowed. The code below only reports decisions, marks the
+        // request and passes on its charges.
         let mut adjustable: SmallVec<[Spent; 2]> = SmallVec::new();
         for charged in hard {
             self.allowed(&charged, policies, &mut adjustable);
@@ -246,8 +251,8 @@ impl RateStage {
         }
     }
 
-    /// Takes a place for a request that must wait for its turn. `None` if all places are taken, or
-    /// without a tokio runtime, whose timer would have to end the wait.
+    /// Takes a place for a request that has to wait for its turn. Returns `None` if all places are
+    /// taken, or without a tokio runtime, because no timer would end the wait.
     fn hold(&self) -> Option<HeldRequest> {
         if Handle::try_current().is_err() {
             self.telemetry.misconfigured(Misconfiguration::NoRuntime);
@@ -256,8 +261,8 @@ impl RateStage {
         HeldRequest::take(&self.held, &self.clock)
     }
 
-    /// Reports that a limit allowed a request. Adds the charge to `adjustable` if the application
-    /// may correct it.
+    /// Reports that a limit allowed a request, and adds the charge to `adjustable` if the
+    /// application may correct it.
     fn allowed(
         &self,
         charged: &impl Charged,
@@ -271,8 +276,8 @@ impl RateStage {
         }
     }
 
-    /// Reports the limits that refuse a request. The others are not reported: the request was not
-    /// charged to them.
+    /// Reports the limits that refuse a request. The other limits are not reported, because the
+    /// request was not charged to them.
     fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
         for it in report.decisions.iter().filter(|it| !it.decision.allowed) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
@@ -281,12 +286,12 @@ impl RateStage {
     }
 
     /// Calls `applies` with the index of each limit that applies to a request, and with the key of
-    /// the request for it.
+    /// the request for that limit.
     ///
     /// # Errors
     ///
-    /// The decision about the request, if it has no key for a hard limit that requires one. A soft
-    /// limit without a key is skipped, and reported as exceeded.
+    /// Returns the decision about the request if the request lacks the key of a hard limit that
+    /// requires one. A soft limit without a key is skipped, and reported as exceeded.
     pub(super) fn each_applying(
         &self,
         caller: &Caller<'_>,
@@ -314,7 +319,8 @@ impl RateStage {
         Ok(())
     }
 
-    /// Inspects one of the first requests for signs of a wrong set-up. Returns whether this is one.
+    /// Inspects a request for signs of a wrong setup, if it is one of the first requests. Returns
+    /// whether the request was inspected.
     pub(super) fn watch(&self, caller: &Caller<'_>, policies: &[Arc<Policy>]) -> bool {
         let is_due = self.diagnosis.0.load(Ordering::Relaxed) < Diagnosis::WATCHED;
         if is_due {
@@ -323,8 +329,9 @@ impl RateStage {
         is_due
     }
 
-    /// Marks a request that goes on as counted by this layer, if it is one of the first. The same
-    /// limits further inside then notice that they count it again.
+    /// Marks an allowed request as counted by this layer, if the request is one of the first. If
+    /// the same layer is mounted again further inside, its limits then notice that they count the
+    /// request twice.
     pub(super) fn mark_counted(&self, mut rated: Rated, is_watched: bool) -> Rated {
         if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
             report.counted = is_watched.then(|| self.diagnosis.clone());
@@ -333,16 +340,17 @@ impl RateStage {
     }
 }
 
-/// A policy, as it is applied to one request. How it is made is in `policy.rs`.
+/// The application of a policy to one request. Policies are created in `policy.rs`.
 impl Policy {
-    /// Finds the key of a request. Returns [`Found::Bypass`] if the limit does not cover it.
+    /// Finds the key of a request. Returns [`Found::Bypass`] if the limit does not cover the
+    /// request.
     fn key(&self, caller: &Caller<'_>) -> Found {
         let limit = &self.limit;
         if limit.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
             return Found::Bypass;
         }
-        // A condition on an unknown address can be neither met nor failed. The other conditions are
-        // still evaluated: if one of them fails, the address does not matter.
+        // A condition on an unknown address can be neither satisfied nor violated. The other
+        // conditions are still evaluated, because the address does not matter if one of them fails.
         let mut is_stranger = false;
         for condition in &*limit.conditions {
             if condition.part == Part::Address && caller.head.client_ip().is_none() {
@@ -354,16 +362,16 @@ impl Policy {
         if is_stranger { Found::Stranger } else { limit.key.find(limit.missing_key, caller) }
     }
 
-    /// The index of the tier of a request; 0 if it is in none.
+    /// Returns the index of the tier of a request, or 0 if the request is in no tier.
     ///
-    /// A larger quota is an exemption, so a test that leaves doubt does not grant it.
+    /// A larger quota is an exemption, so it is not granted in case of doubt.
     pub(super) fn tier(&self, caller: &Caller<'_>) -> usize {
         let is_in = |matcher: &Matcher| matcher.covers(&caller.head, Doubt::Exempt);
         let tier = self.limit.tiers.iter().position(|tier| is_in(&tier.matcher));
         tier.map_or(0, |tier| tier + 1)
     }
 
-    /// The cost of a request, in units of the quota.
+    /// Returns the cost of a request, in units of the quota.
     pub(super) fn cost(&self, caller: &Caller<'_>) -> u64 {
         match &self.limit.cost {
             Cost::By(closure) => closure(&caller.head),
@@ -371,30 +379,31 @@ impl Policy {
         }
     }
 
-    /// The number of keys in use that lost their places since the last call.
+    /// Returns the number of keys in use that lost their places since the last call.
     fn newly_displaced(&self) -> u64 {
         let in_store = self.stored_keys.as_ref().map_or(0, StoredKeys::displaced);
         let displaced = self.limiter.displaced() + in_store;
-        // Nearly always nothing has changed, and a load keeps the cache line shared between cores.
+        // In almost all cases nothing has changed, and a load leaves the cache line shared between
+        // cores.
         if displaced == self.displaced.load(Ordering::Relaxed) {
             return 0;
         }
-        // Of several threads that get here, each reports only what is new since the maximum that it
-        // replaces, so nothing is counted twice.
+        // If several threads get here, each thread reports only the difference from the maximum
+        // that it replaces, so no key is counted twice.
         displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
     }
 
-    /// The reason with which requests that exceed this limit are refused.
+    /// Returns the reason with which requests that exceed this limit are refused.
     pub(crate) fn reason(&self) -> Reason {
         Reason::RefusedRate(Arc::clone(&self.name))
     }
 
-    /// Whether the limit holds requests until their turn.
+    /// Returns whether the limit holds requests until their turn.
     fn is_queue(&self) -> bool {
         self.limit.algorithm == Algorithm::LeakyQueue
     }
 
-    /// The decision that is reported about a request that exceeds the limit.
+    /// Returns the decision that is reported about a request that exceeds the limit.
     fn over(&self) -> Rate {
         match self.limit.over_limit {
             OverLimit::Mark => Rate::OverSoft,
@@ -403,7 +412,7 @@ impl Policy {
         }
     }
 
-    /// The query to the store about this limit; `None` if this process counts it.
+    /// Returns the query to the store about this limit, or `None` if this process counts the limit.
     pub(super) fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<ChargeRequest> {
         let ask = ChargeRequest::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
         Some(if self.limit.over_limit == OverLimit::Refuse { ask } else { ask.soft() })

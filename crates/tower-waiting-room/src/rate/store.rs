@@ -1,8 +1,8 @@
 //! The store in which nodes share their limits, and the policy for its outages.
 //!
-//! With a store, limits hold for all nodes together at the price of a round trip. While the store
-//! is away, its decisions are missing, and [`RateStoreFailure`] states what takes their place. The
-//! store itself is a [`RateStore`] of another crate; `remote.rs` makes the queries to it.
+//! With a store, limits apply to all nodes together, at the price of a round trip. If the store
+//! cannot decide, [`RateStoreFailure`] determines what happens instead. The store itself is a
+//! [`RateStore`] of another crate, which `remote.rs` queries.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -12,40 +12,40 @@ use waiting_room_core::{Quota, rate::RateStore};
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn RateStore>,
-    /// The decision about requests for which the store returns an error.
+    /// The policy for requests about which the store returns an error.
     pub(crate) on_failure: RateStoreFailure,
 }
 
-/// What happens to a request when the store of the limits cannot decide about it.
+/// The policy for a request about which the store of the limits cannot decide.
 ///
 /// There is no default: admitting every request is wrong for a limit that protects a service, and
 /// refusing every request is wrong for a limit that only meters usage.
 ///
-/// A store that works, but gets more queries from a node than it can decide in time, is not away.
-/// Whatever the policy, requests that a limit may refuse are then answered with 503, the reason
-/// `refused:limits_busy` and a time to retry.
+/// A store that works, but receives more queries from a node than it can decide in time, has not
+/// failed. Whatever the policy is, requests that a limit may refuse are then answered with status
+/// 503, the reason `refused:limits_busy` and a retry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateStoreFailure {
-    /// The request goes on, uncounted.
+    /// Admits the request without counting it.
     Admit,
-    /// Each node applies its share of every limit by itself.
+    /// Applies the node's share of every limit.
     ///
     /// A share is the quota divided by the number of nodes, rounded down, but at least 1. Together
-    /// the nodes allow at most the limit, or one request each if that is more.
+    /// the nodes allow at most the quota, or one request each if that is more.
     ///
-    /// The store and the share are counted separately: when a node changes from one to the other, a
-    /// client can use both.
+    /// The store and the shares are counted separately, so a client can use both when a node
+    /// changes from the store to its share or back.
     LocalShare {
         /// The number of nodes.
         nodes: NonZeroU32,
     },
-    /// The request is answered with 503.
+    /// Refuses the request with status 503.
     Refuse,
 }
 
 impl RateStoreFailure {
-    /// The name in logs and metrics.
+    /// Returns the name in logs and metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Admit => "admit",
@@ -54,27 +54,29 @@ impl RateStoreFailure {
         }
     }
 
-    /// The quotas that a node applies by itself during an outage, and the number of keys that it
-    /// remembers for them.
+    /// Returns the quotas that a node applies by itself during an outage, and the number of keys to
+    /// remember for these quotas.
     pub(super) fn own_part(self, quotas: &[Quota], keys: usize) -> (Vec<Quota>, usize) {
         match self {
             Self::LocalShare { nodes } => {
                 let part = |quota| part(quota, u64::from(nodes.get()));
                 (quotas.iter().map(part).collect(), keys)
             }
-            // The limiter of the node is never used, so it takes as little memory as possible.
+            // With these policies, the limiter of the node is never used, so it takes as little
+            // memory as possible.
             Self::Admit | Self::Refuse => (quotas.to_vec(), 1),
         }
     }
 }
 
-/// The share of one of `nodes` nodes in a quota. A quota of 0 stays 0.
+/// Returns the share of a quota for one of `nodes` nodes. The share of a quota of 0 is 0.
 fn part(quota: &Quota, nodes: u64) -> Quota {
-    // At least 1: a share of 0 would turn an outage into a refusal of every request.
+    // The share is at least 1, because a share of 0 would refuse every request during an outage.
     let part = |whole: u64| (whole / nodes).max(whole.min(1));
     let own = Quota::new(part(quota.limit()), quota.window());
     match quota.capacity() == quota.limit() {
-        // Windows and logs refuse a quota with a burst, so none is set where none was.
+        // Window and log algorithms reject a quota with a burst, so a burst is set only if the
+        // quota has one.
         true => own,
         false => own.burst(part(quota.capacity())),
     }

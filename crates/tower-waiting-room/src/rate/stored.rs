@@ -1,13 +1,14 @@
-//! The rate-limit stage with limits that are counted in a store, which nodes share.
+//! The part of the rate-limit stage for limits that are counted in a store, which nodes share.
 //!
 //! ```text
 //! ask_store ─► Rated::Pending ──store──► replied ─┬─► conclude ─► Rated
 //!                                                 └─► failed ─► Rated   by RateStoreFailure
 //! ```
 //!
-//! Each request causes at most one query, about all limits that apply to it. If the store fails,
-//! the failure policy decides. An overload of this node's own queue to the store is not a failure
-//! of the store: whatever the policy, requests that a hard limit applies to are then refused.
+//! Each request causes at most one query, which covers all limits that apply to the request. If the
+//! store fails, the failure policy decides. An overload of this node's queue of queries is not a
+//! failure of the store: whatever the policy is, requests to which a hard limit applies are then
+//! refused.
 
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ impl RateStage {
             charges.clone().filter(|it| it.ask.is_soft),
         );
         let is_allowed = hard.clone().all(|it| it.is_charged());
-        // The store has charged the soft limits in the same call, so they are refunded as well.
+        // The store has charged the soft limits in the same call, so their charges are refunded
+        // too.
         let give_back = |report: &mut RateReport| {
             let spent = charges.clone().filter_map(|it| it.spent(&asked.policies[it.policy()]));
             spent.for_each(|mut it| it.settle(0, now));
@@ -60,14 +62,16 @@ impl RateStage {
         caller: &Caller<'_>,
         now: Timestamp,
     ) -> Rated {
-        // Nodes must agree on the hashes of keys; the hasher of the layer is private to a process.
+        // Nodes must agree on the hashes of keys, but the hasher of the layer is private to a
+        // process.
         let hasher = shared.store.hasher();
         let caller = &Caller { hasher: &hasher, ..*caller };
         let is_watched = self.watch(caller, policies);
         let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
         let applies = |index: usize, key| {
             let policy = &policies[index];
-            // Bounds the keys in the store: a new key beyond the bound is counted by its network.
+            // The number of keys in the store is bounded: a new key beyond the bound is counted by
+            // its network.
             let key = policy.stored_keys.as_ref().map_or(key, |keys| keys.of(key, now));
             if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
                 applying.push(index);
@@ -87,7 +91,8 @@ impl RateStage {
         }
     }
 
-    /// Decides about a request for which the store returned an error, by the policy for that.
+    /// Decides about a request for which the store returned an error, according to the failure
+    /// policy.
     fn failed(
         &self,
         on_failure: RateStoreFailure,
@@ -107,8 +112,8 @@ impl RateStage {
                 self.mark_counted(Rated::Pass(report), asked.is_watched)
             }
             RateStoreFailure::LocalShare { .. } => {
-                // The keys were hashed for the store. They serve the local limiter as well, which
-                // is used during outages alone and so sees only hashes of this kind.
+                // The keys were hashed for the store. The local limiter can use these hashes,
+                // because it is used only during outages and therefore sees no other hashes.
                 let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
                 for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
@@ -124,11 +129,11 @@ impl RateStage {
         }
     }
 
-    /// Decides about a request that came while this node had too many queries for the store.
+    /// Decides about a request that arrived while this node had too many queries for the store.
     ///
-    /// The policy for an outage does not apply: with [`RateStoreFailure::Admit`], a flood could
-    /// overload the node and so lift the limits. Such a request is refused, unless only soft
-    /// limits apply to it: those never hold a request up.
+    /// The failure policy does not apply: with [`RateStoreFailure::Admit`], a flood could overload
+    /// the node and thereby disable the limits. The request is refused unless only soft limits
+    /// apply to it, because soft limits never refuse a request.
     fn overloaded(&self, asked: &AskedLimits, error: &StoreError, now: Timestamp) -> Rated {
         if asked.asks.iter().any(|ask| !ask.is_soft) {
             self.telemetry.limits_failed("overload", error);

@@ -1,8 +1,8 @@
-//! A bound on the keys of a limit that this node makes a store keep.
+//! A bound on the number of keys that this node adds to a store for one limit.
 //!
 //! The memory of a limit in this process is a table of fixed size. A store has no such table: each
-//! new key adds an entry, and a client that makes up keys could fill the store. So each node
-//! remembers the keys that it has used, and counts further ones by their network:
+//! new key adds an entry, and a client that makes up keys could fill the store. Each node therefore
+//! remembers the keys that it has used, and counts further keys by their network:
 //!
 //! ```text
 //! key ─┬─ used lately, or before ───► the key itself
@@ -21,24 +21,25 @@ use std::{
 
 use waiting_room_core::{Quota, Timestamp, rate::KeyHash};
 
-/// The keys of one limit that this node has used in a store, for as long as the store may keep
-/// them.
+/// The keys of one limit that this node has used in a store, remembered for as long as the store
+/// may retain them.
 ///
-/// Once there are as many as the limit remembers, new keys share one key with the other new keys of
-/// their network, as in a table of this process. One network is distinguished for each eight keys
-/// of the limit. So for each node the store keeps at most as many keys as the limit remembers, and
-/// an eighth of that for all nodes together.
+/// Once there are as many keys as the limit remembers, new keys share one key with the other new
+/// keys of their network, as in the table of a limit in this process. The number of networks that
+/// are distinguished is an eighth of the number of keys. For each node, the store therefore
+/// contains at most as many keys as the limit remembers. The keys that stand for networks add at
+/// most an eighth of that number, for all nodes together.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKeys {
-    /// The most keys that are used by themselves.
+    /// The maximum number of keys that are counted individually.
     most: usize,
-    /// The time after which the store has forgotten a key that was not used.
+    /// The time after which the store has forgotten an unused key.
     kept_for: Duration,
-    /// Shared with the limit that takes the place of this one.
+    /// The keys in use, shared with the limit that replaces this limit.
     used: Arc<UsedKeys>,
 }
 
-/// The keys in use, and how many found no space among them.
+/// The keys in use, and the number of requests for whose keys there was no space.
 #[derive(Debug, Default)]
 struct UsedKeys {
     sets: Mutex<Sets>,
@@ -48,38 +49,42 @@ struct UsedKeys {
 
 /// The keys in use, in two generations.
 ///
-/// Generations spare a timestamp for each key. A key that is used moves to the current generation.
-/// Once that is `kept_for` old, it becomes the earlier one, and the keys that are still in the
-/// earlier one are forgotten. So a key is remembered for at least `kept_for` after its last use.
+/// Generations make a timestamp for each key unnecessary. A key that is used moves to the current
+/// generation. Once the current generation is `kept_for` old, it replaces the earlier generation,
+/// whose remaining keys are forgotten. A key is therefore remembered for at least `kept_for` after
+/// its last use.
 ///
-/// No key is in both.
+/// No key is in both generations.
 #[derive(Debug, Default)]
 struct Sets {
-    /// Keys that were used since `since`.
+    /// The keys that were used since `since`.
     lately: HashSet<u64>,
-    /// Keys that were last used in the generation before.
+    /// The keys that were last used in the earlier generation.
     before: HashSet<u64>,
     /// The time at which the current generation began.
     since: Timestamp,
 }
 
 impl StoredKeys {
-    /// Creates the bound for a limit with these quotas, which continues with the keys of `before`,
-    /// the limit that it replaces.
+    /// Creates the bound for a limit with these quotas. The bound continues with the keys of
+    /// `before`, which belongs to the limit that is replaced.
     pub(super) fn new(most: usize, quotas: &[Quota], before: Option<&Self>) -> Self {
         let longest = quotas.iter().map(Quota::replenished_in).max().unwrap_or_default();
         let used = before.map(|before| Arc::clone(&before.used)).unwrap_or_default();
-        // Twice the window, since a sliding counter also weighs the window before the current one.
+        // The time is twice the window, because a sliding counter also weighs the window before the
+        // current one.
         Self { most, kept_for: longest.saturating_mul(2), used }
     }
 
-    /// The key under which the store counts `key`: the key itself, or one for its network.
+    /// Returns the key under which the store counts `key`: either the key itself, or a key for its
+    /// network.
     pub(super) fn of(&self, key: KeyHash, now: Timestamp) -> KeyHash {
         let mut sets = self.used.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let age = now.since(sets.since);
         if age >= self.kept_for {
             let lately = std::mem::take(&mut sets.lately);
-            // After a long silence even the current generation is too old to be kept.
+            // After a long time without requests, even the current generation is too old to be
+            // retained.
             let is_old = age >= self.kept_for.saturating_mul(2);
             sets.before = if is_old { HashSet::new() } else { lately };
             sets.since = now;
@@ -97,7 +102,7 @@ impl StoredKeys {
         key.network_key(u16::try_from(self.most / 8).unwrap_or(u16::MAX))
     }
 
-    /// The number of requests that were counted by the network of their key.
+    /// Returns the number of requests that were counted by the network of their key.
     pub(super) fn displaced(&self) -> u64 {
         self.used.displaced.load(Ordering::Relaxed)
     }
@@ -111,7 +116,7 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-    /// Keys of a limit per day that remembers 100.
+    /// Returns the bound of a daily limit that remembers 100 keys.
     fn keys() -> StoredKeys {
         StoredKeys::new(100, &[Quota::per_day(5)], None)
     }
@@ -120,7 +125,7 @@ mod tests {
         KeyHasher::new([3, 1, 4, 1]).hash(&number)
     }
 
-    /// Returns how many of these keys the store counts by themselves.
+    /// Returns how many of these keys the store counts individually.
     fn own(keys: &StoredKeys, numbers: std::ops::Range<u32>, now: Timestamp) -> usize {
         numbers.filter(|it| keys.of(key(*it), now) == key(*it)).count()
     }
@@ -130,7 +135,8 @@ mod tests {
         let (keys, now) = (keys(), Timestamp::ZERO + DAY);
         assert_eq!(own(&keys, 0..1_000, now), 100);
         assert_eq!(keys.displaced(), 900);
-        // A key with a place keeps it, and a key without one gets none while all are in use.
+        // A key with a place keeps its place, and a key without a place gets none while all places
+        // are in use.
         assert_eq!(own(&keys, 0..100, now), 100);
         assert_eq!(own(&keys, 100..1_000, now), 0);
     }
@@ -144,15 +150,15 @@ mod tests {
         assert_eq!(of(200, 1), of(201, 1));
         assert_ne!(of(200, 1), key(200));
         let networks: HashSet<u64> = (0..1_000).map(|net| of(200, net).as_u64()).collect();
-        assert_eq!(networks.len(), 12, "one for each eight of its keys");
+        assert_eq!(networks.len(), 12, "one network for every eight keys");
     }
 
     #[test]
     fn a_key_that_is_used_keeps_its_place_and_one_that_is_not_gives_it_up() {
         let (keys, start) = (keys(), Timestamp::ZERO + DAY);
         own(&keys, 0..100, start);
-        // The store may keep a key for two days after its last use, and the node forgets it up to
-        // two days later.
+        // The store may retain a key for two days after its last use, and the node forgets the key
+        // up to two days later.
         assert_eq!(own(&keys, 0..10, start + DAY * 2), 10);
         assert_eq!(own(&keys, 100..200, start + DAY * 2), 0);
         assert_eq!(own(&keys, 0..10, start + DAY * 4), 10);

@@ -1,8 +1,9 @@
-//! The constant texts of a policy for its clients: headers, and the document of a refusal.
+//! The constant strings of a policy that its clients receive: header values, and the document of a
+//! refusal.
 //!
-//! They are serialized when limits change, by the rules of structured fields (RFC 9651), and are
-//! only shared or completed with digits when a response is written. Serializing them for each
-//! request would make refusals expensive.
+//! The strings are serialized as structured fields (RFC 9651) when limits change. A response only
+//! shares the strings or appends digits to them, because serializing them for each request would
+//! make refusals expensive.
 
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -11,23 +12,24 @@ use waiting_room_core::{ConfigError, Quota, Reason, error::ConfigErrorKind, rate
 
 use super::report::{self, PolicyLine, bounded, seconds};
 
-/// The unit of a quota, as the headers state it.
+/// The unit of a quota in the headers.
 ///
-/// Clients see it as the parameter `qu` of `RateLimit-Policy` in draft 11. It does not change what
-/// a request costs; see [`RateLimit::cost_by`](crate::RateLimit::cost_by).
+/// Clients see the unit as the parameter `qu` of `RateLimit-Policy` in draft 11. The unit does not
+/// change the cost of a request; see [`RateLimit::cost_by`](crate::RateLimit::cost_by).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuotaUnit {
-    /// Bytes of content.
+    /// A quota of bytes of content.
     ContentBytes,
-    /// Requests.
+    /// A quota of requests.
     #[default]
     Requests,
 }
 
 impl QuotaUnit {
-    /// The name of the unit in draft 11; `None` for the unit that applies if none is stated.
+    /// Returns the name of the unit in draft 11, or `None` for the default unit, which need not be
+    /// stated.
     const fn name(self) -> Option<&'static StringRef> {
         match self {
             Self::ContentBytes => Some(string_ref("content-bytes")),
@@ -37,27 +39,28 @@ impl QuotaUnit {
 }
 
 impl PolicyLine {
-    /// The texts of a rate limit with this name. `quota` must be valid for `algorithm`.
+    /// Serializes the policy of a rate limit with this name. `quota` must be valid for `algorithm`.
     ///
-    /// The window is stated in whole seconds, rounded up. Two kinds of policies state none:
+    /// The window is stated in whole seconds, rounded up. Two kinds of policies state no window:
     ///
-    /// - One whose window is shorter than a second. Rounded up to a second it would promise less
-    ///   than there is, and a quota scaled up to a second would promise more at once than is
-    ///   allowed.
-    /// - A leaky queue, whose limit is the number of requests that fit in, and not the number that
-    ///   pass in a time.
+    /// - A policy whose window is shorter than a second. Rounding the window up to a second would
+    ///   promise less than the policy allows, and scaling the quota up to a second would promise
+    ///   more at once than it allows.
+    /// - A leaky queue, whose limit is the number of requests that fit into the queue, not the
+    ///   number of requests in a window.
     ///
     /// # Errors
     ///
-    /// If the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
+    /// Returns an error if the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
     pub(crate) fn new(
         name: &str,
         quota: &Quota,
         algorithm: Algorithm,
         unit: QuotaUnit,
     ) -> Result<Self, ConfigError> {
-        // Clients see the capacity and the time that replenishes it. With a burst, both differ from
-        // the quota and its window, in the same proportion.
+        // Clients see the capacity and the time in which it is replenished. If the quota has a
+        // burst, the capacity and this time differ from the quota and its window by the same
+        // factor.
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
         let window = is_told.then(|| seconds(window));
@@ -65,18 +68,19 @@ impl PolicyLine {
         Self::of(name, quota.capacity(), unit.name(), window, detail)
     }
 
-    /// The texts of a gate with this name, through which `limit` requests may run at once.
+    /// Serializes the policy of a gate with this name, which lets up to `limit` requests run at
+    /// once.
     ///
     /// # Errors
     ///
-    /// If the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
+    /// Returns an error if the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
     pub(crate) fn concurrent(name: &str, limit: u32) -> Result<Self, ConfigError> {
-        let detail = format!("The limit {name:?} allows {limit} at once.");
+        let detail = format!("The limit {name:?} on concurrent requests is {limit}.");
         Self::of(name, limit.into(), Some(string_ref("concurrent-requests")), None, detail)
     }
 
-    /// Serializes the texts. `limit` is the most that can be used at once, and `window` is in
-    /// seconds.
+    /// Serializes the strings of a policy. `limit` is the largest number of units that can be used
+    /// at once, and `window` is in seconds.
     fn of(
         name: &str,
         limit: u64,
@@ -92,7 +96,8 @@ impl PolicyLine {
             return Err(malformed());
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
-        // Only the stated limit is cut to 15 digits. The limiter keeps the quota as it is.
+        // Only the limit in the headers is reduced to 15 digits. The limiter still applies the full
+        // quota.
         let limit = bounded(limit);
         let reason = Reason::RefusedRate(name.to_owned().into()).to_string();
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
@@ -109,13 +114,13 @@ impl PolicyLine {
         })
     }
 
-    /// The name of the policy.
+    /// Returns the name of the policy.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A member of `RateLimit-Policy` as in draft 11: `"per_ip";q=100;w=60`.
+/// Returns a member of `RateLimit-Policy` as in draft 11, such as `"per_ip";q=100;w=60`.
 fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(name).parameter(key_ref("q"), integer(limit));
     if let Some(unit) = unit {
@@ -127,7 +132,8 @@ fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option
     item.finish()
 }
 
-/// A member of `RateLimit-Policy` as in drafts 6 and 7, where policies have no names: `100;w=60`.
+/// Returns a member of `RateLimit-Policy` as in drafts 6 and 7, where policies have no names, such
+/// as `100;w=60`.
 fn bare_quota(limit: u64, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(integer(limit));
     if let Some(window) = window {
@@ -136,7 +142,8 @@ fn bare_quota(limit: u64, window: Option<u64>) -> String {
     item.finish()
 }
 
-/// An integer of a structured field, which has at most 15 digits (RFC 9651 section 3.3.1).
+/// Returns a number as an integer of a structured field, which has at most 15 digits (RFC 9651
+/// section 3.3.1).
 fn integer(number: u64) -> Integer {
     Integer::try_from(bounded(number)).unwrap_or(Integer::MAX)
 }
@@ -146,7 +153,8 @@ fn integer(number: u64) -> Integer {
 ///
 /// # Errors
 ///
-/// None that is expected: the document consists of texts and one number.
+/// Returns an error if serialization fails, which is not expected: the document consists of strings
+/// and one number.
 pub(crate) fn quota_exceeded(
     policies: &[&str],
     reason: &str,
@@ -167,11 +175,13 @@ pub(crate) fn quota_exceeded(
     serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, reason, violated_policies })
 }
 
-/// The type and the title of that document, as the draft registers them.
+/// The type and the title of the document that [`quota_exceeded`] writes, as registered by the
+/// draft.
 pub(crate) const QUOTA_EXCEEDED: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#quota-exceeded",
     "Request cannot be satisfied as assigned quota has been exceeded",
 );
 
-/// The longest name of a limit, in bytes. It is sent with every response that the limit applies to.
+/// The maximum length of a limit's name, in bytes. The name is sent with every response to which
+/// the limit applies.
 pub(crate) const MAX_NAME_LEN: usize = 128;

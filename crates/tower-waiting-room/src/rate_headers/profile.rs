@@ -1,26 +1,26 @@
-//! The profiles: which headers inform a client about its limits, and the contents of each.
+//! The profiles, which define the headers about limits and the content of each header.
 //!
-//! A profile is a table of [`Field`]s. To add one, add a variant to [`RateHeaders`], its table, and
-//! any [`HeaderPart`] that no other profile has. The header names must also be listed in
-//! `EXPOSED_HEADERS` for scripts of other origins; a test checks that.
+//! A profile is a table of [`Field`]s. To add a profile, add a variant to [`RateHeaders`], the
+//! table of the profile, and any [`HeaderPart`] that no other profile has. The header names must
+//! also be listed in `EXPOSED_HEADERS` for scripts of other origins. A test checks the list.
 
 use http::HeaderName;
 use serde::Deserialize;
 
 /// The headers that inform a client about its limits.
 ///
-/// If several limits apply, headers that hold a single number describe the one that binds: the one
-/// with the least remaining, or with the longest wait once a request is refused. Lists name all
-/// limits. With every profile, a refusal carries `Retry-After` in whole seconds, unless no retry
-/// can succeed.
+/// If several limits apply, a header with a single number describes the binding limit: the limit
+/// with the least remaining quota or, once a request is refused, the limit with the longest wait. A
+/// header with a list names all limits. With every profile, a refusal has `Retry-After` in whole
+/// seconds, unless no retry can succeed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The headers that most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a
-    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. Besides,
-    /// `RateLimit-Policy` and `RateLimit` of draft 11, with further parameters for parsers that
-    /// know only drafts up to 7.
+    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. In addition, the profile
+    /// has `RateLimit-Policy` and `RateLimit` of draft 11, with further parameters for parsers that
+    /// support only drafts up to 7.
     #[default]
     Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and
@@ -50,7 +50,7 @@ impl RateHeaders {
         Self::XRateLimit,
     ];
 
-    /// The headers of this profile, in the order in which they are sent.
+    /// Returns the headers of this profile, in the order in which they are sent.
     pub(crate) fn fields(self) -> &'static [Field] {
         match self {
             Self::XRateLimit => &X_RATE_LIMIT,
@@ -66,48 +66,52 @@ impl RateHeaders {
 /// One header of a profile.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// The name, in lower case as in HTTP/2.
+    /// The header name, in lower case as in HTTP/2.
     pub(crate) name: HeaderName,
     /// The content of the header.
     pub(crate) part: HeaderPart,
-    /// Whether several lines form one list. Any other header may occur only once in a response.
+    /// Whether several lines of this header form one list. A header that is not a list may occur
+    /// only once in a response.
     pub(super) is_list: bool,
 }
 
-/// The part of a [`Report`](super::Report) that one header holds.
+/// The part of a [`Report`](super::Report) that one header contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderPart {
-    /// The most that can be used at once, by the policy that binds.
+    /// The largest number of units that the binding policy allows at once.
     Limit,
-    /// The remaining quota of each policy and the time until it grows, in the form of draft 11.
+    /// The remaining quota of each policy and the time until this quota grows, in the form of draft
+    /// 11.
     Limits,
-    /// The same, with the numbers of the policy that binds once more in parameters of ours. Parsers
-    /// for drafts up to 7 search for `limit=`, `remaining=` and `reset=`, and find them there.
+    /// The content of [`Limits`](Self::Limits), with the numbers of the binding policy repeated in
+    /// parameters that no draft defines. Parsers for drafts up to 7 search for `limit=`,
+    /// `remaining=` and `reset=`, and find them in these parameters.
     LimitsAndTriple,
     /// The policies, in the form of draft 11.
     Policies,
     /// The policies, in the form of drafts 6 and 7.
     Quotas,
-    /// The quota that remains now, by the policy that binds.
+    /// The remaining quota of the binding policy.
     Remaining,
-    /// The time at which more can be used, as a Unix time in seconds.
+    /// The time at which the binding policy allows more units, as a Unix time in seconds.
     ResetAt,
-    /// The time until more can be used, in seconds.
+    /// The time until the binding policy allows more units, in seconds.
     ResetIn,
-    /// The time until the request can be repeated, in seconds. On refusals only.
+    /// The time until the request can be repeated, in seconds. Only refusals have this part.
     RetryAfter,
-    /// Limit, remaining and reset of the policy that binds in one header, in the form of draft 7.
+    /// The limit, the remaining quota and the reset of the binding policy in one header, in the
+    /// form of draft 7.
     Triple,
 }
 
 impl HeaderPart {
-    /// Whether several header lines with this part form one list (RFC 9110 section 5.3).
+    /// Returns whether several header lines with this part form one list (RFC 9110 section 5.3).
     const fn is_list(self) -> bool {
         matches!(self, Self::Limits | Self::LimitsAndTriple | Self::Policies | Self::Quotas)
     }
 }
 
-/// A header of this name and content. The name must be in lower case.
+/// Creates a header with this name and content. The name must be in lower case.
 const fn field(name: &'static str, part: HeaderPart) -> Field {
     Field { name: HeaderName::from_static(name), part, is_list: part.is_list() }
 }

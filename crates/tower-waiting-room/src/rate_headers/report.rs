@@ -1,11 +1,11 @@
-//! The report about the limits of one request, as values of headers.
+//! The report about the limits of one request, in the form of header values.
 //!
-//! [`Report`] combines the constant texts of the policies that apply with the numbers of their
-//! decisions. This code runs on every response, so it avoids formatting: small numbers are shared
-//! static texts, large ones are cached in each thread, and other values are joined in one
-//! allocation.
+//! [`Report`] combines the constant strings of the policies that apply with the numbers of their
+//! decisions. This code runs for every response, so it avoids formatting. Small numbers are static
+//! strings, large numbers are cached per thread, and other values are joined in one allocation.
 //!
-//! Times are rounded up, so that a client that waits for them never comes too early.
+//! Durations and Unix times are rounded up, so that a client that obeys them never comes back too
+//! early.
 
 use std::{cell::RefCell, cmp::Reverse, time::Duration};
 
@@ -15,7 +15,8 @@ use waiting_room_core::{Quota, Timestamp, rate::Decision};
 
 use super::profile::{Field, HeaderPart};
 
-/// The constant texts of a policy, for headers and for the answer to a request that exceeds it.
+/// The constant strings of a policy, for headers and for the answer to a request that exceeds the
+/// policy.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyLine {
     /// The name of the limit or the gate: 1 to 128 printable ASCII characters.
@@ -24,16 +25,16 @@ pub(crate) struct PolicyLine {
     pub(crate) detail: String,
     /// The problem document for a request that exceeds this policy alone.
     pub(crate) problem: Bytes,
-    /// The most that can be used at once: `100`.
+    /// The largest number of units that can be used at once, such as `100`.
     pub(super) limit: HeaderValue,
-    /// The member of `RateLimit-Policy` in draft 11: `"per_ip";q=100;w=60`.
+    /// The member of `RateLimit-Policy` in draft 11, such as `"per_ip";q=100;w=60`.
     pub(super) policy: HeaderValue,
-    /// The same in drafts 6 and 7: `100;w=60`.
+    /// The member of `RateLimit-Policy` in drafts 6 and 7, such as `100;w=60`.
     pub(super) quota: HeaderValue,
     /// The start of the member of `RateLimit` in draft 11, up to the remaining quota:
     /// `"per_ip";r=`.
     pub(super) head: String,
-    /// The parameters for older parsers, up to the remaining quota:
+    /// The start of the parameters for older parsers, up to the remaining quota:
     /// `;wr-limit=100;wr-remaining=`.
     pub(super) tail: String,
     /// The start of `RateLimit` in draft 7, up to the remaining quota: `limit=100, remaining=`.
@@ -43,20 +44,21 @@ pub(crate) struct PolicyLine {
 /// A policy that applies to a request, with its decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PolicyState<'a> {
-    /// The constant texts of the tier that applies.
+    /// The constant strings of the tier that applies to the request.
     pub(crate) line: &'a PolicyLine,
-    /// The numbers for this request.
+    /// The decision about the request.
     pub(crate) decision: &'a Decision,
 }
 
-/// All that the headers of one response report about limits.
+/// The information about limits in the headers of one response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report<'a> {
-    /// Every policy that applies, in the order of the lists.
+    /// Every policy that applies, in the order of the list headers.
     told: &'a [PolicyState<'a>],
     /// The policy that headers with a single number describe; `None` if no policy applies.
     binding: Option<&'a PolicyState<'a>>,
-    /// In whole seconds; `None` unless the request was refused and may be repeated.
+    /// The time until a retry in whole seconds, or `None` unless the request was refused and may be
+    /// repeated.
     retry_after: Option<u64>,
     /// The time of the decisions.
     now: Timestamp,
@@ -65,8 +67,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report about these policies. `retry_after` is in whole seconds, and `None` unless the
-    /// request was refused and may be repeated.
+    /// Creates a report about these policies. `retry_after` is in whole seconds, and `None` unless
+    /// the request was refused and may be repeated.
     pub(crate) fn new(
         told: &'a [PolicyState<'a>],
         retry_after: Option<u64>,
@@ -75,19 +77,19 @@ impl<'a> Report<'a> {
         Self { told, binding: binding(told), retry_after, now, is_redirect: false }
     }
 
-    /// The same report for a response with this status.
+    /// Adapts the report to a response with this status.
     pub(super) fn of_status(mut self, status: StatusCode) -> Self {
         self.is_redirect = status.is_redirection();
         self
     }
 
-    /// Adds these fields to `headers`. Lists are appended to. Fields that hold one number are left
-    /// out, all of them, if the response has one of them already.
+    /// Adds these fields to `headers`. Values are appended to existing lists. If the response
+    /// already has one of the fields that contain a single number, all such fields are left out.
     pub(crate) fn write(&self, headers: &mut HeaderMap, fields: &[Field]) {
         // A client must not combine the limit of one source with the remaining quota of another.
         let is_taken =
             headers.keys().any(|name| fields.iter().any(|it| !it.is_list && it.name == *name));
-        // One reservation, which leaves a place for the `Content-Length` that many servers add.
+        // A single reservation leaves room for the `Content-Length` header that many servers add.
         headers.reserve(fields.len());
         for Field { name, part, .. } in fields.iter().filter(|it| it.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {
@@ -96,7 +98,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The value of one header; `None` if it does not apply to this response.
+    /// Returns the value of one header, or `None` if the header does not apply to this response.
     #[inline]
     pub(crate) fn value(&self, part: HeaderPart) -> Option<HeaderValue> {
         let reset = |told: &PolicyState<'_>| told.decision.reset;
@@ -116,7 +118,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Joins the members of the policies that are shown into one list.
+    /// Joins the list members of all policies that are shown.
     fn limits(&self, limit: impl Fn(&PolicyState<'_>) -> String) -> Option<HeaderValue> {
         let mut shown = self.shown();
         let mut list = limit(shown.next()?);
@@ -126,26 +128,28 @@ impl<'a> Report<'a> {
             list.push_str(SEPARATOR);
             list.push_str(&next);
         }
-        // Names are printable ASCII, so this never fails.
+        // Names are printable ASCII, so the conversion never fails.
         HeaderValue::try_from(list).ok()
     }
 
-    /// The policies whose remaining quota is shown. A redirect leaves out policies with nothing
-    /// left: a client that obeys them would not follow it. Draft 11 recommends caution there.
+    /// Returns the policies whose remaining quota is shown. A redirect leaves out exhausted
+    /// policies, because a client that obeys them would not follow the redirect. Draft 11
+    /// recommends caution with redirects.
     fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
         self.told.iter().filter(move |told| !is_redirect || told.decision.remaining > 0)
     }
 
-    /// Whether this is the policy that binds. Compared by address: two policies may be equal.
+    /// Returns whether this is the binding policy. Policies are compared by address, because two
+    /// policies may be equal.
     fn is_binding(&self, told: &PolicyState<'_>) -> bool {
         self.binding.is_some_and(|binding| std::ptr::eq(binding, told))
     }
 }
 
 impl PolicyState<'_> {
-    /// A member of `RateLimit` as in draft 11. The time is left out if nothing was used, since
-    /// there is nothing to wait for then.
+    /// Returns a member of `RateLimit` as in draft 11. The time is left out if nothing was used,
+    /// because there is nothing to wait for.
     fn limit(&self, with_triple: bool) -> String {
         let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
@@ -158,14 +162,14 @@ impl PolicyState<'_> {
         }
     }
 
-    /// The value of `RateLimit` as in draft 7.
+    /// Returns the value of `RateLimit` as in draft 7.
     fn triple(&self) -> Option<HeaderValue> {
         let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
         HeaderValue::try_from([&self.line.triple, remaining, ", reset=", reset].concat()).ok()
     }
 
-    /// The remaining quota, and the time until it grows in whole seconds, as digits.
+    /// Formats the remaining quota and the time until it grows, in whole seconds.
     fn digits<'b>(
         &self,
         remaining: &'b mut itoa::Buffer,
@@ -176,8 +180,8 @@ impl PolicyState<'_> {
     }
 }
 
-/// Adds the headers about all limits that apply to a request to the application's response, which
-/// has this `status`.
+/// Adds headers about all limits that apply to a request to the application's response. `status` is
+/// the status of this response.
 pub(crate) fn write(
     headers: &mut HeaderMap,
     status: StatusCode,
@@ -200,9 +204,9 @@ pub(crate) fn write_refused(
     Report::new(told, retry_after.map(whole_seconds), now).write(headers, fields);
 }
 
-/// The policy that binds the client: the one with the longest wait, then with the least remaining,
-/// then with the longest time until more can be used. A request that can never succeed waits
-/// longest.
+/// Returns the binding policy: the policy with the longest wait, then with the least remaining
+/// quota, then with the longest time until more units can be used. If the request can never
+/// succeed, the wait counts as the longest.
 fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     let urgency = |told: &&PolicyState<'_>| {
         let Decision { retry_after, remaining, reset, .. } = *told.decision;
@@ -211,7 +215,7 @@ fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     told.iter().min_by_key(urgency)
 }
 
-/// Joins constant texts of policies into one list. A single text is shared instead of copied.
+/// Joins constant strings of policies into one list. A single string is shared instead of copied.
 fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Option<HeaderValue> {
     let len: usize = members.clone().map(|member| SEPARATOR.len() + member.len()).sum();
     let first = members.next()?;
@@ -230,23 +234,25 @@ fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Optio
 /// The separator between members of a list (RFC 9651 section 4.1.1).
 const SEPARATOR: &str = ", ";
 
-/// An integer as the value of a header. Numbers below 1 000, as most are, allocate nothing.
+/// Returns an integer as a header value. Numbers below 1 000, which are the most common ones, need
+/// no allocation.
 pub(super) fn value(number: u64) -> HeaderValue {
     let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
     small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
 }
 
-/// The same for a number of at least four digits.
+/// Returns a number of at least four digits as a header value.
 ///
-/// Most of these are times that many requests share, such as the end of a window. So each thread
-/// caches the most recent ones, in slots by their lowest bits: consecutive seconds do not collide.
+/// Most large numbers are times that many requests share, such as the end of a window, so each
+/// thread caches the most recent numbers. The lowest bits of a number select its cache entry, so
+/// consecutive seconds do not collide.
 fn large(number: u64) -> HeaderValue {
     RECENT.with_borrow_mut(|recent| {
         let [low, ..] = number.to_le_bytes();
         let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
         if *kept != number {
-            // Allocates as many bytes as there are digits. The conversion from an integer in `http`
-            // would reserve room for the longest integer.
+            // `from_str` allocates as many bytes as there are digits. The integer conversion of the
+            // `http` crate would reserve room for the longest integer.
             let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
             (*kept, *value) = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
         }
@@ -255,47 +261,48 @@ fn large(number: u64) -> HeaderValue {
 }
 
 thread_local! {
-    /// Numbers of at least 1 000 with their digits. The number 0 marks an unused slot.
+    /// The cached numbers of at least 1 000 with their digits. The number 0 marks an unused entry.
     static RECENT: RefCell<[(u64, HeaderValue); RECENT_LEN]> = const {
         RefCell::new([const { (0, HeaderValue::from_static("0")) }; RECENT_LEN])
     };
 }
 
-/// The number of slots. A power of two, so that the low bits of a number spread over all of them.
+/// The number of cache entries. It is a power of two, so that the low bits of numbers spread over
+/// all entries.
 const RECENT_LEN: usize = 64;
 
-/// The number, or the largest that a structured field can carry (RFC 9651 section 3.3.1).
+/// Limits a number to the largest integer of a structured field (RFC 9651 section 3.3.1).
 pub(super) fn bounded(number: u64) -> u64 {
     number.min(Quota::MAX_LIMIT)
 }
 
-/// Whole seconds, rounded up. A time of zero stays zero.
+/// Rounds a duration up to whole seconds. A duration of zero stays zero.
 pub(super) fn seconds(time: Duration) -> u64 {
     bounded(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }
 
-/// Whole seconds, rounded up, and at least one. For `Retry-After`: with 0, a client would repeat a
-/// refused request at once.
+/// Rounds a duration up to whole seconds, and to at least one second. A client that gets 0 in
+/// `Retry-After` would repeat a refused request immediately.
 pub(crate) fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
 }
 
-/// Whole seconds since the Unix epoch, rounded up.
+/// Returns the number of seconds since the Unix epoch, rounded up.
 pub(super) fn unix_seconds(time: Timestamp) -> u64 {
     time.as_nanos().div_ceil(1_000_000_000)
 }
 
-/// The numbers from 0 to 999 as texts, made at compile time.
+/// The numbers from 0 to 999 as strings, generated at compile time.
 static NUMERALS: [&str; 1000] = {
     let mut numerals = [""; 1000];
     let mut number = 0;
     while number < 1000 {
-        // The zeros to cut off. The number 0 keeps its last digit.
+        // The number of leading zeros to cut off. The number 0 keeps its last digit.
         let zeros = if number < 10 { 2 } else { (number < 100) as usize };
         let (_, digits) = DIGITS[number].split_at(zeros);
         numerals[number] = match str::from_utf8(digits) {
             Ok(numeral) => numeral,
-            Err(_) => panic!("digits are text"),
+            Err(_) => panic!("digits are valid UTF-8"),
         };
         number += 1;
     }
@@ -304,13 +311,14 @@ static NUMERALS: [&str; 1000] = {
 
 /// The digits of the numbers from 000 to 999, with leading zeros.
 ///
-/// Constant expressions can neither format nor iterate, so each number is made from the one before.
+/// Constant expressions can neither format numbers nor use iterators, so each entry is derived from
+/// the previous entry.
 static DIGITS: [[u8; 3]; 1000] = {
     let mut digits = [*b"000"; 1000];
     let mut number = 1;
     while number < 1000 {
         digits[number] = digits[number - 1];
-        // The carry: trailing nines become zeros, and the digit before them grows.
+        // To add one, trailing nines become zeros and the digit before them is incremented.
         let mut place = 2;
         while digits[number][place] == b'9' {
             digits[number][place] = b'0';

@@ -28,7 +28,7 @@ fn refused(remaining: u64, retry_after: f64) -> Decision {
     Decision::new(100, remaining, time, Some(time))
 }
 
-/// Formats all headers of a response, one in each line.
+/// Formats all headers of a response, one per line.
 fn text(headers: &HeaderMap) -> String {
     let line = |(name, value): (&HeaderName, &HeaderValue)| {
         format!("{name}: {}\n", value.to_str().unwrap())
@@ -282,7 +282,7 @@ proptest! {
         write(&mut headers, StatusCode::OK, RateHeaders::Common.fields(), &told, NOW);
         let text = headers["ratelimit"].as_bytes();
         let list: List = Parser::new(text).parse().unwrap();
-        let [ListEntry::Item(item)] = &list[..] else { panic!("one item: {list:?}") };
+        let [ListEntry::Item(item)] = &list[..] else { panic!("expected one item, got {list:?}") };
         prop_assert_eq!(item.bare_item.as_string().unwrap().as_str(), &name);
         let number = |key| {
             let number = item.params.get(key).and_then(BareItem::as_integer)?;

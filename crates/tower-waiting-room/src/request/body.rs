@@ -1,4 +1,4 @@
-//! Request bodies, which the layer reads, times or drains in three situations.
+//! Request bodies, which the layer reads ahead, times or drains.
 //!
 //! ```text
 //!  the request waits at a gate ──► DisconnectProbe   reads ahead, to notice that the client left
@@ -6,23 +6,25 @@
 //!  the request was refused ──────► linger            reads and discards the rest
 //! ```
 //!
-//! **Waiting.** An HTTP/1 server reads from a connection only while its body is being read, or once
-//! the body has been read completely. A client that disconnects in the middle of an upload would
-//! therefore keep its place in the queue. So the body of a waiting request is read up to a bound,
-//! and the frames that were read are put in front of the rest before the request is forwarded.
+//! **Waiting.** An HTTP/1 server reads from a connection only while the body of the request is
+//! being read, or once the body has been read completely. A client that disconnects in the middle
+//! of an upload would therefore keep its place in the queue. The layer therefore reads the body of
+//! a waiting request up to a bound. Before the request is forwarded, the frames that were read are
+//! put in front of the rest of the body.
 //!
-//! **Running.** The body is passed on frame by frame, with a limit on the time for which the
-//! application waits for each of them: a client that stops sending holds the permit of its request
-//! no longer than that.
+//! **Running.** The body is passed on frame by frame, with a limit on how long the application
+//! waits for each frame. A client that stops sending therefore cannot hold the permit of its
+//! request for longer than this limit.
 //!
-//! **Refused.** An HTTP/1 server that closes a connection with unread data resets it, and the reset
-//! may overtake the answer (RFC 9112 section 9.6). A client in the middle of an upload would fail
-//! to send, and learn neither that it was refused nor when to retry. So the rest of the upload is
-//! read and discarded until the client stops sending, or until a bound is reached.
+//! **Refused.** An HTTP/1 server that closes a connection with unread data resets the connection,
+//! and the reset may overtake the answer (RFC 9112 section 9.6). A client in the middle of an
+//! upload would then fail to send, and would learn neither that it was refused nor when to retry.
+//! The layer therefore reads and discards the rest of the upload until the client stops sending or
+//! a bound is reached.
 //!
-//! Only axum's [`Body`] is handled. A body of any other type cannot be replaced by one that starts
-//! with the frames already read, so it is left alone. Without the feature `axum`, `no_body.rs`
-//! takes the place of this file.
+//! Only axum's [`Body`] is supported. A body of any other type is left alone, because it cannot be
+//! replaced by a body that starts with the frames already read. Without the feature `axum`,
+//! `no_body.rs` takes the place of this file.
 
 use std::{
     any::Any,
@@ -48,40 +50,42 @@ use tokio::{
 
 /// Reads the body of a waiting request, up to a bound, to notice that its client disconnects.
 ///
-/// A disconnect shows as an error of the body. Once the bound is reached or the body has ended, the
-/// probe reads no more; a server then notices a disconnect itself only if the body has ended.
+/// A disconnect appears as an error of the body. The probe stops reading once the bound is reached
+/// or the body has ended. A later disconnect can only be noticed by the server, and only if the
+/// body has ended.
 pub(crate) struct DisconnectProbe {
-    /// The frames that were read, in order. At most [`MAX_FRAMES`].
+    /// The frames that were read, in order; at most [`MAX_FRAMES`] frames.
     frames: VecDeque<Frame<Bytes>>,
-    /// The bytes of data in `frames`. May exceed `bound` by less than one frame.
+    /// The number of bytes of data in `frames`, which may exceed `bound` by less than one frame.
     len: usize,
     /// The number of bytes at which reading stops.
     bound: usize,
-    /// Whether the body was looked at.
+    /// Whether the probe has examined the body before.
     has_begun: bool,
-    /// Whether no more is read: the bound is reached, the body has ended, or `bound` is 0.
+    /// Whether reading has stopped, because the bound is reached, the body has ended, or `bound` is
+    /// 0.
     is_over: bool,
-    /// Whether the body returned its end, after which it must not be polled again.
+    /// Whether the body has returned `None`, after which it must not be polled again.
     is_at_end: bool,
 }
 
 impl DisconnectProbe {
-    /// Creates a probe that reads up to `bound` bytes. With 0 the body is not touched.
+    /// Creates a probe that reads up to `bound` bytes. If `bound` is 0, the body is not touched.
     pub(crate) fn new(bound: usize) -> Self {
         let (frames, len) = (VecDeque::new(), 0);
         let (has_begun, is_over, is_at_end) = (false, bound == 0, false);
         Self { frames, len, bound, has_begun, is_over, is_at_end }
     }
 
-    /// Reads what has arrived. Ready once the client has disconnected; never ready if `body`
-    /// is not axum's.
+    /// Reads the frames that have arrived. Returns `Ready` once the client has disconnected, and
+    /// always `Pending` if `body` is not axum's.
     ///
-    /// A pending result wakes the task for the next frame, or not at all once reading is over: the
-    /// caller polls the permit and a timer beside this.
+    /// While the probe reads, it wakes the task for the next frame. Once reading has stopped, the
+    /// probe no longer wakes the task, so the caller must also poll the permit and a timer.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<()> {
         let Some(body) = axum_body(body) else { return Poll::Pending };
-        // A body that has ended before it was read, such as an empty one, is not polled, and so is
-        // forwarded as it is.
+        // A body that has ended before it was read, such as an empty body, is not polled and is
+        // therefore forwarded unchanged.
         if !mem::replace(&mut self.has_begun, true) {
             self.is_over |= body.is_end_stream();
         }
@@ -94,8 +98,8 @@ impl DisconnectProbe {
                     let len = frame.data_ref().map_or(0, Bytes::len);
                     self.len += len;
                     // A frame is a slice of the server's read buffer, which may be far larger. A
-                    // small frame is copied so that the queue keeps `bound` bytes for each request
-                    // in memory, and not a buffer for each frame.
+                    // small frame is copied, so that the queue retains `bound` bytes per request
+                    // rather than a read buffer per frame.
                     let is_small = len < self.bound;
                     self.frames.push_back(if is_small { copy(frame) } else { frame });
                     self.is_over = self.len >= self.bound || self.frames.len() >= MAX_FRAMES;
@@ -105,8 +109,8 @@ impl DisconnectProbe {
         Poll::Pending
     }
 
-    /// Puts the frames that were read in front of the rest of `body`. A body of which nothing was
-    /// read is left as it is.
+    /// Puts the frames that were read in front of the rest of `body`. A body that has not been read
+    /// is left unchanged.
     pub(crate) fn give_back<B: 'static>(&mut self, body: &mut B) {
         if let Some(body) = axum_body(body)
             && (self.is_at_end || !self.frames.is_empty())
@@ -127,11 +131,12 @@ pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
     }
 }
 
-/// The error of a request body whose client has sent nothing for
+/// The error that a request body returns if its client has sent nothing for
 /// [`Concurrency::body_read_timeout`](crate::Concurrency::body_read_timeout).
 ///
-/// It is the source of the [`axum::Error`] that the application gets when it reads the body. The
-/// fitting status is 408 (RFC 9110 section 15.5.9); axum's own extractors answer with 400.
+/// This error is the source of the [`axum::Error`] that the application gets when it reads the
+/// body. The appropriate status is 408 (RFC 9110 section 15.5.9), but axum's own extractors answer
+/// with 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BodyReadTimeout {
@@ -141,7 +146,7 @@ pub struct BodyReadTimeout {
 
 impl fmt::Display for BodyReadTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the client has sent nothing of the request body for {:?}", self.timeout)
+        write!(f, "the client has sent no request body data for {:?}", self.timeout)
     }
 }
 
@@ -149,28 +154,30 @@ impl Error for BodyReadTimeout {}
 
 /// A body that limits the time for which its reader waits for each frame.
 ///
-/// The time counts only while the reader waits. An application that takes long between two reads,
-/// or that does not read at all, never causes the timeout.
+/// The timer runs only while the reader waits. An application that pauses between two reads, or
+/// does not read at all, never causes the timeout.
 struct TimedBody {
-    /// `None` after the timeout: the rest is dropped, and the body has ended for its reader.
+    /// The inner body; `None` after the timeout, when the rest of the body is dropped and the
+    /// reader sees its end.
     body: Option<Body>,
     timeout: Duration,
-    /// `None` until the reader has to wait for the first time. A body that is always ready needs no
-    /// timer.
+    /// The timer; `None` until the reader has to wait for the first time. A body that is always
+    /// ready needs no timer.
     wait: Option<ReadTimer>,
 }
 
-/// The timer of the wait for a frame. It is reused for all frames of a body.
+/// The timer for the wait for a frame, which is reused for all frames of a body.
 struct ReadTimer {
-    /// Set to the end of the current wait, or left at that of an earlier one.
+    /// The timer, set to the deadline of the current wait or left at the deadline of an earlier
+    /// wait.
     sleep: Pin<Box<Sleep>>,
-    /// Whether the reader has asked for a frame that has not arrived.
+    /// Whether the reader is waiting for a frame.
     is_under_way: bool,
 }
 
 impl TimedBody {
-    /// Ready once the reader has waited for `timeout`. Without a tokio runtime there is no timer,
-    /// and no timeout.
+    /// Returns `Ready` once the reader has waited for `timeout`. Without a tokio runtime there is
+    /// no timer, so the timeout never occurs.
     fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let wait = match &mut self.wait {
             Some(wait) => wait,
@@ -180,8 +187,8 @@ impl TimedBody {
                 self.wait.insert(ReadTimer { sleep, is_under_way: true })
             }
         };
-        // The first poll of a wait starts the time; repeated polls of the same wait do not extend
-        // it.
+        // The first poll of a wait starts the timer. Further polls during the same wait do not
+        // extend the timeout.
         if !mem::replace(&mut wait.is_under_way, true) {
             wait.sleep.as_mut().reset(Instant::now() + self.timeout);
         }
@@ -198,7 +205,8 @@ impl http_body::Body for TimedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        // The frame is polled before the timer, so that one that arrives at the last moment counts.
+        // The frame is polled before the timer, so a frame that arrives at the last moment is still
+        // returned.
         match Pin::new(body).poll_frame(cx) {
             Poll::Pending if self.poll_timeout(cx).is_ready() => {
                 self.body = None;
@@ -208,12 +216,13 @@ impl http_body::Body for TimedBody {
             Poll::Pending => Poll::Pending,
             Poll::Ready(frame) => {
                 // The timer is left running, and is reset when the next wait begins. A wake-up by
-                // it in between finds nothing to do.
+                // the timer in the meantime has no effect.
                 if let Some(wait) = &mut self.wait {
                     wait.is_under_way = false;
                 }
-                // The wrapping `Body` boxes errors again: without this, the application would find
-                // the error of its client one `source()` deeper than without the layer.
+                // The wrapping `Body` boxes errors again. If the error were not unwrapped here, the
+                // application would find the original error one `source()` deeper than without the
+                // layer.
                 Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::into_inner)))
             }
         }
@@ -228,14 +237,14 @@ impl http_body::Body for TimedBody {
     }
 }
 
-/// A body that was read in part: it returns the frames that were read, then the rest.
+/// A partially read body, which returns the frames that were read and then the rest.
 struct Replay {
-    /// The frames that are still to be returned.
+    /// The frames that have not been returned yet.
     frames: VecDeque<Frame<Bytes>>,
-    /// The bytes of data in `frames`, for the size hint.
+    /// The number of bytes of data in `frames`, for the size hint.
     len: u64,
-    /// The part that was not read; empty if the body has ended, since that must not be polled
-    /// again.
+    /// The unread part of the body. This part is empty if the body has ended, since a body that has
+    /// ended must not be polled again.
     rest: Body,
 }
 
@@ -269,21 +278,22 @@ impl http_body::Body for Replay {
     }
 }
 
-/// Returns a copy of the frame that does not keep the buffer alive of which it is a slice.
+/// Returns a copy of the frame that does not keep the read buffer of the server alive.
 fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|data| Bytes::copy_from_slice(&data))
 }
 
-/// The number of frames at which a probe stops reading, whatever their size. Each takes some memory
-/// in addition to its data, which a client that sends single bytes would otherwise exploit.
+/// The number of frames at which a probe stops reading, whatever their size. Each frame takes some
+/// memory in addition to its data, which a client could exploit by sending single bytes.
 const MAX_FRAMES: usize = 256;
 
-/// Reads and discards the rest of the body of a refused request, in a task beside the answer.
+/// Reads and discards the rest of the body of a refused request, in a separate task while the
+/// answer is sent.
 ///
-/// Does nothing where that is not needed: in HTTP/2 and later, where a stream is reset without its
-/// connection, and if the client expects `100 Continue`, because it sends no body before it gets
-/// that (RFC 9110 section 10.1.1). Does nothing where it is not possible either: if the body is not
-/// axum's, or without a tokio runtime.
+/// Does nothing if draining is not needed: in HTTP/2 and later, where a stream is reset without its
+/// connection, and if the client expects `100 Continue`, before which it sends no body (RFC 9110
+/// section 10.1.1). Also does nothing if draining is impossible, because the body is not axum's or
+/// there is no tokio runtime.
 pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
     if request.version() > Version::HTTP_11 || request.headers().contains_key(EXPECT) {
         return;
@@ -301,7 +311,7 @@ pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
     (body as &mut dyn Any).downcast_mut()
 }
 
-/// Reads and discards `body` until it ends, fails, or has sent [`MOST`] bytes.
+/// Reads and discards `body` until it ends, fails, or has returned [`MOST`] bytes.
 async fn read(mut body: Body) {
     let mut read = 0;
     while read < MOST
@@ -312,9 +322,9 @@ async fn read(mut body: Body) {
 }
 
 /// The longest time for which the body of a refused request is read. A client that reads while it
-/// sends has the answer long before.
+/// sends receives the answer long before this time is over.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The number of bytes at which the body of a refused request is read no further. More than can be
-/// in transit when the client sees the answer.
+/// The number of bytes after which the body of a refused request is no longer read. The number
+/// exceeds what can be in transit when the client receives the answer.
 const MOST: usize = 16 * 1024 * 1024;

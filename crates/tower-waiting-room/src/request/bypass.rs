@@ -1,17 +1,17 @@
 //! Rules for requests that skip every stage of the layer.
 //!
-//! A bypassed request is neither counted nor queued. Rate limits and gates do not apply to it, it
-//! gets no cookie, and a room that queues all newcomers does not affect it.
+//! A bypassed request is neither counted nor queued. No rate limit or gate applies to a bypassed
+//! request, its response sets no cookie, and a room that queues all newcomers does not affect it.
 //!
 //! Clients choose their paths, headers and cookies, so any client can send a request that a rule
-//! covers. A rule that must not open the room to all clients has to contain a secret, or match the
-//! address.
+//! covers. A rule that must not open the room to all clients must contain a secret, or match the
+//! address of the client.
 //!
-//! A rule exempts a request only if it covers it beyond doubt: a path that some reader may take for
-//! another one, or a request that names two hosts, is not bypassed.
+//! A rule exempts a request only if the request matches beyond doubt. A request is not bypassed if
+//! some reader may take its path for a different path, or if it names two hosts.
 //!
-//! CORS preflights are not bypassed by default: they skip the room alone, unless `Preflight` in the
-//! configuration says otherwise.
+//! By default, CORS preflights are not bypassed but skip only the room. The option `Preflight` in
+//! the configuration changes this default.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -24,13 +24,13 @@ use super::{
     path_rule::PathRule,
 };
 
-/// A rule for requests that skip the room, the rate limits and the gates. They are reported with
-/// the reason `bypass:<name>`.
+/// A rule for requests that skip the room, the rate limits and the gates. Bypassed requests are
+/// reported with the reason `bypass:<name>`.
 ///
 /// No other request is exempt from limits and gates, unless
 /// [`Preflight::Bypass`](crate::config::Preflight::Bypass) is set. In particular, a CORS preflight
-/// skips only the room by default, and while a room is
-/// [suspended](crate::handle::RoomHandle::suspend) the limits stay in force.
+/// skips only the room by default, and the limits stay in effect while a room is
+/// [suspended](crate::handle::RoomHandle::suspend).
 ///
 /// ```
 /// use tower_waiting_room::{WaitingRoomConfig, request::Bypass};
@@ -52,8 +52,8 @@ pub struct Bypass {
 impl Bypass {
     /// Covers requests with a cookie of this name, whatever its value.
     ///
-    /// Clients choose their cookies, so the name has to be a secret if only some clients may skip
-    /// the room.
+    /// Clients choose their cookies, so the name must be a secret if only some clients may skip the
+    /// room.
     #[must_use]
     pub fn cookie(name: impl Into<Cow<'static, str>>, cookie: impl Into<String>) -> Self {
         Self::new(name, Matcher::Cookie(cookie.into()))
@@ -70,20 +70,19 @@ impl Bypass {
         Self::new(name, Matcher::Header(header.into(), value.into().map(str::to_owned)))
     }
 
-    /// Covers requests for this host, such as `status.example`, without its port and regardless of
-    /// case.
+    /// Covers requests for this host, such as `status.example`, regardless of port and letter case.
     ///
-    /// The host is read from the target (`:authority` in HTTP/2) and from the `Host` header. If a
-    /// request has both and they differ, it is not covered.
+    /// The host is read from the target (`:authority` in HTTP/2) and from the `Host` header. A
+    /// request whose target and `Host` header name different hosts is not covered.
     ///
-    /// Clients choose the host that they name. If one application serves several hosts, or does not
-    /// check the host, any client can use this rule to reach all of it.
+    /// Clients can name any host in a request. If one application serves several hosts, or does not
+    /// check the host, any client can use this rule to reach the whole application.
     #[must_use]
     pub fn host(name: impl Into<Cow<'static, str>>, host: impl Into<String>) -> Self {
         Self::new(name, Matcher::Host(host.into()))
     }
 
-    /// Covers requests with this method. `GET` covers `HEAD` too.
+    /// Covers requests with this method. A rule for `GET` also covers `HEAD`.
     #[must_use]
     pub fn method(name: impl Into<Cow<'static, str>>, method: Method) -> Self {
         Self::new(name, Matcher::Method(method))
@@ -92,7 +91,7 @@ impl Bypass {
     /// Covers requests from clients with this address, or with an address in this network, such as
     /// `203.0.113.0/24`.
     ///
-    /// The address is the one that [`ClientIp`](crate::ClientIp) derives. If the address of the
+    /// The address of a client is derived by [`ClientIp`](crate::ClientIp). If the address of the
     /// connection is unknown, no request is covered, and
     /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
     ///
@@ -111,9 +110,9 @@ impl Bypass {
         Self::new(name, Matcher::network(network.into()))
     }
 
-    /// Covers requests for exactly this path, as this layer sees it: inside axum's `nest`, without
-    /// the prefix. The same path with a trailing slash is a different path, and needs a rule of its
-    /// own.
+    /// Covers requests for exactly this path, as this layer sees it. Inside axum's `nest`, the path
+    /// does not include the prefix. The same path with a trailing slash is a different path, and
+    /// needs a separate rule.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::exact(path.into())))
@@ -122,14 +121,14 @@ impl Bypass {
     /// Covers requests for paths that begin with `prefix`. `/assets/` covers `/assets/a.css`, but
     /// not `/assets`.
     ///
-    /// Some servers behind the layer resolve `/assets/../checkout` to `/checkout`. A path that may
-    /// be read as another one is therefore not covered:
+    /// Some servers behind the layer resolve `/assets/../checkout` to `/checkout`. A path that a
+    /// server may take for a different path is therefore not covered:
     ///
     /// - a path with dot segments, with or without parameters (`..;a`), or with backslashes
     /// - a path with escapes that are broken or stand for a delimiter, a control character or `%`
     /// - a path of more than 8 KiB
     /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if it has more
-    ///   than 256 bytes, or more than 16 of these signs and escapes together
+    ///   than 256 bytes, or more than 16 of these sequences and other escapes in total
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::prefix(prefix.into())))
@@ -149,7 +148,7 @@ impl Bypass {
         Self { name: name.into(), matcher }
     }
 
-    /// Returns the name that is reported as `bypass:<name>`.
+    /// Returns the name of the rule, which is reported in the reason `bypass:<name>`.
     pub(crate) fn name(&self) -> &Cow<'static, str> {
         &self.name
     }
@@ -159,7 +158,8 @@ impl Bypass {
         matches!(self.matcher, Matcher::Network(..))
     }
 
-    /// Returns whether the request is exempt. In doubt it is not: see [`Doubt::Exempt`].
+    /// Returns whether the request is exempt. An ambiguous request is not exempt, as
+    /// [`Doubt::Exempt`] states.
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         self.matcher.covers(head, Doubt::Exempt)
     }
@@ -168,7 +168,8 @@ impl Bypass {
     ///
     /// # Errors
     ///
-    /// If the name is not printable ASCII without spaces, or if no request can match.
+    /// Returns an error if the name is not printable ASCII without spaces, or if no request can
+    /// match.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("bypass", &self.name)?;
         self.matcher.validate("bypass", &self.name)

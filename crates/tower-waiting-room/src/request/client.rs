@@ -1,8 +1,9 @@
-//! The kind of a client, which determines the form of the answers that the layer gives it.
+//! The kind of a client, which determines the form of the layer's answers.
 //!
-//! An HTML page is of use only in a navigation, where a person sees it. A script's fetch, a mobile
-//! app, an API client or an image tag fails on it without a visible error. So the form is chosen
-//! from the headers, and the first of these that applies decides:
+//! An HTML page is useful only as the answer to a navigation, where a person sees it. A script's
+//! fetch, a mobile app, an API client or an image element cannot use an HTML page, and fails
+//! without a visible error. The form is therefore chosen from the headers of the request. The first
+//! of the following headers that applies determines the form:
 //!
 //! ```text
 //!  content-type: application/grpc…      ─► gRPC status
@@ -13,13 +14,13 @@
 //! ```
 //!
 //! Browsers describe the purpose of a request in the `Sec-Fetch-*` headers (W3C Fetch Metadata
-//! Request Headers). They omit these headers on plain HTTP, and other clients do not send them, so
-//! the `Accept` header decides there (RFC 9110 section 12.5.1).
+//! Request Headers). Browsers omit Fetch Metadata over plain HTTP, and other clients do not send
+//! it. For requests without Fetch Metadata, the `Accept` header decides (RFC 9110 section 12.5.1).
 //!
-//! Apart from [`is_native_grpc`], this runs only for requests that are not forwarded. Negotiation
-//! may therefore allocate, except for the values that most programs send, since a flood of refusals
-//! has to be cheap. The result is not trusted: a client that sends misleading headers gets an
-//! answer in a form that it cannot read, and nothing more.
+//! Apart from [`is_native_grpc`], the code of this module runs only for requests that are not
+//! forwarded. Negotiation may therefore allocate memory, except for the values that most programs
+//! send, since a flood of refusals must be cheap. Misleading headers do no harm: a client that
+//! sends them gets an answer in a form that it cannot read, and nothing more.
 
 use headers_accept::Accept;
 use http::{
@@ -32,27 +33,28 @@ use super::language::Language;
 
 /// The request header with which the script of the waiting page polls.
 ///
-/// The layer answers such a request itself, in JSON: the script needs to know whether the page may
-/// reload, and not the content behind it. The request is forwarded only if no verdict of a room is
-/// enforced on it: by a bypass rule, in a layer without a room, in shadow mode, while the room is
-/// suspended, or while the store is away and its failure policy admits visitors.
+/// The layer answers a request with this header itself, in JSON. The script needs to know whether
+/// the page may reload, but does not need the content of the application. A poll is forwarded only
+/// if no verdict of a room is enforced on it: if a bypass rule covers it, in a layer without a
+/// room, in shadow mode, while the room is suspended, or while the store is away and its failure
+/// policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
-/// The kind of client that sent a request, and thereby the form of answer that it can use.
+/// The kind of client that sent a request, which determines the form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClientKind {
-    /// A gRPC or gRPC-Web client. It gets a gRPC status.
+    /// A gRPC or gRPC-Web client. The answer is a gRPC status.
     Grpc,
-    /// A program that accepts JSON, or that states no preference. It gets JSON.
+    /// A program that accepts JSON or states no preference. The answer is JSON.
     Json,
-    /// A browser that navigates, and shows the answer as a page. It gets HTML.
+    /// A browser that navigates and shows the answer as a page. The answer is HTML.
     Navigation,
-    /// A program that prefers a problem document, or that accepts none of the forms available. It
-    /// gets a problem document (RFC 9457).
+    /// A program that prefers a problem document or accepts none of the available forms. The answer
+    /// is a problem document (RFC 9457).
     Problem,
-    /// A client that prefers plain text, or a part of a page that cannot show an answer, such as an
-    /// image or a stylesheet. It gets plain text.
+    /// A client that prefers plain text, or a browser that loads a part of a page that cannot show
+    /// an answer, such as an image or a stylesheet. The answer is plain text.
     Text,
 }
 
@@ -62,7 +64,7 @@ impl ClientKind {
         Clues::of(headers).kind(headers)
     }
 
-    /// Returns the name in templates and logs, such as `navigation`.
+    /// Returns the name of the kind in templates and logs, such as `navigation`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,22 +84,22 @@ pub(crate) struct Client {
     pub kind: ClientKind,
     /// The language of the answer.
     pub language: Language,
-    /// Whether the method is HEAD, so that the answer is sent without its body.
+    /// Whether the method is HEAD, which is answered without a body.
     pub is_head: bool,
     /// Whether the script of the waiting page sent the request.
     pub is_poll: bool,
-    /// Whether the method is GET or HEAD, so that a page may repeat the request by itself (RFC 9110
-    /// section 9.2.1).
+    /// Whether the method is GET or HEAD. A page may repeat a request with these methods
+    /// automatically (RFC 9110 section 9.2.1).
     pub is_safe: bool,
 }
 
 impl Client {
-    /// Determines the properties from the method and the headers.
+    /// Determines the properties of a request from its method and headers.
     pub(crate) fn classify(method: &Method, headers: &HeaderMap) -> Self {
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
         Self {
             kind: ClientKind::of(headers),
-            // Without pages, answers are in English alone.
+            // Without the feature `page`, all answers are in English.
             language: match cfg!(feature = "page") {
                 true => Language::negotiate(language.as_deref().unwrap_or_default()),
                 false => Language::English,
@@ -109,19 +111,19 @@ impl Client {
     }
 }
 
-/// A client that takes JSON or a problem document, except for the script of the waiting page.
+/// A client that gets JSON or a problem document, except for the script of the waiting page.
 ///
-/// Refusals of such clients are prepared at start-up, so that a flood of them is cheap. This type
-/// holds the one property on which a prepared answer depends.
+/// Answers that refuse programs are prepared at start-up, so that a flood of refusals is cheap.
+/// This type contains the only property on which a prepared answer depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
-    /// Whether the request has an `Origin` header. It then comes from a script, which may be of
-    /// another origin and can read only the headers that the answer exposes.
+    /// Whether the request has an `Origin` header and therefore comes from a script. The script may
+    /// have another origin, and can then read only the headers that the answer exposes.
     pub has_origin: bool,
 }
 
 impl Program {
-    /// Reads the headers of a request. Returns `None` for any other kind of client.
+    /// Reads the headers of a request. Returns `None` if the client is not a program.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let clues = Clues::of(headers);
         let takes_data = matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem);
@@ -129,11 +131,11 @@ impl Program {
     }
 }
 
-/// The headers from which the kind of a client is determined, found in one pass.
+/// The headers that determine the kind of a client, collected in one pass.
 ///
-/// A program sends few headers, so one pass over them is cheaper than a look-up of each name, which
-/// would cost more than the rest of a refusal. Of a header that occurs repeatedly, the first line
-/// counts, except for `accept`.
+/// A program sends few headers, so one pass over them is cheaper than looking up each name, which
+/// would cost more than the rest of a refusal. If a header other than `accept` occurs more than
+/// once, its first line is used.
 #[derive(Default)]
 struct Clues<'a> {
     accept: AcceptHeader<'a>,
@@ -142,14 +144,14 @@ struct Clues<'a> {
     fetch_mode: Option<&'a [u8]>,
     has_origin: bool,
     is_poll: bool,
-    /// Whether a script library sent the request, as its own header shows: htmx, or jQuery and
-    /// others with `X-Requested-With`. It matters for browsers that send no Fetch Metadata: old
-    /// ones, and all of them on plain HTTP.
+    /// Whether a script library has identified itself by a header: htmx by `HX-Request`, or jQuery
+    /// and other libraries by `X-Requested-With`. The headers of libraries matter for browsers that
+    /// send no Fetch Metadata, which are old browsers and all browsers over plain HTTP.
     is_scripted: bool,
 }
 
 impl<'a> Clues<'a> {
-    /// Collects the clues.
+    /// Collects the clues from the headers of a request.
     fn of(headers: &'a HeaderMap) -> Self {
         let mut clues = Self::default();
         for (name, value) in headers {
@@ -168,10 +170,11 @@ impl<'a> Clues<'a> {
         clues
     }
 
-    /// Returns the kind of client by the first clue that applies. `headers` are those that the
-    /// clues were collected from, and are read again only if `accept` has to be parsed.
+    /// Returns the kind of client according to the first clue that applies. `headers` must be the
+    /// headers that the clues were collected from. The headers are read again only if `accept` has
+    /// to be parsed.
     fn kind(&self, headers: &HeaderMap) -> ClientKind {
-        // gRPC clients can read no other form, whatever else they send.
+        // gRPC clients cannot read any other form, whatever other headers they send.
         if self.content_type.is_some_and(is_grpc) {
             return ClientKind::Grpc;
         }
@@ -189,19 +192,20 @@ impl<'a> Clues<'a> {
 
 /// The use that a browser will make of the answer, according to its Fetch Metadata.
 enum Fetch {
-    /// It shows the answer as a page or in a frame.
+    /// The browser shows the answer as a page or in a frame.
     Navigation,
-    /// It uses the answer as a part of a page, such as an image, and cannot show another form.
+    /// The browser uses the answer as a part of a page, such as an image, and cannot show another
+    /// form.
     Resource,
-    /// It hands the answer to a script.
+    /// The browser passes the answer to a script.
     Script,
-    /// There is no Fetch Metadata.
+    /// The request has no Fetch Metadata.
     Unsaid,
 }
 
 impl Fetch {
-    /// Classifies the values of `sec-fetch-mode` and `sec-fetch-dest`, in the order of the arms. A
-    /// script's own fetch has the destination `empty`; `json` is a module that a script imports.
+    /// Classifies the values of `sec-fetch-mode` and `sec-fetch-dest`. A script's own fetch has the
+    /// destination `empty`, and a JSON module that a script imports has the destination `json`.
     fn of(mode: Option<&[u8]>, dest: Option<&[u8]>) -> Self {
         match (mode, dest) {
             (None, None) => Self::Unsaid,
@@ -220,8 +224,8 @@ fn is_grpc(content_type: &[u8]) -> bool {
     content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
-/// Returns whether a native gRPC client sent the request. A gRPC-Web client runs in a browser and
-/// keeps cookies, so it does not count; its content type continues with `-web`.
+/// Returns whether a native gRPC client sent the request. A gRPC-Web client, whose content type
+/// continues with `-web`, does not count, because it runs in a browser, which stores cookies.
 #[cfg(feature = "room")]
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(http::header::CONTENT_TYPE) else { return false };
@@ -229,40 +233,43 @@ pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
     is_grpc(text) && text.get(b"application/grpc".len()) != Some(&b'-')
 }
 
-/// The `Accept` header before it is parsed, so that the common values need no parser.
+/// The unparsed `Accept` header. The most common values of the header are recognized without a
+/// parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AcceptHeader<'a> {
-    /// The request has no such header.
+    /// The request has no `Accept` header.
     #[default]
     Nothing,
-    /// The header has one line, with this value.
+    /// The request has one `Accept` line, with this value.
     Line(&'a [u8]),
-    /// The header has several lines.
+    /// The request has several `Accept` lines.
     Lines,
 }
 
 impl<'a> AcceptHeader<'a> {
-    /// Adds a line.
+    /// Adds a line of the header.
     fn hear(&mut self, line: &'a [u8]) {
         *self = if *self == Self::Nothing { Self::Line(line) } else { Self::Lines };
     }
 }
 
-/// Returns the form that the client prefers, among the forms of data and, if `page` is true, HTML.
+/// Returns the form that the client prefers among JSON, problem documents, plain text and, if
+/// `page` is true, HTML.
 ///
-/// Without an `Accept` header, or with one that cannot be parsed, the form is JSON. If the header
-/// excludes every form, it is a problem document.
+/// If the `Accept` header is missing or cannot be parsed, the form is JSON. If the header excludes
+/// every form, the form is a problem document.
 #[inline]
 fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
-    // Most programs send one of these values, so a flood of refusals takes this path, which neither
-    // parses nor allocates.
+    // Most programs send no `Accept` header or one of these two values, so a flood of refusals
+    // mostly takes this branch, which neither parses nor allocates.
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
     let Some(accept) = accept(headers) else {
         return ClientKind::Json;
     };
-    // HTML has to be named: `*/*` is the default of every HTTP library, and no request for a page.
+    // The client must name HTML explicitly, because `*/*` is the default of every HTTP library and
+    // does not ask for a page.
     let page = page && accept.media_types().any(is_html);
     let offers = if page { &OFFERS } else { &OFFERS[1..] };
     let chosen = accept.negotiate(offers.iter().map(|(offer, _)| offer));
@@ -270,15 +277,16 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
     chosen.and_then(kind).unwrap_or(ClientKind::Problem)
 }
 
-/// Parses the `Accept` header. Returns `None` if it is missing, empty or malformed.
+/// Parses the `Accept` header. Returns `None` if the header is missing, empty or malformed.
 fn accept(headers: &HeaderMap) -> Option<Accept> {
     let accept: Accept = combined(headers, &ACCEPT, MAX_ACCEPT_LEN)?.parse().ok()?;
     accept.media_types().next()?;
     Some(without_parameters(accept))
 }
 
-/// Returns the list without parameters other than weights. A range with `charset=utf-8` would match
-/// none of the offers, which have no parameters, although the client accepts the type.
+/// Returns the media ranges of the header without any parameters except weights. A range with
+/// `charset=utf-8` would match none of the offers, which have no parameters, although the client
+/// accepts the type.
 fn without_parameters(accept: Accept) -> Accept {
     let is_weight = |(name, _): (Name<'_>, _)| name == names::Q;
     if accept.media_types().all(|range| range.params().all(is_weight)) {
@@ -294,10 +302,11 @@ fn without_parameters(accept: Accept) -> Accept {
     ranges.join(",").parse().unwrap_or(accept)
 }
 
-/// Returns all lines of a header as one list, truncated to `limit` bytes after a whole element.
+/// Returns all lines of a header as one list, truncated after the last whole element within `limit`
+/// bytes.
 ///
 /// Several lines of a list header mean the same as one line with all elements (RFC 9110 section
-/// 5.3). Returns `None` if there is no line, or one that is not visible ASCII.
+/// 5.3). Returns `None` if the header is missing, or if a line is not visible ASCII.
 fn combined(headers: &HeaderMap, name: &HeaderName, limit: usize) -> Option<String> {
     let mut lines = headers.get_all(name).iter();
     let mut list = lines.next()?.to_str().ok()?.to_owned();
@@ -319,8 +328,9 @@ fn is_html(range: &MediaTypeBuf) -> bool {
     range.ty() == names::TEXT && range.subty() == names::HTML
 }
 
-/// The forms of an answer that are negotiated: HTML, then the forms of data. Of forms that a client
-/// accepts by the same range, the first is chosen, which is JSON for `*/*`.
+/// The negotiated forms of an answer, with HTML first and the forms for programs after it. If a
+/// client accepts several forms by the same range, the first of them is chosen, which is JSON for
+/// `*/*`.
 static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
     (MediaType::new(names::TEXT, names::HTML), ClientKind::Navigation),
     (MediaType::new(names::APPLICATION, names::JSON), ClientKind::Json),
@@ -333,14 +343,15 @@ static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
 
 const PROBLEM: Name<'static> = Name::new_unchecked("problem");
 
-/// The number of bytes of the `Accept` header that are parsed. Browsers send fewer than 200.
+/// The maximum number of bytes of the `Accept` header that are parsed. Browsers send fewer than 200
+/// bytes in this header.
 const MAX_ACCEPT_LEN: usize = 1024;
 
-/// The values of `sec-fetch-dest` with which a navigation shows its answer to a person.
+/// The values of `sec-fetch-dest` for which a navigation shows its answer to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
-/// The number of bytes of the `Accept-Language` header that are parsed.
+/// The maximum number of bytes of the `Accept-Language` header that are parsed.
 const MAX_ACCEPT_LANGUAGE_LEN: usize = 1024;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The address of a client, derived from the connection and from headers of trusted proxies.
 //!
-//! The address of the connection, the *peer*, cannot be forged. Behind a proxy it is the address of
-//! the proxy. The client's address is then in a header that the proxy wrote, to the right of
-//! anything that the client itself had put there:
+//! The address of the connection, the *peer*, cannot be forged. Behind a proxy, the peer is the
+//! proxy. The client's address is then found in a header that the proxy wrote, to the right of
+//! anything that the client put into the header:
 //!
 //! ```text
 //!   client ──────────► proxy ───────► balancer ──────► layer
@@ -13,14 +13,15 @@
 //!                      the client     the proxy        the balancer
 //! ```
 //!
-//! So the chain is walked from the peer to the left while the hops are trusted proxies. The first
-//! address that is not one of them is the client; everything further left is unverified. An entry
-//! that is not an address ends the walk, and the last hop counts as the client: all clients behind
-//! that hop then share a limit, but no client gets a new key by sending garbage.
+//! The chain is therefore walked from the peer to the left for as long as the hops are trusted
+//! proxies. The first address that is not a trusted proxy is the client. Everything further left is
+//! unverified. An entry that is not an address ends the walk, and the last hop before the entry
+//! counts as the client. All clients behind the last hop then share a limit, but no client can
+//! obtain a new key by sending garbage.
 //!
-//! There is exactly one source and no fallback to another header: a proxy that sets one header
-//! passes on a forged header of another name. If the peer is unknown, so is the client, whatever
-//! the headers contain.
+//! Exactly one source is read, without a fallback to another header, because a proxy that sets one
+//! header passes on forged headers of other names. If the peer is unknown, so is the client,
+//! whatever the headers contain.
 
 mod chain;
 mod entry;
@@ -44,9 +45,9 @@ use crate::misconfiguration::Misconfiguration;
 
 /// The source of a client's address: the connection, or a header that trusted proxies write.
 ///
-/// Limits, gates and bypass rules by address, and the places of a network in the line, use this
-/// address. A wrong source either lets clients choose their address or gives all of them the same
-/// one.
+/// Limits, gates and bypass rules by address use the result, and so does the quota of places per
+/// network. With a wrong source, clients can choose their address, or all clients have the same
+/// address.
 ///
 /// ```
 /// use tower_waiting_room::{ClientIp, TrustedProxies};
@@ -63,15 +64,15 @@ pub struct ClientIp {
     ipv6_prefix: u8,
 }
 
-/// The source as configured.
+/// The source of a client's address, as configured.
 #[derive(Clone, Debug)]
 enum Source {
-    /// An invalid header name. It is kept so that `header` need not return an error; `validate`
-    /// refuses it, and until then the peer counts.
+    /// An invalid header name, which is stored so that `header` need not return an error.
+    /// `validate` refuses the name; until then, the address of the connection is used.
     Misnamed(String),
-    /// The connection.
+    /// The address of the connection.
     Peer,
-    /// A header, if the peer is trusted; the connection otherwise.
+    /// A header if the peer is trusted, and the address of the connection otherwise.
     Report(Report),
 }
 
@@ -80,28 +81,28 @@ enum Source {
 struct Report {
     header: HeaderName,
     form: Form,
-    /// The peers whose header is believed, and the hops that are skipped in a chain.
+    /// The peers whose header is trusted, and the hops to skip in a chain.
     trusted: TrustedProxies,
 }
 
-/// The form of the value of such a header.
+/// The form of the value of a header that reports an address.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// The address of the client, with or without a port.
     Address,
-    /// The address of the client, always with a port and without brackets around IPv6, as in
-    /// `CloudFront-Viewer-Address`.
+    /// The address of the client, always followed by a port and without brackets around an IPv6
+    /// address, as in `CloudFront-Viewer-Address`.
     AddressBeforePort,
     /// A list to which every hop appends an entry.
     Chain(Syntax),
 }
 
 impl ClientIp {
-    /// Reads the address from the connection. This is the default, and right if clients connect
-    /// directly.
+    /// Reads the address from the connection. This source is the default, and is correct if clients
+    /// connect directly.
     ///
-    /// Behind a proxy, all clients have the address of the proxy. Forwarding headers that are then
-    /// ignored are reported as
+    /// Behind a proxy, all clients have the address of the proxy. Forwarding headers are then
+    /// ignored, which is reported as
     /// [`ForwardedHeaderIgnored`](crate::config::Misconfiguration::ForwardedHeaderIgnored).
     pub const fn peer() -> Self {
         Self { source: Source::Peer, ipv6_prefix: DEFAULT_IPV6_PREFIX }
@@ -120,13 +121,13 @@ impl ClientIp {
         Self::reported(FORWARDED, Form::Chain(Syntax::Elements), trusted)
     }
 
-    /// Reads the address from a header that the proxy sets to the single address of the client,
-    /// such as `CF-Connecting-IP`, `CloudFront-Viewer-Address`, `Fly-Client-IP`, `True-Client-IP`
-    /// or `X-Real-IP`.
+    /// Reads the address from a header that the proxy sets to the address of the client, such as
+    /// `CF-Connecting-IP`, `CloudFront-Viewer-Address`, `Fly-Client-IP`, `True-Client-IP` or
+    /// `X-Real-IP`.
     ///
     /// The proxy must replace any value that the client sent under this name. A header that occurs
-    /// more than once, or whose value is not one address, is not believed: the address of the
-    /// connection counts.
+    /// more than once, or whose value is not a single address, is ignored. The address of the
+    /// connection is then used.
     pub fn header(name: impl Into<String>, trusted: TrustedProxies) -> Self {
         let name = name.into();
         let Ok(header) = HeaderName::try_from(&name) else {
@@ -143,12 +144,12 @@ impl ClientIp {
         Self { source: Source::Report(Report { header, form, trusted }), ..Self::peer() }
     }
 
-    /// Sets the number of leading bits of an IPv6 address that identify a client: 1 to 128, by
-    /// default 64.
+    /// Sets the number of leading bits of an IPv6 address that identify a client: from 1 to 128,
+    /// and 64 by default.
     ///
-    /// A host usually has a whole /64 network and can use another address in it for every request,
-    /// so a longer prefix lets one host have many keys. Providers assign a household a prefix of 48
-    /// to 64 bits. IPv4 addresses always count as a whole.
+    /// A host usually has a whole /64 network and can use a different address from it for every
+    /// request, so with a longer prefix a single host can have many keys. Providers assign prefixes
+    /// of 48 to 64 bits to households. For IPv4, the whole address is always used.
     pub const fn ipv6_prefix(mut self, bits: u8) -> Self {
         self.ipv6_prefix = bits;
         self
@@ -158,8 +159,8 @@ impl ClientIp {
     ///
     /// # Errors
     ///
-    /// If the prefix is not 1 to 128 bits, the header name is invalid, or the number of hops is out
-    /// of bounds.
+    /// Returns an error if the prefix length is not between 1 and 128 bits, if the header name is
+    /// invalid, or if the number of hops is out of bounds.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, field, given: &dyn fmt::Display, expected| {
             Err(ConfigError::new(kind, field, given, expected))
@@ -179,7 +180,7 @@ impl ClientIp {
         }
     }
 
-    /// Returns the misconfigurations that can be found before the first request.
+    /// Returns the misconfigurations that can be detected before the first request.
     pub(crate) fn lint(&self) -> impl Iterator<Item = Misconfiguration> {
         let is_open = matches!(&self.source, Source::Report(by) if by.trusted.covers_everyone());
         let is_raw = self.ipv6_prefix > DEFAULT_IPV6_PREFIX;
@@ -190,21 +191,22 @@ impl ClientIp {
 
     /// Returns the address of the client, in canonical form: an IPv4-mapped IPv6 address as IPv4.
     ///
-    /// Returns `None` if the peer is unknown, which is a mistake of the set-up: a header cannot be
-    /// believed if its sender is unknown.
+    /// Returns `None` if the peer is unknown, which is a mistake in the setup. A header cannot be
+    /// trusted if its sender is unknown.
     pub(crate) fn find(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let peer = peer?.to_canonical();
         Some(self.report_of(peer).map_or(peer, |report| report.read(peer, headers)))
     }
 
-    /// Returns the network whose clients share one key with the address: an IPv4 address itself, or
+    /// Returns the network whose clients share one key with `address`: the IPv4 address itself, or
     /// the IPv6 address with the bits after the prefix set to 0.
     pub(crate) fn network(&self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => {
                 let host_bits = 128_u32.saturating_sub(self.ipv6_prefix.into());
-                // `None` for a shift by 128 bits: a prefix of 0, which validation refuses.
+                // A shift by 128 bits returns `None`, but requires a prefix of 0 bits, which
+                // validation refuses.
                 let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
             }
@@ -212,7 +214,7 @@ impl ClientIp {
     }
 
     /// Returns the misconfiguration that the peer and the forwarding headers of a request suggest.
-    /// It looks up several headers, so it is called for a sample of requests only.
+    /// The check looks up several headers, so it runs only for a sample of the requests.
     pub(crate) fn suspect(
         &self,
         peer: Option<IpAddr>,
@@ -222,8 +224,8 @@ impl ClientIp {
             return Some(Misconfiguration::PeerUnknown);
         };
         let report = self.report_of(peer.to_canonical());
-        // A chain may span several lines (RFC 9110 section 5.3). A header with one value may not:
-        // the second line may be the one that the client sent.
+        // A chain may span several lines (RFC 9110 section 5.3). A header with a single value must
+        // not span lines, because the client may have sent the second line.
         let lines = report.map_or(0, |report| report.lines(headers).iter().count());
         if lines > 1 && report.is_some_and(|report| !matches!(report.form, Form::Chain(_))) {
             return Some(Misconfiguration::HeaderRepeated);
@@ -232,7 +234,7 @@ impl ClientIp {
         is_ignored.then_some(Misconfiguration::ForwardedHeaderIgnored)
     }
 
-    /// Returns the header to read, or `None` if the address of this peer is to be used itself.
+    /// Returns the header to read, or `None` if the address of the client is that of `peer`.
     fn report_of(&self, peer: IpAddr) -> Option<&Report> {
         match &self.source {
             Source::Report(report) if report.trusted.covers_peer(peer) => Some(report),
@@ -248,7 +250,8 @@ impl Default for ClientIp {
 }
 
 impl Report {
-    /// Returns the client that the headers from a trusted `peer` name, or `peer` if they name none.
+    /// Returns the client that the headers from a trusted `peer` report, or `peer` if the headers
+    /// report no client.
     fn read(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = self.lines(headers);
         match self.form {
@@ -266,7 +269,7 @@ impl Report {
     }
 }
 
-/// Returns the value of a header that occurs exactly once.
+/// Returns the value of a header that occurs exactly once, and `None` for any other header.
 fn only<'a>(lines: &GetAll<'a, HeaderValue>) -> Option<&'a [u8]> {
     let mut lines = lines.iter();
     match (lines.next(), lines.next()) {
@@ -275,11 +278,11 @@ fn only<'a>(lines: &GetAll<'a, HeaderValue>) -> Option<&'a [u8]> {
     }
 }
 
-/// The bits of an IPv6 address that identify a network; the other 64 identify an interface in it,
-/// and are chosen by the host (RFC 4291 section 2.5.4).
+/// The number of bits of an IPv6 address that identify a network. The other 64 bits identify an
+/// interface in the network and are chosen by the host (RFC 4291 section 2.5.4).
 const DEFAULT_IPV6_PREFIX: u8 = 64;
 
-/// The lower-case names of headers that suggest that a proxy has sent the request.
+/// The lower-case names of the headers whose presence suggests that a proxy has sent the request.
 const FORWARDING: [&str; 7] = [
     "cf-connecting-ip",
     "cloudfront-viewer-address",

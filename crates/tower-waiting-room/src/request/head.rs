@@ -1,9 +1,8 @@
 //! The head of a request, as rules and closures see it, with the address of its client.
 //!
-//! Some properties are expensive to compute and needed by several rules: the client's address,
-//! which may stand at the end of a chain of proxies, and the readings of the path. [`Findings`]
-//! keeps both beside the request, so that each is computed at most once, and only if a rule needs
-//! it.
+//! Two properties are expensive to compute and needed by several rules: the client's address, which
+//! may require a walk along a chain of proxies, and the readings of the path. [`Findings`] caches
+//! both for one request, so each is computed at most once, and only if a rule needs it.
 
 #[cfg(feature = "axum")]
 use std::any::Any;
@@ -34,30 +33,33 @@ pub struct RequestHead<'a> {
     extensions: &'a Extensions,
     /// The source of the client's address.
     client_ip: &'a ClientIp,
-    /// The cache for the address and the readings of the path. Without it, each call computes them
-    /// again.
+    /// The cache for the address and the readings of the path. Without a cache, each call computes
+    /// these values again.
     findings: Option<&'a Findings>,
 }
 
-/// The cached properties of one request. Each is computed on first use and shared by all rules.
+/// The cached properties of one request. Each property is computed on first use and shared by all
+/// rules.
 ///
-/// A value must not outlive its request: it would be returned for the next one as well.
+/// `Findings` must not be reused for another request, because the cached values would be returned
+/// for that request too.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// The client's address; `Some(None)` once it is known that the address is unknown.
+    /// The client's address, or `None` if the address has been found to be unknown.
     client_ip: OnceCell<Option<IpAddr>>,
-    /// Boxed, because every request carries this struct and few need the readings.
+    /// The readings of the path, which are boxed because every request has this struct but few
+    /// requests need the readings.
     readings: OnceCell<Box<Readings>>,
 }
 
-/// The address of the connection that a request arrived on, in the extensions of the request.
+/// A request extension with the address of the connection on which the request arrived.
 ///
 /// Two other types serve the same purpose and take precedence:
 ///
-/// - axum's `ConnectInfo<SocketAddr>`, with the feature `axum`, if the service was made with
+/// - axum's `ConnectInfo<SocketAddr>`, with the feature `axum`, if the service was created with
 ///   `into_make_service_with_connect_info`
-/// - tonic's `TcpConnectInfo`, with the feature `tonic`. tonic inserts it with and without its
-///   `tls_config`, but not for a `TlsStream` that the application makes itself.
+/// - tonic's `TcpConnectInfo`, with the feature `tonic`. tonic inserts this type with and without
+///   its `tls_config`, but not for a `TlsStream` that the application creates itself.
 ///
 /// Behind any other server, insert this type into each request:
 ///
@@ -72,7 +74,7 @@ pub(crate) struct Findings {
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the address is its only content")]
+#[expect(clippy::exhaustive_structs, reason = "the address is the only content of this type")]
 pub struct PeerAddr(pub SocketAddr);
 
 impl<'a> RequestHead<'a> {
@@ -82,8 +84,8 @@ impl<'a> RequestHead<'a> {
         self.method
     }
 
-    /// Returns the target of the request, as this layer sees it: inside axum's `nest`, without the
-    /// prefix.
+    /// Returns the target of the request, as this layer sees it. Inside axum's `nest`, the path
+    /// does not include the prefix.
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
@@ -107,14 +109,14 @@ impl<'a> RequestHead<'a> {
         self.extensions
     }
 
-    /// Returns the address of the client, as the layer's [`ClientIp`] derives it. It never comes
-    /// from a header that was not written by a trusted proxy.
+    /// Returns the address of the client, as the layer's [`ClientIp`] derives it. The address is
+    /// never taken from a header that no trusted proxy has written.
     ///
     /// An IPv4-mapped IPv6 address is returned as IPv4 (RFC 4291 section 2.5.5.2).
     ///
-    /// Returns `None` if the server does not provide the address of the connection: see
-    /// [`PeerAddr`]. A head that was made outside a layer with [`From`] returns the address of the
-    /// connection.
+    /// Returns `None` if the server does not provide the address of the connection, as described
+    /// for [`PeerAddr`]. A head that was created outside a layer, with [`From`], returns the
+    /// address of the connection.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit};
@@ -136,7 +138,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Creates the head of `request`. `findings` must not be those of another request.
+    /// Creates the head of `request`. `findings` must not belong to another request.
     pub(crate) fn new<B>(
         request: &'a http::Request<B>,
         client_ip: &'a ClientIp,
@@ -153,7 +155,8 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Calls `look` with the readings of the path, which are computed if they are not cached yet.
+    /// Calls `look` with the readings of the path, which are computed unless they are already
+    /// cached.
     pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
         let path = self.uri.path();
         match self.findings {
@@ -170,11 +173,11 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the network whose quota of places the client uses.
     ///
-    /// Returns `None` if the address stands for no client in particular, so that a quota would hit
-    /// all clients at once: the address is unknown, is a loopback address, or belongs to a proxy
-    /// that is not configured. The latter is assumed for a private address that sends a forwarding
-    /// header. From a public address the header proves nothing, since the client may have written
-    /// it.
+    /// Returns `None` if the address does not identify a client, because it is unknown, is a
+    /// loopback address, or belongs to a proxy that is not configured. A quota for this address
+    /// would affect all clients at once. A private address that sends a forwarding header is
+    /// assumed to belong to a proxy. From a public address, a forwarding header proves nothing,
+    /// since the client may have written it.
     #[cfg(feature = "room")]
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;
@@ -186,12 +189,14 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Returns the misconfiguration that the address or the forwarding headers of this request
-    /// suggest. Limits call it for a sample of requests only, since it looks up several headers.
+    /// suggest. Limits call this method only for a sample of requests, since it looks up several
+    /// headers.
     pub(crate) fn suspect(&self) -> Option<Misconfiguration> {
         self.client_ip.suspect(self.peer(), self.headers)
     }
 
-    /// Returns the address of the connection, from the first type of extension that provides it.
+    /// Returns the address of the connection, taken from the first type of extension that provides
+    /// it.
     fn peer(&self) -> Option<IpAddr> {
         let extensions = self.extensions;
         #[cfg(feature = "axum")]
@@ -207,8 +212,8 @@ impl<'a> RequestHead<'a> {
         extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
 
-    /// Returns whether this is a CORS preflight, with which a browser asks whether a script of
-    /// another origin may send a request (Fetch standard, "CORS-preflight request").
+    /// Returns whether the request is a CORS preflight, with which a browser asks whether a script
+    /// of another origin may send a request (Fetch standard, "CORS-preflight request").
     pub(crate) fn is_preflight(&self) -> bool {
         self.method == Method::OPTIONS
             && self.headers.contains_key(ORIGIN)
@@ -216,7 +221,8 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// The head of a request outside a layer, whose client is the peer and which caches nothing.
+/// Creates the head of a request outside a layer. The address of the client is that of the
+/// connection, and nothing is cached.
 impl<'a, B> From<&'a http::Request<B>> for RequestHead<'a> {
     fn from(request: &'a http::Request<B>) -> Self {
         static DIRECT: ClientIp = ClientIp::peer();
@@ -244,7 +250,8 @@ fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
-            // 100.64.0.0/10; `Ipv4Addr::is_shared` is not stable.
+            // The range 100.64.0.0/10 is tested by hand, because `Ipv4Addr::is_shared` is not
+            // stable.
             let is_carriers = first == 100 && second & 0xc0 == 64;
             address.is_private() || address.is_link_local() || is_carriers
         }
@@ -252,14 +259,15 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Returns whether a body that the layer can read, that is axum's, has not ended.
+/// Returns whether a body has an unread part that the layer can read. The layer can read only
+/// axum's body.
 #[cfg(feature = "axum")]
 pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
     let body = (body as &dyn Any).downcast_ref::<axum::body::Body>();
     body.is_some_and(|body| !body.is_end_stream())
 }
 
-/// Returns false: without the feature `axum` the layer can read no body.
+/// Returns false, because the layer cannot read any body without the feature `axum`.
 #[cfg(not(feature = "axum"))]
 pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
     false

@@ -1,7 +1,7 @@
 //! Keys: the parts of a request that identify its client to a limit or a gate.
 //!
-//! A [`Key`] is a list of parts, such as the address and a header. Its value for a request is a
-//! [`KeyHash`] of all parts, and requests with equal hashes share a quota:
+//! A [`Key`] is a list of parts, such as the address and a header. The value of a key for a request
+//! is a [`KeyHash`] of all its parts. Requests with equal hashes share a quota:
 //!
 //! ```text
 //!  Key::header("x-api-key").and(Key::path())
@@ -10,11 +10,12 @@
 //! ```
 //!
 //! The hash is keyed with a secret, so clients cannot construct keys that collide. The secret is
-//! drawn when the layer is made, or comes from the store if nodes share a limit. Only the hash of a
-//! key is stored, so neither addresses nor API keys can be read from the memory of a limit.
+//! generated when the layer is created, or comes from the store if nodes share a limit. Only the
+//! hash of a key is stored, so the memory of a limit reveals neither addresses nor API keys.
 //!
-//! A client that can choose a part of its key can have any number of keys. Such a limit bounds
-//! nothing by itself, which [`Key::can_be_made_up`] finds, so that the layer can warn.
+//! A client that can choose a part of its key can have any number of keys. A limit by such a key
+//! bounds nothing by itself. [`Key::can_be_made_up`] detects these keys, and the layer reports them
+//! as a misconfiguration.
 
 use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
@@ -31,8 +32,8 @@ use crate::ambient::random_bytes;
 
 /// The part of a request that identifies a client to a limit.
 ///
-/// Requests with the same key share a quota of a rate limit, a gate, or a turn in a queue. Keys are
-/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
+/// Requests with the same key share the quota of a rate limit, a gate, or a turn in a queue. Keys
+/// are stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -50,10 +51,10 @@ pub struct Key(Vec<Part>);
 #[derive(Clone)]
 pub(crate) enum Part {
     Address,
-    /// A closure of the application, with its name.
+    /// A closure of the application, and the name that identifies it in error messages.
     By(Cow<'static, str>, Arc<Closure>),
     Cookie(String),
-    /// The same value for all requests.
+    /// A constant part, which is the same for all requests.
     Everyone,
     Header(String),
     Method,
@@ -64,18 +65,19 @@ pub(crate) enum Part {
 type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
 
 impl Key {
-    /// Identifies clients by their address, as [`ClientIp`] derives it: an IPv4 address, or the
-    /// network of an IPv6 address, by default its /64.
+    /// Identifies clients by their address, as [`ClientIp`] derives it: the IPv4 address, or the
+    /// network of the IPv6 address, which is a /64 by default.
     #[must_use]
     pub fn address() -> Self {
         Self(vec![Part::Address])
     }
 
     /// Identifies clients by the value that a closure returns, such as an account. `None` means
-    /// that the request has no key: see [`MissingKey`].
+    /// that the request has no key. [`MissingKey`] determines how a request without a key is
+    /// treated.
     ///
     /// The closure runs for every request that the limit applies to, so it must be fast. `name`
-    /// identifies this part in errors and in the text of the key.
+    /// identifies this part in error messages and when the key is displayed.
     #[must_use]
     pub fn from_fn(
         name: impl Into<Cow<'static, str>>,
@@ -86,7 +88,7 @@ impl Key {
 
     /// Identifies clients by the value of the first cookie with this name.
     ///
-    /// Clients can invent any number of values, so combine such a limit with one by address.
+    /// Clients can invent any number of values, so add a second limit by address.
     #[must_use]
     pub fn cookie(name: impl Into<String>) -> Self {
         Self(vec![Part::Cookie(name.into())])
@@ -98,35 +100,35 @@ impl Key {
         Self(vec![Part::Everyone])
     }
 
-    /// Identifies clients by the value of a header, or of its first line if it has several.
+    /// Identifies clients by the value of a header. Only the first line of the header is read.
     ///
-    /// Clients can invent any number of values, so combine such a limit with one by address.
+    /// Clients can invent any number of values, so add a second limit by address.
     #[must_use]
     pub fn header(name: impl Into<String>) -> Self {
         Self(vec![Part::Header(name.into())])
     }
 
-    /// Separates requests by method. Clients can invent methods, so this is no limit by itself.
+    /// Separates requests by method. Clients can invent methods, so add a limit by address.
     #[must_use]
     pub fn method() -> Self {
         Self(vec![Part::Method])
     }
 
-    /// Separates requests by path, as this layer sees it: inside axum's `nest`, without the prefix.
+    /// Separates requests by path, as this layer sees it: without the prefix inside axum's `nest`.
     ///
-    /// The path is not decoded: two spellings of one path, such as `/a` and `/%61`, are different
-    /// keys.
+    /// The path is not decoded, so two spellings of the same path, such as `/a` and `/%61`, are
+    /// different keys.
     #[must_use]
     pub fn path() -> Self {
         Self(vec![Part::Path])
     }
 
-    /// Identifies visitors by the pass that the room has sealed. All copies of a pass are one key.
+    /// Identifies visitors by their sealed passes. All copies of a pass have the same key.
     ///
-    /// A request without a valid pass is identified by the address of its client. That applies to
-    /// requests without a token, with a forged or an expired one, and in a layer without a room. A
-    /// request with a ticket is charged once the room has admitted it, by its new pass. A key
-    /// therefore always costs a slot or an address, and cannot be invented.
+    /// A request without a valid pass is identified by the address of its client: a request whose
+    /// token is missing, forged or expired, and any request in a layer without a room. A request
+    /// with a ticket is charged under its new pass, after the room has admitted it. Each key by
+    /// visitor therefore costs a slot or an address, and cannot be invented.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig};
@@ -142,13 +144,13 @@ impl Key {
         Self(vec![Part::Visitor])
     }
 
-    /// Returns the key that a configuration file refers to by this name; `None` if there is none.
+    /// Returns the key with this name in a configuration file, or `None` if no key has this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let part = if name == "everyone" { Some(Part::Everyone) } else { Part::named(name) };
         part.map(|part| Self(vec![part]))
     }
 
-    /// Combines two keys. Requests share the combined key if they share both.
+    /// Combines two keys. Requests share the combined key only if they share both of its parts.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -157,26 +159,25 @@ impl Key {
 
     /// Returns the hash of a request's key, or `None` if a part of it is missing.
     ///
-    /// Each part is hashed before the parts are combined, so that the boundary between them counts:
-    /// the cookies `a=1; b=23` and `a=12; b=3` are different keys. The order of the parts counts as
-    /// well.
+    /// Each part is hashed before the parts are combined, so the boundary between parts matters:
+    /// the cookies `a=1; b=23` and `a=12; b=3` are different keys. The order of parts matters too.
     pub(crate) fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         let (first, others) = self.0.split_first()?;
         let key = others.iter().try_fold(first.hash(caller)?, |so_far, part| {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
-        // A table in which a key has lost its place judges it by its network. A single part brings
-        // its network itself, if it is an address.
+        // A key that has lost its place in a full table shares the remembered use of its network.
+        // The hash of a single address already includes its network.
         match others {
             [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
             _ => Some(key),
         }
     }
 
-    /// Returns the key of a request, or the treatment of a request that has none.
+    /// Returns the key of a request, or the treatment of a request without a key.
     ///
-    /// An unknown address takes precedence over `missing`: it is a mistake of the set-up, and not
-    /// something that the client left out.
+    /// An unknown address takes precedence over `missing`, because it is a mistake in the setup and
+    /// not an omission of the client.
     pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if let Some(key) = self.hash(caller) {
             return Found::Key(key);
@@ -188,7 +189,7 @@ impl Key {
             MissingKey::Bypass => Found::Bypass,
             MissingKey::Refuse => Found::Refuse,
             MissingKey::Address => match caller.address_hash() {
-                // Hashed with a tag, so that it differs from the key of a limit by address.
+                // The tag distinguishes this key from the key of a limit by address.
                 Some(address) => {
                     let key = caller.hasher.hash(&("missing", address));
                     let network = caller.wide_network_hash();
@@ -199,18 +200,18 @@ impl Key {
         }
     }
 
-    /// Returns whether a client can have any number of keys. One such part is enough, since
-    /// requests share a key only if they share all parts.
+    /// Returns whether a client can make up any number of keys. A single part that can be made up
+    /// is enough, since requests share a key only if they share all parts.
     pub(crate) fn can_be_made_up(&self) -> bool {
         self.0.iter().any(Part::can_be_made_up)
     }
 
-    /// Returns whether a client has only as many keys as it has addresses, or slots in the room.
+    /// Returns whether a client's addresses, or its slots in the room, bound its number of keys.
     pub(crate) fn is_by_address(&self) -> bool {
         self.needs_address() && !self.can_be_made_up()
     }
 
-    /// Returns whether a request can lack this key for another reason than an unknown address.
+    /// Returns whether a request can lack this key for a reason other than an unknown address.
     pub(crate) fn can_be_missing(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::By(..) | Part::Cookie(_) | Part::Header(_)))
     }
@@ -220,17 +221,16 @@ impl Key {
         self.0.iter().all(|part| *part == Part::Everyone)
     }
 
-    /// Returns whether the key contains the address of the client, or a part that falls back to it.
+    /// Returns whether the key contains the client's address, or a part that falls back to it.
     pub(crate) fn needs_address(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Address | Part::Visitor))
     }
 
-    /// Checks the number of parts and the names of headers, cookies and closures; `limit` is named
-    /// in the error.
+    /// Checks the number of parts, and the names of headers, cookies and closures.
     ///
     /// # Errors
     ///
-    /// If there are more than 8 parts, or if a name is invalid or empty.
+    /// Returns an error, which names `limit`, if there are more than 8 parts or a name is invalid.
     pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
         let wrong = |given: &str, expected: &str| {
             let given = format!("{given:?} in the limit {limit:?}");
@@ -249,13 +249,14 @@ impl Key {
         })
     }
 
-    /// The largest number of parts, which bounds the work for a request.
+    /// The maximum number of parts, which bounds the work per request.
     const MAX_PARTS: usize = 8;
 }
 
 impl Part {
-    /// Returns the part that a descriptor refers to by this name, such as `remote_address` or
-    /// `header.x-api-key`; `None` if it is not built in. Parts are displayed with the same names.
+    /// Returns the built-in part with this name in files, such as `remote_address` or
+    /// `header.x-api-key`. Returns `None` if no part has this name. Parts are displayed under the
+    /// same names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {
@@ -284,23 +285,23 @@ impl Part {
 }
 
 impl Part {
-    /// Returns whether clients can send another value with every request. That includes the method,
-    /// which may be any token (RFC 9110 section 9.1). The values of a closure are assumed to be
-    /// checked by the application.
+    /// Returns whether clients can send a different value with every request. Methods count too,
+    /// since a method may be any token (RFC 9110 section 9.1). The application is assumed to check
+    /// the values that its closures return.
     fn can_be_made_up(&self) -> bool {
         matches!(self, Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path)
     }
 
     /// Returns the hash of this part, or `None` if the request does not have it.
     ///
-    /// Addresses and visitors are hashed without being formatted as text first. The hash of an
-    /// address also carries its wide network, by which a full table judges it.
+    /// Addresses and visitors are hashed without being formatted as strings first. The hash of an
+    /// address also includes its wide network, which a full table uses in place of the address.
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),
             Self::Everyone => Some(caller.hasher.hash(&())),
             Self::Visitor => match caller.visitor {
-                // Hashed with a tag, so that no visitor shares a key with an address.
+                // The tag prevents a visitor from sharing a key with an address.
                 Some(visitor) => Some(caller.hasher.hash(&("visitor", visitor))),
                 None => caller.address_hash(),
             },
@@ -311,8 +312,8 @@ impl Part {
     /// Returns the value of this part in a request, as bytes, or `None` if the request does not
     /// have it.
     ///
-    /// Rules files compare it with the values that they name. A cookie or a header need not be
-    /// UTF-8.
+    /// Rules files compare this value with the values that they list. The value of a cookie or a
+    /// header need not be UTF-8.
     pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
         let head = caller.head;
         Some(match self {
@@ -354,8 +355,8 @@ impl fmt::Debug for Part {
 }
 
 impl PartialEq for Part {
-    /// Compares parts by what they read. Closures are equal only if they are clones of one. Header
-    /// names are compared without regard to case (RFC 9110 section 5.1).
+    /// Compares parts by the values that they read from a request. Closures are equal only if they
+    /// are clones of the same closure. Header names are case-insensitive (RFC 9110 section 5.1).
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::By(a, x), Self::By(b, y)) => a == b && Arc::ptr_eq(x, y),
@@ -389,38 +390,39 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The treatment of a request that does not have the key of a limit or gate.
+/// The treatment of a request that lacks the key of a limit or a gate.
 ///
 /// A request lacks a key if a header or a cookie is missing, or if a closure returns `None`.
 ///
-/// Only a hard limit refuses it. A [soft or shadow](crate::rate::OverLimit) limit counts it as over
-/// the limit in the metrics, and does not apply to it.
+/// Only a hard limit refuses a request that lacks its key. A [soft or
+/// shadow](crate::rate::OverLimit) limit counts the request as over the limit in the metrics, and
+/// does not apply to it otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissingKey {
     /// The address of the client takes the place of the key. This is the default.
     ///
-    /// If the address is unknown as well, the server is not set up for this limit: the request is
-    /// answered with 500, and an error is logged that states the remedy.
+    /// If the address is unknown too, the server is not set up for this limit. The request is then
+    /// answered with 500, and the error in the log states the remedy.
     #[default]
     Address,
     /// The limit does not apply to the request.
     Bypass,
-    /// The request is answered with 429. The reason names the rate limit; there are no headers
-    /// about a quota.
+    /// The request is answered with 429. The reason names the rate limit, and the response has no
+    /// headers about a quota.
     Refuse,
 }
 
-/// The result of a look-up of the key of a request.
+/// The result of looking up the key of a request.
 pub(crate) enum Found {
     /// The request has no key, and the limit does not apply to it.
     Bypass,
-    /// The key, or the address in its place.
+    /// The key of the request, or its address in place of a missing key.
     Key(KeyHash),
     /// The request has no key, and is refused.
     Refuse,
-    /// The address of the client is needed and unknown: the server is not set up for this limit.
+    /// The key requires the address of the client, which the server does not provide.
     Stranger,
 }
 
@@ -432,14 +434,14 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// Draws the secret of the hasher. It is never stored, so the hashes have no meaning outside
-    /// this layer.
+    /// Creates the hasher with a random secret. The secret is never stored, so the hashes are
+    /// meaningless outside this layer.
     pub(crate) fn new(client_ip: ClientIp) -> Self {
         let seeds = std::array::from_fn(|_| u64::from_le_bytes(random_bytes()));
         Self { hasher: KeyHasher::new(seeds), client_ip }
     }
 
-    /// Returns the sender of a request, with the visitor whose valid pass the request carries.
+    /// Returns the sender of a request, with the visitor whose valid pass the request contains.
     pub(crate) const fn of<'a>(
         &'a self,
         head: RequestHead<'a>,
@@ -454,7 +456,7 @@ impl Callers {
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
-    /// The visitor of a valid pass; `None` if the request has none.
+    /// The visitor that the pass of the request identifies; `None` without a valid pass.
     pub(crate) visitor: Option<VisitorId>,
 }
 
@@ -470,7 +472,7 @@ impl Caller<'_> {
     }
 
     /// Returns the hash of the wide network of the client's address. A limit whose table has no
-    /// place for a key judges the key by this network.
+    /// place left for a key counts its requests under this network.
     fn wide_network_hash(&self) -> Option<KeyHash> {
         Some(self.wide_hash(self.head.network()?))
     }
@@ -478,8 +480,8 @@ impl Caller<'_> {
     /// Returns the hash of a /16 of IPv4 or a /32 of IPv6.
     ///
     /// A /32 of IPv6 is the smallest allocation to a provider (section 4.3 of RIPE NCC's IPv6
-    /// policy), and a site gets a /48 or less of it (RFC 6177 section 2). So a flood from one site
-    /// affects no clients of another provider.
+    /// policy), and a site gets a /48 or less of it (RFC 6177 section 2). A flood from one site
+    /// therefore affects no clients of other providers.
     fn wide_hash(&self, address: IpAddr) -> KeyHash {
         match address {
             IpAddr::V4(address) => self.hasher.hash(&(address.to_bits() >> 16)),
@@ -488,8 +490,8 @@ impl Caller<'_> {
     }
 }
 
-/// Returns the value of the first cookie with this name, over all lines of the `Cookie` header.
-/// HTTP/2 may split the header into one line for each cookie (RFC 9113 section 8.2.3).
+/// Returns the value of the first cookie with this name in any line of the `Cookie` header. HTTP/2
+/// may split the header into one line for each cookie (RFC 9113 section 8.2.3).
 fn cookie<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a [u8]> {
     let lines = head.headers().get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes);
     let mut pairs = lines.flat_map(|line| line.split(|&byte| byte == b';'));

@@ -6,7 +6,7 @@
 pub enum Language {
     /// 中文
     Chinese,
-    /// English, which is also the default for clients that accept none of these languages.
+    /// English, which is also the default for clients that accept none of the available languages.
     #[default]
     English,
     /// Français
@@ -18,7 +18,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All languages, in the order of their declaration.
+    /// All available languages, in declaration order.
     pub const ALL: [Self; 5] =
         [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
 
@@ -38,11 +38,11 @@ impl Language {
     /// Returns the language that an `Accept-Language` header prefers (RFC 9110 section 12.5.4).
     ///
     /// Only the primary subtag of a range is compared, so a client that prefers `de-AT` gets
-    /// German. Of ranges with equal weights the first wins. The range `*` stands for the default
-    /// language, and loses to a named language of the same weight.
+    /// German. If several ranges have the same weight, the first of them is chosen. The range `*`
+    /// stands for the default language, but a named language of the same weight takes precedence.
     ///
-    /// The crate `fluent-langneg` is no replacement: it ignores weights and drops tags with an
-    /// extension.
+    /// The crate `fluent-langneg` cannot replace this function, because it ignores weights and
+    /// drops tags with an extension.
     pub(crate) fn negotiate(accept_language: &str) -> Self {
         let (mut preferred, mut best, mut rest) = (Self::default(), 0.0, 0.0_f32);
         for element in accept_language.split(',').take(MAX_RANGES) {
@@ -59,15 +59,15 @@ impl Language {
         if rest > best { Self::default() } else { preferred }
     }
 
-    /// Returns the language of a range such as `de-AT`, or `None` if it is not available.
+    /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
     fn of_range(range: &str) -> Option<Self> {
         let primary = range.trim().split('-').next()?;
         Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))
     }
 }
 
-/// Returns the weight among the parameters of a range (RFC 9110 section 12.4.2), from 0 to 1. It is
-/// 1 if there is none. A malformed weight counts as 0, which means not acceptable.
+/// Returns the weight of a range (RFC 9110 section 12.4.2), from 0 to 1. The default weight is 1. A
+/// malformed weight counts as 0, so the range is not acceptable.
 fn weight(parameters: &str) -> f32 {
     let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
     let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
@@ -75,8 +75,8 @@ fn weight(parameters: &str) -> f32 {
     weight.ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0)
 }
 
-/// The number of ranges of a header that are compared. Browsers send one or two for each language
-/// in their settings.
+/// The maximum number of ranges of a header that are compared. Browsers send one or two ranges for
+/// each language in their settings.
 const MAX_RANGES: usize = 64;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Matchers: tests of a request that decide whether a rule covers it.
+//! Matchers: tests that decide whether a rule covers a request.
 //!
-//! Rules of two kinds use the same matchers, and must err in opposite directions. A limit or a gate
-//! restricts requests, so a client must not escape it by an unusual spelling of a path or a host. A
-//! bypass or a tier exempts requests or favours them, so a client must not get it by such a
-//! spelling:
+//! Two kinds of rules use the same matchers, but treat ambiguous requests in opposite ways. A limit
+//! or a gate restricts requests, so a client must not be able to escape it with an unusual spelling
+//! of a path or a host. A bypass or a tier exempts or favours requests, so a client must not be
+//! able to gain from an unusual spelling:
 //!
 //! ```text
 //!                                       path or host with one reading   with several readings
@@ -11,7 +11,7 @@
 //!  Doubt::Exempt   bypass, tier         covered if it matches           covered only if all match
 //! ```
 //!
-//! A matcher sees the head of a request, and never its body.
+//! A matcher sees only the head of a request, never its body.
 
 use std::{fmt, sync::Arc};
 
@@ -28,26 +28,29 @@ pub(crate) enum Matcher {
     Cookie(String),
     /// The request has this header and, if a value is given, a line with exactly this value.
     Header(String, Option<String>),
-    /// The request names exactly this host; its port and the case of letters are ignored.
+    /// The request names exactly this host, regardless of port and letter case.
     Host(String),
-    /// The request has this method, or HEAD if this is GET.
+    /// The request has this method. GET also matches a HEAD request.
     Method(Method),
-    /// The client's address is in this network. The network is `None` if the text is not a network,
-    /// which validation refuses.
+    /// The client's address is in this network. The network is `None` if the string could not be
+    /// parsed as a network; validation then refuses the rule.
     Network(String, Option<IpNet>),
-    /// The path is covered by this rule.
+    /// The path of the request is covered by this rule.
     Path(PathRule),
-    /// The closure returns true.
+    /// The closure returns true for the request.
     When(Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
 }
 
-/// The treatment of requests that are ambiguous: a path such as `/assets/../checkout`, which
-/// servers read in different ways, or a target and a `Host` header that name different hosts.
+/// The treatment of ambiguous requests. A request is ambiguous if servers read its path in
+/// different ways, as with `/assets/../checkout`, or if its target and its `Host` header name
+/// different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// Covered if any reading matches. For rules that restrict: limits and gates.
+    /// An ambiguous request is covered if any reading matches. Limits and gates, which restrict
+    /// requests, use this treatment.
     Covered,
-    /// Not covered. For rules that exempt or favour: bypass, tiers and exceptions.
+    /// An ambiguous request is not covered. Bypass rules, tiers and exceptions, which exempt or
+    /// favour requests, use this treatment.
     Exempt,
 }
 
@@ -58,7 +61,8 @@ impl Matcher {
         Self::Network(text, network)
     }
 
-    /// Returns whether the request matches. `doubt` decides about ambiguous paths and hosts.
+    /// Returns whether the request matches. `doubt` determines how ambiguous paths and hosts are
+    /// treated.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
@@ -68,7 +72,7 @@ impl Matcher {
             }
             Self::Host(host) => names_host(head, host, doubt),
             Self::Method(method) => is_method(head.method(), method),
-            // A request whose address is unknown is in no network.
+            // A request from an unknown address matches no network.
             Self::Network(_, network) => network.is_some_and(|network| {
                 head.client_ip().is_some_and(|address| network.contains(&address))
             }),
@@ -77,12 +81,13 @@ impl Matcher {
         }
     }
 
-    /// Checks that a request can match; `field` and `rule` are named in the error.
+    /// Checks that it is possible for a request to match. Error messages contain `field` and
+    /// `rule`.
     ///
     /// # Errors
     ///
-    /// If the name of a header, cookie or host, the value of a header, a network or a path is
-    /// malformed.
+    /// Returns an error if the name of a header, cookie or host, the value of a header, a network
+    /// or a path is malformed.
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
         let wrong = |given: &str, expected: &str| {
             let given = format!("{given:?} in the rule {rule:?}");
@@ -109,8 +114,8 @@ impl Matcher {
 }
 
 impl PartialEq for Matcher {
-    /// Compares matchers as they were configured. Closures are equal only if they are clones of
-    /// one.
+    /// Compares matchers as they were configured. Closures are equal only if they are clones of the
+    /// same closure.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cookie(a), Self::Cookie(b)) | (Self::Host(a), Self::Host(b)) => a == b,
@@ -140,11 +145,12 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// Checks the name of a rule, which is used in logs, metrics and headers.
+/// Checks the name of a rule. The names of rules appear in logs, metrics and headers.
 ///
 /// # Errors
 ///
-/// If the name is empty, or contains anything other than printable ASCII without spaces.
+/// Returns an error if the name is empty, or contains a space or a character that is not printable
+/// ASCII.
 pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), ConfigError> {
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
         let given = format!("{name:?} in the rule {name:?}");
@@ -158,20 +164,23 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
 fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
     let path = head.uri().path();
     match doubt {
-        // The path itself is compared first: the readings are not needed if it matches.
+        // The path itself is compared first, because the readings are not needed if the path
+        // matches.
         Doubt::Covered => {
             rule.covers_text(path.as_bytes())
                 || head.readings(|readings| readings.may_be(path, rule))
         }
-        // The path itself has to match, to the last slash, and no reader may take it for another.
+        // The path itself must match, including any trailing slash, and no reader may take it for a
+        // different path.
         Doubt::Exempt => rule.is(path) && head.readings(Readings::is_clear),
     }
 }
 
-/// Returns whether `method` is `meant`, or HEAD if `meant` is GET.
+/// Returns whether `method` equals `meant`, or is HEAD while `meant` is GET.
 ///
-/// HEAD is GET without the content of the response (RFC 9110 section 9.3.2). It costs the same work
-/// if the handler of GET answers it, and would otherwise be a way around a limit on GET.
+/// HEAD is GET without the content of the response (RFC 9110 section 9.3.2). A HEAD request costs
+/// the same work if the GET handler answers it, and could otherwise be used to evade a limit on
+/// GET.
 pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
     method == meant || *method == Method::HEAD && *meant == Method::GET
 }
@@ -180,8 +189,8 @@ pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
 /// `Host` headers.
 ///
 /// The target takes precedence over the header (RFC 9112 section 3.2.2), but not every server
-/// behind the layer obeys that. If they differ, the request may be for any of the hosts, so it is
-/// ambiguous.
+/// behind the layer follows this rule. If the target and the header differ, the request may be
+/// meant for either host, so it is ambiguous.
 fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
     let target = head.uri().authority().map(|it| it.as_str().as_bytes());
     let lines = head.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
@@ -201,12 +210,12 @@ fn without_port(named: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns whether a text is the host of an authority, without user information or a port.
+/// Returns whether a string is a valid host, without user information or a port.
 fn is_host(text: &str) -> bool {
     text.parse::<Authority>().is_ok_and(|authority| authority.host() == text)
 }
 
-/// Returns whether any line of the `Cookie` header has a cookie with this name.
+/// Returns whether any line of the `Cookie` header contains a cookie with this name.
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
     headers.get_all(header::COOKIE).iter().any(|line| {
         line.as_bytes().split(|&byte| byte == b';').any(|pair| {
@@ -216,23 +225,25 @@ fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
     })
 }
 
-/// The requests that a limit or a gate applies to: those with one of the methods that all matchers
-/// match.
+/// The requests that a limit or a gate applies to: those that have one of the methods and satisfy
+/// all matchers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
-    /// Empty for all methods.
+    /// The methods that are covered. An empty list covers all methods.
     methods: Vec<Method>,
     matchers: Vec<Matcher>,
 }
 
 impl Scope {
-    /// Returns whether the limit applies to a request. Ambiguous requests are covered.
+    /// Returns whether the limit applies to a request. An ambiguous request is covered if any
+    /// reading matches.
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
             && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))
     }
 
-    /// Adds methods to a scope. An empty list changes nothing, so that the scope stays unlimited.
+    /// Adds methods to a scope. An empty list leaves the scope unchanged, rather than restricting
+    /// it to no method at all.
     pub(crate) fn add_methods(scope: &mut Option<Self>, methods: impl IntoIterator<Item = Method>) {
         let mut methods = methods.into_iter().peekable();
         if methods.peek().is_some() {
@@ -245,11 +256,11 @@ impl Scope {
         scope.get_or_insert_default().matchers.push(matcher);
     }
 
-    /// Checks all matchers; `field` and `rule` are named in the error.
+    /// Checks all matchers. Error messages contain `field` and `rule`.
     ///
     /// # Errors
     ///
-    /// Those of [`Matcher::validate`].
+    /// Returns the first error of [`Matcher::validate`].
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
         self.matchers.iter().try_for_each(|it| it.validate(field, rule))
     }

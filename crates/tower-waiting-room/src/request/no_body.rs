@@ -1,11 +1,11 @@
-//! Takes the place of `body.rs` without the feature `axum`. No type of body is known then that
-//! could be rebuilt after a part of it was read, so no body is read, timed or drained.
+//! Takes the place of `body.rs` without the feature `axum`. Without axum, the layer knows no type
+//! of body that it could rebuild after reading a part of it, so no body is read, timed or drained.
 
 use std::task::{Context, Poll};
 
 use http::Request;
 
-/// Never reports that a client has disconnected.
+/// A probe that never reports a disconnected client.
 pub(crate) struct DisconnectProbe;
 
 impl DisconnectProbe {
@@ -13,17 +13,17 @@ impl DisconnectProbe {
         Self
     }
 
-    #[expect(clippy::unused_self, reason = "that of `body.rs` has state")]
+    #[expect(clippy::unused_self, reason = "the probe of `body.rs` has state")]
     pub(crate) const fn poll<B>(&mut self, _body: &mut B, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
 
-    #[expect(clippy::unused_self, reason = "that of `body.rs` has frames to return")]
+    #[expect(clippy::unused_self, reason = "the probe of `body.rs` has frames to return")]
     pub(crate) const fn give_back<B>(&mut self, _body: &mut B) {}
 }
 
-/// Does nothing: the server decides about the rest of the body of a refused request.
+/// Does nothing. The server decides how to handle the rest of the body of a refused request.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
-/// Does nothing: a client that stops sending is left to a timeout of the server.
+/// Does nothing. Only a timeout of the server ends the request of a client that stops sending.
 pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}

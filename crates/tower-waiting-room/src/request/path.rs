@@ -1,74 +1,77 @@
-//! The readings of a path: the paths that servers behind the layer may take it for.
+//! The readings of a path: the ways in which servers behind the layer may interpret it.
 //!
-//! Other programs read the path behind the layer: a router, a proxy, a server in another language.
-//! Some of them decode it once more, merge slashes, treat backslashes as slashes, resolve dot
-//! segments, cut off parameters after a `;`, or trim a trailing slash. The layer cannot know which
-//! of them do. So a limit applies to a request if any reader may take its path for a limited one,
-//! and an exemption applies only if every reader must take it for an exempt one.
+//! Behind the layer, other programs read the path, such as a router, a proxy or a server in another
+//! language. Some programs decode the path once more, merge slashes, treat backslashes as slashes,
+//! resolve dot segments, cut off parameters after a `;`, or trim a trailing slash. The layer cannot
+//! know which programs do so. A limit therefore applies to a request if any reader may take the
+//! path for a limited path, and an exemption applies only if every reader takes the path for an
+//! exempt path.
 //!
-//! Two kinds of signs show that a path may have several readings:
+//! Two kinds of sequences can give a path several readings:
 //!
-//! - An *escape* is a percent sign with two hexadecimal digits. It is clear if it stands for a
-//!   letter, a space, a byte of UTF-8 or another byte that has no meaning in a path.
-//! - A *detour* is a place from which a reader may continue in another way than the text: `//`,
-//!   `/.`, `\`, `;` and, once escapes are decoded, `?`, `#` and NUL.
+//! - An *escape* is a percent sign with two hexadecimal digits. An escape is clear if it stands for
+//!   a letter, a space, a byte of a UTF-8 character or another byte without a special meaning in a
+//!   path.
+//! - A *detour* is one of the sequences `//`, `/.`, `\`, `;` and, once escapes are decoded, `?`,
+//!   `#` and NUL. A reader may resolve a detour instead of taking it literally.
 //!
-//! The readings are computed at most once for a request, when the first rule needs them. One scan
-//! counts the signs and decides how much work the path is worth:
+//! The readings are computed at most once for a request, when the first rule needs them. A single
+//! scan counts the escapes and detours, and determines which readings are computed:
 //!
 //! | path | readings |
 //! |---|---|
-//! | no signs | one: the path itself |
+//! | no escapes, no detours | one: the path itself |
 //! | clear escapes only | decoded while a rule is compared, without a copy |
-//! | other signs, up to 16 in all, up to 256 bytes | decoded 0, 1 and 2 times, and each resolved |
-//! | other signs, but more of them or more bytes | not read: limits cover it, exemptions do not |
+//! | others, up to 16 in all, up to 256 bytes | decoded 0, 1 and 2 times, and each resolved |
+//! | others, but more of them or more bytes | not read: limits cover it, exemptions do not |
 //! | more than 8 KiB | not read, as above |
 //!
 //! The bounds limit the work that a client can cause with a crafted path.
 //!
-//! Case is not folded: routers distinguish `/Login` from `/login`.
+//! Letter case is significant, since routers distinguish `/Login` from `/login`.
 
 use std::borrow::Cow;
 
 use super::path_rule::{PathRule, Text};
 
-/// The readings of one path, as far as they have to be computed.
+/// The readings of one path, computed only as far as needed.
 #[derive(Debug)]
 pub(super) enum Readings {
-    /// The path has only clear escapes, so all decoders agree about it.
+    /// The path has clear escapes and nothing else to resolve, so all decoders agree about it.
     Escaped,
-    /// The path has no signs: every reader takes it literally.
+    /// The path has neither escapes nor detours, so every reader takes it literally.
     One,
-    /// The path has other signs, and readers may differ.
+    /// The path has detours or unclear escapes, so readers may interpret it differently.
     Several(Box<Several>),
-    /// The path is too long or has too many signs to be read. It may be any path.
+    /// The path is too long, or has too many escapes and detours, to be read. An unread path is
+    /// treated as if it could be any path.
     Unread,
 }
 
-/// The readings of a path about which readers may differ.
+/// The readings of a path that readers may interpret differently.
 #[derive(Debug)]
 pub(super) struct Several {
-    /// Whether no reader leaves the place that a rule names: the path has no dot segments and no
-    /// backslashes, neither as it is nor decoded, and no escapes that are broken or stand for a
-    /// delimiter. Merged slashes and cut parameters are harmless, since they do not lead out of a
-    /// prefix.
+    /// Whether every reader stays below the prefix that a rule names. This requires a path without
+    /// dot segments and backslashes, before and after decoding, and without escapes that are broken
+    /// or stand for a delimiter, a control character or `%`. Merging slashes and cutting off
+    /// parameters is harmless, since neither leads out of a prefix.
     is_clear: bool,
     /// The readings that differ from the path itself, at most 5.
     texts: Vec<Text>,
 }
 
 impl Readings {
-    /// The longest path that is read at all, in bytes. Common servers refuse longer targets, and
-    /// RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
+    /// The maximum length of a path that is read at all, in bytes. Common servers refuse longer
+    /// targets, and RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
     const MAX_BYTES: usize = 8 * 1024;
 
-    /// The longest path of which several readings are computed, in bytes.
+    /// The maximum length of a path for which several readings are computed, in bytes.
     const MAX_ODD_BYTES: usize = 256;
 
-    /// The largest number of signs with which several readings are computed.
+    /// The maximum number of escapes and detours in a path for which several readings are computed.
     const MAX_SIGNS: u32 = 16;
 
-    /// Computes the readings of `path`, which has no query.
+    /// Computes the readings of `path`, which must not include a query.
     pub(super) fn of(path: &str) -> Self {
         let path = path.as_bytes();
         if path.len() > Self::MAX_BYTES {
@@ -84,8 +87,8 @@ impl Readings {
         }
     }
 
-    /// Returns whether a rule covers a reading of `path` other than the path itself, or may cover
-    /// one. The path itself is compared by the caller, before any reading is computed.
+    /// Returns whether a rule covers, or may cover, a reading of `path` other than the path itself.
+    /// The caller compares the path itself before any reading is computed.
     pub(super) fn may_be(&self, path: &str, rule: &PathRule) -> bool {
         match self {
             Self::Escaped => rule.covers_escaped(Unescaped(path.as_bytes())),
@@ -95,8 +98,8 @@ impl Readings {
         }
     }
 
-    /// Returns whether a rule may exempt the path, because no reader leaves the place that it
-    /// names.
+    /// Returns whether a rule may exempt the path, because every reader stays below the prefix that
+    /// the rule names.
     pub(super) fn is_clear(&self) -> bool {
         match self {
             Self::Escaped | Self::One => true,
@@ -106,33 +109,34 @@ impl Readings {
     }
 }
 
-/// The numbers of signs in a path.
+/// The numbers of escapes and detours in a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signs {
-    /// Escapes. Several in a row count as one, since a character of UTF-8 takes up to four.
+    /// The number of escapes. Adjacent escapes count as one, since a UTF-8 character takes up to
+    /// four escapes.
     escapes: u32,
-    /// Detours, and escapes that are not clear: broken ones, and those of bytes with a meaning in a
-    /// path.
+    /// The number of detours and of unclear escapes. An escape is unclear if it is broken, or
+    /// stands for a byte with a special meaning in a path.
     doubts: u32,
 }
 
 impl Signs {
-    /// Counts the signs in `path`.
+    /// Counts the escapes and detours in `path`.
     ///
-    /// There is no branch on the value of a byte, so all paths of one length take the same time,
-    /// and the compiler can count many bytes at once.
+    /// No branch depends on the value of a byte, so all paths of the same length take the same
+    /// time, and the compiler can process many bytes at once.
     fn of(path: &[u8]) -> Self {
         let mut signs = Self::default();
-        // A sign is recognized by a byte and up to three bytes after it, so the path is walked as
-        // four slices at offsets 0 to 3. The last three bytes have fewer successors, and follow
-        // below.
+        // An escape or a detour is recognized by its first byte and up to three bytes after it, so
+        // the path is walked as four slices at offsets 0 to 3. The last three bytes of the path
+        // have fewer successors, and are counted below.
         let whole = path.len().saturating_sub(3);
         let behind = |offset: usize| path[offset.min(path.len())..].chunks(Self::CHUNK);
         let (second, third, fourth) = (behind(1), behind(2), behind(3));
         let chunks = path[..whole].chunks(Self::CHUNK).zip(second).zip(third).zip(fourth);
         for (((first, second), third), fourth) in chunks {
-            // A chunk has at most 128 bytes, so that its counts fit in a `u8`, which lets more
-            // bytes be counted at once.
+            // A chunk has at most 128 bytes, so its counts fit in a `u8`. With this narrow type,
+            // the compiler can count more bytes at once.
             let (mut escapes, mut doubts) = (0, 0);
             for (((&a, &b), &c), &d) in first.iter().zip(second).zip(third).zip(fourth) {
                 escapes += u8::from(is_end_of_escapes(a, d));
@@ -141,7 +145,7 @@ impl Signs {
             signs.escapes += u32::from(escapes);
             signs.doubts += u32::from(doubts);
         }
-        // The last three bytes, with `NOTHING` beyond the end.
+        // The last three bytes are counted with `NOTHING` in place of the bytes beyond the end.
         let at = |index: usize| path.get(index).copied().unwrap_or(NOTHING);
         for index in whole..path.len() {
             let (byte, behind) = (at(index), at(index + 3));
@@ -151,17 +155,19 @@ impl Signs {
         signs
     }
 
-    /// Returns the number of all signs. An escape that is not clear counts in both numbers.
+    /// Returns the total number of escapes and detours. An unclear escape counts twice, once in
+    /// each field.
     const fn total(self) -> u32 {
         self.escapes + self.doubts
     }
 
-    /// The bytes that are counted in a `u8` before the counts are added up; at most 255.
+    /// The number of bytes that are counted in a `u8` before the counts are added up. This number
+    /// must not exceed 255.
     const CHUNK: usize = 128;
 }
 
-// The next four functions use `&` and `|` in place of `&&` and `||`. Without short circuits there
-// is no branch, so the compiler can evaluate them for many bytes at once.
+// The next four functions use `&` and `|` instead of `&&` and `||`. Without short-circuiting there
+// are no branches, so the compiler can evaluate the functions for many bytes at once.
 
 /// Returns whether the last escape of a run begins at `byte`. `behind` is the byte after this
 /// escape.
@@ -169,13 +175,13 @@ const fn is_end_of_escapes(byte: u8, behind: u8) -> bool {
     (byte == b'%') & (behind != b'%')
 }
 
-/// Returns whether readers may differ about the text that begins at `byte`.
+/// Returns whether a detour or an unclear escape begins at `byte`.
 const fn is_doubt(byte: u8, next: u8, third: u8) -> bool {
     is_detour(byte, next) | (byte == b'%') & !is_clear_escape(next, third)
 }
 
-/// Returns whether a detour begins at `byte`. A segment that merely begins with a dot is counted as
-/// well: whether it is a dot segment takes more bytes to tell, and is decided when it is resolved.
+/// Returns whether a detour begins at `byte`. A segment that merely begins with a dot is counted
+/// too. Recognizing a dot segment takes more bytes, and is left to the resolution of the path.
 const fn is_detour(byte: u8, next: u8) -> bool {
     (byte == b'/') & ((next == b'/') | (next == b'.'))
         | (byte == b'\\')
@@ -185,11 +191,11 @@ const fn is_detour(byte: u8, next: u8) -> bool {
         | (byte == 0)
 }
 
-/// Returns whether the two bytes after a `%` are the digits of a byte without a meaning in a path:
-/// any byte except control characters and `#%./;?\`.
+/// Returns whether the two bytes after a `%` are the digits of a byte without a special meaning in
+/// a path: any byte except control characters and `#%./;?\`.
 const fn is_clear_escape(high: u8, low: u8) -> bool {
-    // Setting this bit makes letters lower-case and leaves digits as they are. It would turn
-    // control characters into digits, but a path has none.
+    // Setting this bit makes letters lower-case and leaves digits unchanged. The bit would also
+    // turn some control characters into digits, but a path contains no control characters.
     let (high, low) = (high | 0x20, low | 0x20);
     let is_digit = (low.wrapping_sub(b'0') < 10) | (low.wrapping_sub(b'a') < 6);
     let is_clear = (high == b'2') & (low != b'3') & (low != b'5') & (low != b'e') & (low != b'f')
@@ -205,14 +211,15 @@ const fn is_clear_escape(high: u8, low: u8) -> bool {
 }
 
 impl Several {
-    /// Computes the readings: a reader decodes the path not at all, once or, behind a proxy that
-    /// decodes as well, twice. It then resolves the result, or does not.
+    /// Computes the readings. A reader may decode the path never, once or, behind a proxy that also
+    /// decodes, twice. The reader may then resolve the result or leave it unresolved.
     fn of(path: &[u8]) -> Self {
         let mut it = Self { is_clear: !has_dot_segments(path), texts: Vec::with_capacity(5) };
         it.add_resolved(path);
         if let Cow::Owned(once) = decoded(path) {
-            // An escaped delimiter does not mean the same as the delimiter (RFC 3986 section 2.2),
-            // so a path with one is clear only to readers that do not decode it.
+            // An escaped delimiter does not mean the same as the delimiter itself (RFC 3986 section
+            // 2.2), so a path with an escaped delimiter is clear only to readers that do not decode
+            // it.
             it.is_clear &= has_clear_escapes(path) && !has_dot_segments(&once);
             it.add_resolved(&once);
             if let Cow::Owned(twice) = decoded(&once) {
@@ -224,7 +231,7 @@ impl Several {
         it
     }
 
-    /// Adds the resolved form of a text, unless it has no detours and is therefore the same.
+    /// Adds the resolved form of `text`, unless `text` has no detours and is already resolved.
     fn add_resolved(&mut self, text: &[u8]) {
         if next_detour(text) < text.len() {
             self.texts.push(Text::new(resolved(text)));
@@ -232,7 +239,7 @@ impl Several {
     }
 }
 
-/// An iterator over the bytes of a text that decodes escapes on the way.
+/// An iterator over the bytes of a path that decodes escapes as it advances.
 struct Unescaped<'a>(&'a [u8]);
 
 impl Iterator for Unescaped<'_> {
@@ -245,8 +252,8 @@ impl Iterator for Unescaped<'_> {
     }
 }
 
-/// Returns the first byte of a text, decoded if it is escaped, and the rest of the text. The
-/// percent sign of a broken escape stands for itself.
+/// Returns the first byte of `text`, decoded if it is escaped, and the rest of `text`. The percent
+/// sign of a broken escape stands for itself.
 fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
     let (&byte, rest) = text.split_first()?;
     if byte == b'%'
@@ -267,7 +274,7 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
         let Some((byte, behind)) = unescaped(&rest[next..]) else { break };
         decoded.push(byte);
         rest = behind;
-        // Escapes often follow each other, and to check for that is cheaper than to search.
+        // Escapes often follow one another, and checking the next byte is cheaper than searching.
         next = match rest {
             [b'%', ..] => 0,
             _ => memchr::memchr(b'%', rest).unwrap_or(rest.len()),
@@ -276,14 +283,15 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// Returns the byte that two hexadecimal digits stand for, or `None` if they are no digits.
+/// Returns the byte that two hexadecimal digits stand for, or `None` if either byte is not a
+/// hexadecimal digit.
 fn byte_of(high: u8, low: u8) -> Option<u8> {
     let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
     ((high | low) < 16).then_some(high << 4 | low)
 }
 
-/// The value of each hexadecimal digit, and 16 for any other byte. A table is fastest, and an
-/// escaped path is decoded anew for each rule that it is compared with.
+/// The value of each hexadecimal digit, and 16 for any other byte. A lookup table is fastest, and
+/// speed matters because an escaped path is decoded again for each rule that it is compared with.
 const HEX: [u8; 256] = {
     let (mut values, mut value) = ([16; 256], 0);
     while value < 16 {
@@ -294,8 +302,8 @@ const HEX: [u8; 256] = {
     values
 };
 
-/// Returns whether every escape in a path is valid and stands for a byte without a meaning, or for
-/// a dot. Escaped dots matter only in dot segments, which are looked for after decoding.
+/// Returns whether every escape in a path is valid and stands for a byte without a special meaning,
+/// or for a dot. Escaped dots matter only in dot segments, which are detected after decoding.
 fn has_clear_escapes(path: &[u8]) -> bool {
     let is_clear = |high, low| is_clear_escape(high, low) | (high == b'2') & (low | 0x20 == b'e');
     let is_unclear = |it: &[u8]| (it[0] == b'%') & !is_clear(it[1], it[2]);
@@ -303,11 +311,11 @@ fn has_clear_escapes(path: &[u8]) -> bool {
     !has_broken_end && !path.windows(3).fold(false, |any, it| any | is_unclear(it))
 }
 
-/// Returns the index of the first detour, or the length of the text if there is none.
+/// Returns the index of the first detour, or the length of `text` if it has no detours.
 ///
-/// The search skips 32 bytes at a time without a branch on any of them, and is exact only in the
-/// part that contains a detour. Each part is read with the one byte after it, which `//` and `/.`
-/// need.
+/// The search skips chunks of 32 bytes without branching on single bytes, and looks at single bytes
+/// only in the chunk that contains a detour. Each chunk is read together with the byte after it,
+/// which is needed to recognize `//` and `/.`.
 fn next_detour(text: &[u8]) -> usize {
     let mut begin = 0;
     while let Some(chunk) = text.get(begin..begin + 33) {
@@ -323,9 +331,9 @@ fn next_detour(text: &[u8]) -> usize {
 
 /// Returns the text with its detours resolved.
 ///
-/// Slashes are merged, dot segments are removed (RFC 3986 section 5.2.4), parameters are cut off,
-/// and so is a trailing slash. A `?`, a `#` or a NUL, which only decoding can bring about, ends the
-/// path. The result begins with a slash, and is at most one byte longer than the text.
+/// Slashes are merged, dot segments are removed (RFC 3986 section 5.2.4), and parameters and a
+/// trailing slash are cut off. The path ends at a `?`, a `#` or a NUL, which can appear in it only
+/// after decoding. The result begins with a slash, and is at most one byte longer than `text`.
 fn resolved(text: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len() + 1);
     kept.push(b'/');
@@ -347,7 +355,7 @@ fn resolved(text: &[u8]) -> Vec<u8> {
                 let ends = |byte: &u8| matches!(byte, b'/' | b'\\' | b'?' | b'#' | 0);
                 &parameter[parameter.iter().position(ends).unwrap_or(parameter.len())..]
             }
-            // After a proxy has decoded the path, the rest is a query, a fragment, or lost to a
+            // Once a proxy has decoded the path, the rest is a query, a fragment, or invisible to a
             // reader that uses C strings.
             _ => break,
         };
@@ -358,8 +366,8 @@ fn resolved(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Resolves the dot segment at the beginning of `rest`, which has to be the beginning of a segment,
-/// and returns the text after it. For `..`, the last segment of `kept` is removed. Returns `rest`
+/// Resolves the dot segment at the beginning of `rest`, and returns the remaining path. `rest` must
+/// begin at the start of a segment. For `..`, the last segment of `kept` is removed. Returns `rest`
 /// itself if it does not begin with a dot segment.
 fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
     let dots = match rest {
@@ -378,8 +386,8 @@ fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
     &rest[dots..]
 }
 
-/// Returns whether a segment of the text is `.` or `..`, with or without parameters. A backslash
-/// counts as one too, since it may separate segments.
+/// Returns whether a segment of the text is `.` or `..`, with or without parameters. A text with a
+/// backslash counts too, since a backslash may separate segments.
 fn has_dot_segments(text: &[u8]) -> bool {
     text.contains(&b'\\')
         || memchr::memchr_iter(b'.', text).any(|at| {
@@ -389,7 +397,7 @@ fn has_dot_segments(text: &[u8]) -> bool {
         })
 }
 
-/// A byte that stands for the end of the text, as it is part of neither an escape nor a detour.
+/// A byte that stands for the end of the path, since it is part of neither an escape nor a detour.
 const NOTHING: u8 = 0xff;
 
 #[cfg(test)]

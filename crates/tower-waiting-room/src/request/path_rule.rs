@@ -1,22 +1,23 @@
-//! The paths that a rule covers, and the comparison of a path with them.
+//! Path rules: the paths that a rule covers, and how a path is compared with a rule.
 //!
-//! A rule covers one path or all paths with a prefix. It is compared with a path in two ways:
-//! exactly, for rules that exempt ([`PathRule::is`]), or ignoring a trailing slash, for rules that
-//! restrict (`covers_*`), since routers may trim or add it.
+//! A rule covers one path, or all paths with a prefix. Rules that exempt requests are compared
+//! exactly ([`PathRule::is`]). Rules that restrict requests ignore a trailing slash (`covers_*`),
+//! since routers may trim or add one.
 //!
-//! A request may be compared with many rules, and most of them do not match. So the first 16 bytes
-//! of a reading and of a rule are kept as integers, and one masked comparison rejects most rules.
+//! A request may be compared with many rules, most of which do not match. The first 16 bytes of
+//! each reading and of each rule are therefore also stored as an integer, and one masked comparison
+//! rejects most rules.
 
 /// The paths that a rule covers.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PathRule {
-    /// The path or the prefix, as it was written.
+    /// The path or the prefix, as configured.
     text: String,
-    /// Whether the rule covers all paths that begin with `text`, rather than this path alone.
+    /// Whether the rule covers all paths that begin with `text`, rather than only the path `text`.
     is_prefix: bool,
     /// The first 16 bytes of `text` without its trailing slash, padded with zeros.
     head: u128,
-    /// The bits of `head` that belong to the text and not to the padding.
+    /// The bits of `head` that belong to `text`, rather than to the padding.
     mask: u128,
 }
 
@@ -26,7 +27,7 @@ impl PathRule {
         Self::new(text, false)
     }
 
-    /// Creates a rule that covers all paths that begin with this text.
+    /// Creates a rule that covers all paths that begin with this prefix.
     pub(crate) fn prefix(text: String) -> Self {
         Self::new(text, true)
     }
@@ -36,28 +37,30 @@ impl PathRule {
         Self { is_prefix, head: head(begin), mask: head_mask(begin.len()), text }
     }
 
-    /// Returns the path or the prefix as it was written.
+    /// Returns the path or the prefix, as configured.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the rule covers all paths with the prefix.
+    /// Returns whether the rule covers all paths with a prefix, rather than a single path.
     pub(super) const fn is_prefix(&self) -> bool {
         self.is_prefix
     }
 
-    /// Returns whether the rule covers this path literally, in which a trailing slash counts.
+    /// Returns whether the rule covers this path literally, including any trailing slash.
     ///
-    /// A rule that exempts uses this: it must not cover a path that its author did not write.
+    /// Rules that exempt requests use this comparison, because they must not cover a path that
+    /// their author did not write.
     pub(super) fn is(&self, path: &str) -> bool {
         if self.is_prefix { path.starts_with(&self.text) } else { path == self.text }
     }
 
-    /// Returns whether the rule covers this path if a trailing slash is ignored in both.
+    /// Returns whether the rule covers this path, ignoring a trailing slash in the rule and in the
+    /// path.
     ///
-    /// Routers that trim or add the slash take both for the same path. A prefix with a slash
-    /// therefore also covers the path without it, but not a longer segment: `/api/` covers `/api`,
-    /// and not `/apis`.
+    /// Routers that trim or add a trailing slash treat both forms as the same path. A prefix that
+    /// ends with a slash therefore also covers the path without the slash, but not a longer
+    /// segment: `/api/` covers `/api`, but not `/apis`.
     pub(super) fn covers_text(&self, path: &[u8]) -> bool {
         let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
@@ -67,13 +70,13 @@ impl PathRule {
         }
     }
 
-    /// Does the same as [`covers_text`](Self::covers_text) for a reading.
+    /// Returns the same result as [`covers_text`](Self::covers_text), for a reading.
     pub(super) fn covers_reading(&self, reading: &Text) -> bool {
         reading.head & self.mask == self.head && self.covers_text(&reading.bytes)
     }
 
-    /// Does the same as [`covers_text`](Self::covers_text) for a path that is decoded while it is
-    /// read, no further than the rule is long.
+    /// Returns the same result as [`covers_text`](Self::covers_text), for a path that is decoded as
+    /// it is read. Reading stops as soon as the result is known.
     pub(super) fn covers_escaped(&self, mut path: impl Iterator<Item = u8>) -> bool {
         let begin = without_slash(&self.text);
         if !begin.bytes().all(|byte| path.next() == Some(byte)) {
@@ -86,15 +89,15 @@ impl PathRule {
     }
 }
 
-/// Returns the text without one trailing slash.
+/// Returns a path or a prefix without its trailing slash, if it has one.
 fn without_slash(text: &str) -> &str {
     text.strip_suffix('/').unwrap_or(text)
 }
 
-/// A reading of a path, with its first bytes as an integer.
+/// A reading of a path, with its first bytes also stored as an integer.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// The first 16 bytes, padded with zeros.
+    /// The first 16 bytes of the reading, padded with zeros.
     head: u128,
     pub(super) bytes: Vec<u8>,
 }
@@ -105,7 +108,7 @@ impl Text {
     }
 }
 
-/// Returns the first 16 bytes of a text as an integer, padded with zeros at the end.
+/// Returns the first 16 bytes of `text` as an integer, padded with zeros at the end.
 fn head(text: &[u8]) -> u128 {
     if let Some(first) = text.first_chunk() {
         return u128::from_be_bytes(*first);
@@ -115,7 +118,7 @@ fn head(text: &[u8]) -> u128 {
     u128::from_be_bytes(first)
 }
 
-/// Returns the bits of such an integer that belong to a text of `len` bytes.
+/// Returns a mask of the bits that the first `len` bytes occupy in an integer that `head` returns.
 fn head_mask(len: usize) -> u128 {
     match len {
         0 => 0,

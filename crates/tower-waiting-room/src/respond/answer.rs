@@ -1,8 +1,8 @@
 //! The content of an answer, before it is rendered for a client.
 //!
 //! The pipeline decides, and this module collects the facts of the decision: the outcome and its
-//! reason, the place and the wait from a ticket, intervals from the rules of the room. Every form
-//! states the same facts, so they are computed once, here, and a form only formats them.
+//! reason, the place and the wait from a ticket, and intervals from the rules of the room. Every
+//! form states the same facts, so this module computes them once, and a form only formats them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
 /// The facts of an answer that a client gets instead of the application's response.
 ///
 /// Every form of answer (page, JSON, problem document, text, gRPC status) states these facts. A
-/// [`Page`](super::Page) of the application receives them to state them in its own way.
+/// [`Page`](super::Page) of the application receives the facts and can present them in any form.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
@@ -36,19 +36,20 @@ pub struct Answer {
     pub outcome: Outcome,
     /// The reason for the decision.
     pub reason: Reason,
-    /// The status of the response. A gRPC client gets 200, and a gRPC status in trailers.
+    /// The status of the response. A gRPC client gets status 200, with a gRPC status in the
+    /// trailers.
     pub status: StatusCode,
-    /// The place in line, counted from 1. `None` before the visitor has a place, and if places are
+    /// The place in line, starting at 1. `None` before the visitor has a place, and if places are
     /// drawn by lot.
     pub position: Option<u32>,
-    /// The number of visitors ahead. `None` if places are drawn by lot. An estimate before the
-    /// visitor has a place.
+    /// The number of visitors ahead. `None` if places are drawn by lot. The number is an estimate
+    /// before the visitor has a place.
     pub ahead: Option<u32>,
     /// Whether `position` and `ahead` are approximate.
     pub is_approximate: bool,
     /// The expected wait. `None` if it is unknown, or while no visitors are admitted.
     pub wait: Option<WaitEstimate>,
-    /// The time until a retry can succeed. `None` if none ever can.
+    /// The time until a retry can succeed. `None` if no retry can succeed.
     pub retry_after: Option<Duration>,
     /// The time of the visitor's first request. `None` if the answer is not about a place in line.
     pub waiting_since: Option<Timestamp>,
@@ -57,30 +58,30 @@ pub struct Answer {
     pub last_check_in: Option<Timestamp>,
     /// The time of the decision.
     pub now: Timestamp,
-    /// The time for which a place outlives the visitor's last check-in. Zero if the answer is not
-    /// about the room.
+    /// The time for which a place is kept after the visitor's last check-in, or zero if the answer
+    /// is not about the room.
     pub place_retention: Duration,
-    /// The interval between check-ins of a visitor far back in the line; near the front it is
-    /// shorter. Zero if the answer is not about the room.
+    /// The interval between check-ins of a visitor far back in the line, or zero if the answer is
+    /// not about the room. Near the front of the line, the interval is shorter.
     pub refresh_interval: Duration,
     /// The order in which the room admits visitors.
     pub method: QueueingMethod,
-    /// Whether the visitor has a place in line, and not only a first ticket.
+    /// Whether the visitor has a place in the line rather than only a first ticket.
     pub is_placed: bool,
     /// Whether the operator has stopped admissions.
     pub is_queue_all: bool,
     /// Whether the script of the waiting page sent the request.
     pub is_poll: bool,
-    /// Whether the request can be repeated without harm. True for GET and HEAD.
+    /// Whether the request can safely be repeated, which is true for GET and HEAD.
     pub is_safe: bool,
-    /// The new pass or ticket, sealed, of a client that sends tokens in a header instead of a
-    /// cookie. It is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response:
-    /// `<room>=<token>`.
+    /// The new sealed pass or ticket for a client that sends tokens in a header instead of a
+    /// cookie. This is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response,
+    /// in the form `<room>=<token>`.
     pub token: Option<String>,
 }
 
 impl Answer {
-    /// An answer that states only the decision. The `with_` methods add further facts.
+    /// Creates an answer that states only the decision. The `with_` methods add further facts.
     #[must_use]
     pub(crate) fn new(
         room: Arc<str>,
@@ -123,8 +124,8 @@ impl Answer {
         self.refresh_interval = rules.refresh_interval();
         self.method = rules.queueing_method();
         self.is_queue_all = rules.mode() == RoomMode::QueueAll;
-        // A ticket from before states a wait that no longer holds. `with_ticket` checks this too,
-        // so the order of the two calls does not matter.
+        // An earlier ticket states a wait that is no longer valid. `with_ticket` makes the same
+        // check, so `with_rules` and `with_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
         self
     }
@@ -132,8 +133,8 @@ impl Answer {
     /// Adds the facts from a ticket: the place, the wait, and the time of the next check-in.
     #[must_use]
     pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
-        // The position in a first ticket is that of a newcomer, and not a place. It only counts the
-        // visitors ahead.
+        // The position in a first ticket is not a place. The position only serves to compute the
+        // number of visitors ahead of the newcomer.
         self.position = ticket.shown_position.filter(|_| ticket.placed);
         self.ahead = ticket.shown_position.map(|position| position.saturating_sub(1));
         self.is_approximate = ticket.is_approximate;
@@ -145,32 +146,33 @@ impl Answer {
         self
     }
 
-    /// Replaces the time until a retry that a ticket may have set. `None` if no retry can succeed.
+    /// Replaces the time until a retry, which a ticket may have set. `None` means that no retry can
+    /// succeed.
     #[must_use]
     pub(crate) fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// The value of `Retry-After` in whole seconds. At least 1, and rounded up: a client that
-    /// obeys it is never too early.
+    /// Returns the value of `Retry-After` in whole seconds. The value is rounded up and at least 1,
+    /// so a client that obeys the header is never too early.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after.map(whole_seconds)
     }
 
-    /// Whether the visitor was refused because all places in the line are taken.
+    /// Returns whether the visitor was refused because all places in the line are taken.
     #[must_use]
     pub fn is_line_full(&self) -> bool {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// Whether the answer is about the room, and not about a limit or a gate.
+    /// Returns whether the answer is about the room, and not about a limit or a gate.
     pub(super) fn is_of_room(&self) -> bool {
         !self.is_of_limits() && !self.is_of_gate()
     }
 
-    /// Whether a gate refused the request.
+    /// Returns whether a gate refused the request.
     pub(super) fn is_of_gate(&self) -> bool {
         matches!(
             self.reason,
@@ -183,8 +185,8 @@ impl Answer {
         )
     }
 
-    /// Whether the limits refused the request, because it exceeds one, lacks the key of one, or
-    /// could not be counted. The pace of tickets counts as a limit.
+    /// Returns whether the limits refused the request because it exceeds a limit, lacks the key of
+    /// a limit, or could not be counted. The pace of tickets counts as a limit.
     fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
@@ -198,9 +200,9 @@ impl Answer {
     }
 }
 
-/// The decision about a request, as its client learns it.
+/// The decision about a request, as reported to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, goes or waits: there is no fourth")]
+#[expect(clippy::exhaustive_enums, reason = "a visitor is admitted, refused or made to wait")]
 pub enum Outcome {
     /// The visitor is admitted. Only the script of the waiting page gets this answer; any other
     /// request is forwarded.
@@ -212,7 +214,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The name in the `waiting-room` header and in templates.
+    /// Returns the name of the outcome in the `waiting-room` header and in templates.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -223,22 +225,23 @@ impl Outcome {
     }
 }
 
-/// A point in time in ISO 8601, in UTC with milliseconds: `2026-11-21T08:00:00.000Z`.
+/// A point in time in ISO 8601, in UTC with milliseconds, such as `2026-11-21T08:00:00.000Z`.
 pub(super) struct Iso(pub(super) Timestamp);
 
 impl Iso {
-    /// The length of every text, in bytes.
+    /// The length of a formatted point in time, in bytes.
     pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
-    /// Writes the text to `buffer` and returns it. It fits: a [`Timestamp`] ends in the year 2554,
-    /// so its years have four digits.
+    /// Formats the point in time into `buffer` and returns it as text. Every [`Timestamp`] fits,
+    /// because its maximum is in the year 2554, so its year has four digits.
     pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
         let nanos = i128::from(self.0.as_nanos());
         let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
         let mut rest = &mut buffer[..];
         let printer = DateTimePrinter::new().precision(Some(3));
         let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
-        // Only a text that does not fit would fail, and every text has the length of the buffer.
+        // Formatting fails only if the text does not fit, and every text has the length of the
+        // buffer.
         let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
         text.unwrap_or("1970-01-01T00:00:00.000Z")
     }
@@ -262,7 +265,7 @@ pub(super) struct WaitSeconds {
 }
 
 impl WaitSeconds {
-    /// The estimate in seconds. It has no fractions, so nothing is cut off.
+    /// Converts an estimate to seconds. Estimates have no fractions, so nothing is cut off.
     pub(super) fn new(wait: WaitEstimate) -> Self {
         let WaitEstimate { p25, p50, p75, .. } = wait;
         let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
@@ -270,7 +273,7 @@ impl WaitSeconds {
     }
 }
 
-/// Whole minutes, rounded up, and at least one.
+/// Rounds a duration up to whole minutes, and to at least one minute.
 pub(super) fn whole_minutes(duration: Duration) -> u64 {
     whole_seconds(duration).div_ceil(60)
 }

@@ -1,11 +1,14 @@
-//! The answer in the format of Cloudflare Waiting Room, for clients that were written for it.
+//! The answer in the format of Cloudflare Waiting Room, for clients that were written for that
+//! product.
 //!
 //! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response
 //! (`json_response_enabled` in its API), and templates get variables of the same names. Clients
-//! then need no change when a service moves here. Features that this crate lacks (scheduled events,
-//! Turnstile, the infinite queue) have the values that Cloudflare sends when they are off.
+//! therefore need no change when a service moves to this crate. Features that this crate lacks
+//! (scheduled events, Turnstile, the infinite queue) have the values that Cloudflare sends when the
+//! features are off.
 //!
-//! The numbers are coarser than ours: whole minutes, and one wait unless the order is random.
+//! The numbers are coarser than those in the object of this crate: waits are in whole minutes, and
+//! there is only one wait unless the order is random.
 
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
@@ -18,24 +21,25 @@ use crate::rate_headers::whole_seconds;
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
 ///
-/// Times are in whole minutes, rounded up, unless the name of the field has another unit.
+/// Times are in whole minutes, rounded up, unless the name of the field states another unit.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CfWaitingRoom {
-    /// Always true: an admitted visitor does not get this object.
+    /// Whether the visitor waits in the room. Always true, because an admitted visitor does not get
+    /// this object.
     in_waiting_room: bool,
     /// Whether the fields with wait times are valid.
     wait_time_known: bool,
-    /// The median wait; 0 if it is unknown.
+    /// The median wait, or 0 if it is unknown.
     wait_time: u64,
-    /// The wait that a quarter of the visitors stays below. The percentiles are 0 unless the order
-    /// is random and the wait is known.
+    /// The 25th percentile of the wait. All percentiles are 0 unless the order is random and the
+    /// wait is known.
     wait_time25_percentile: u64,
-    /// The wait that half of the visitors stay below.
+    /// The 50th percentile of the wait.
     wait_time50_percentile: u64,
-    /// The wait that three quarters of the visitors stay below.
+    /// The 75th percentile of the wait.
     wait_time75_percentile: u64,
-    /// The wait in English words, or `unavailable`. A range if the order is random.
+    /// The wait in English words, as a range if the order is random, or `unavailable`.
     wait_time_formatted: String,
     /// Whether all places in the line are taken.
     queue_is_full: bool,
@@ -43,44 +47,47 @@ pub(super) struct CfWaitingRoom {
     queue_all: bool,
     /// The time of the visitor's last request that was not too early.
     last_updated: Iso,
-    /// The time from `last_updated` to the next request that can change anything. 0 if none can.
+    /// The time from `last_updated` to the next request that can change anything, or 0 if no
+    /// request can.
     refresh_interval_seconds: u64,
     /// The order of admission: `fifo`, `random`, `passthrough` or `reject`. The next four fields
-    /// repeat it for templates, which cannot compare texts in Cloudflare's language (Mustache).
+    /// repeat the order for templates, because Cloudflare's template language (Mustache) cannot
+    /// compare strings.
     queueing_method: &'static str,
     #[serde(rename = "isFIFOQueue")]
     is_fifo_queue: bool,
     is_random_queue: bool,
     is_passthrough_queue: bool,
     is_reject_queue: bool,
-    /// Whether an event is under way or about to begin. True only before its start here, since
-    /// afterwards the room admits visitors as usual.
+    /// Whether an event is in progress or about to begin, which is always false.
     is_event_active: bool,
-    /// Whether visitors arrive ahead of an event that has not started.
+    /// Whether visitors wait for an event that has not started, which is always false.
     is_event_prequeueing: bool,
-    /// Unknown, and so 0, as are the other times of an event.
+    /// The time until an event starts, which is always 0.
     time_until_event_start: u64,
-    /// Always `unavailable`.
+    /// The time until an event starts in words, which is always `unavailable`.
     time_until_event_start_formatted: &'static str,
-    /// Always 0.
+    /// The time until an event ends, which is always 0.
     time_until_event_end: u64,
-    /// Always `unavailable`.
+    /// The time until an event ends in words, which is always `unavailable`.
     time_until_event_end_formatted: &'static str,
-    /// Always false: the order of arrival before an event is kept.
+    /// Whether the line is shuffled when an event starts, which is always false.
     shuffle_at_event_start: bool,
-    /// The HTML of a Turnstile widget. Always empty.
+    /// The HTML of a Turnstile widget, which is always empty.
     turnstile: &'static str,
-    /// Whether the visitor was put where visitors are never admitted. Always false.
+    /// Whether the visitor was put into a queue from which visitors are never admitted, which is
+    /// always false.
     infinite_queue: bool,
 }
 
 impl CfWaitingRoom {
-    /// The fields for this answer.
+    /// Computes the fields for an answer.
     pub(super) fn new(answer: &Answer) -> Self {
         let method = answer.method;
         let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
-        // Cloudflare defines the percentiles for a random order only. A line in order has one wait.
+        // Cloudflare defines the percentiles only for a random order. A line in order of arrival
+        // has only one wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
         Self {
             in_waiting_room: true,
@@ -115,12 +122,13 @@ impl CfWaitingRoom {
         }
     }
 
-    /// Writes the object as JSON, as serde does, in a quarter of the time.
+    /// Writes the object as JSON, with the same result as serde in a quarter of the time.
     ///
-    /// A crowd that waits requests this object every few seconds, and most of it is the same in
-    /// every answer. A test compares the result with that of serde, so the two cannot diverge.
+    /// A waiting crowd requests this object every few seconds, and most of the object is the same
+    /// in every answer. A test compares the result with the output of serde, so the two cannot
+    /// diverge.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // No text needs escapes: all of them come from this file or from `Iso`.
+        // No string needs escaping, because all strings come from this file or from `Iso`.
         let mut number = itoa::Buffer::new();
         let mut time = [0; Iso::LEN];
         let mut field = |name: &str, value: &str| {
@@ -150,35 +158,36 @@ impl CfWaitingRoom {
     }
 }
 
-/// Variables of templates that are no fields of the JSON response.
+/// Template variables that are not fields of the JSON response.
 #[cfg(feature = "page")]
 impl CfWaitingRoom {
-    /// The whole hours of the wait.
+    /// Returns the whole hours of the wait.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60
     }
 
-    /// The minutes of the wait beyond its whole hours.
+    /// Returns the remaining minutes of the wait after its whole hours.
     pub(super) const fn minutes_over(&self) -> u64 {
         self.wait_time % 60
     }
 }
 
-/// The time in seconds from the last request that counted to the next one that can count. 0 if no
-/// retry can succeed.
+/// Returns the time in seconds from the last request that was not too early to the next request
+/// that can change anything. Returns 0 if no retry can succeed.
 ///
-/// `Retry-After` counts from now instead, so the time since the last request is added.
+/// `Retry-After` is relative to the current time, so the time since the last request is added.
 fn refresh_interval(answer: &Answer) -> u64 {
     let since = answer.last_check_in.map(|last| answer.now.since(last)).unwrap_or_default();
     answer.retry_after.map_or(0, |retry_after| whole_seconds(retry_after.saturating_add(since)))
 }
 
-/// A number of minutes in words. Cloudflare formats this field in English for every visitor.
+/// Formats a number of minutes in words. Cloudflare formats this field in English for every
+/// visitor.
 fn said(minutes: u64) -> String {
     if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
 }
 
-/// The name of an order of admission, in Cloudflare's API and in our templates.
+/// Returns the name of an order of admission in Cloudflare's API and in page templates.
 pub(super) const fn name(method: QueueingMethod) -> &'static str {
     match method {
         QueueingMethod::Passthrough => "passthrough",
@@ -188,12 +197,12 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
     }
 }
 
-/// A boolean in JSON.
+/// Returns a boolean in JSON.
 const fn truth(it: bool) -> &'static str {
     if it { "true" } else { "false" }
 }
 
-/// Cloudflare's word for a time that is unknown.
+/// Cloudflare's word for an unknown time.
 const UNAVAILABLE: &str = "unavailable";
 
 #[cfg(test)]

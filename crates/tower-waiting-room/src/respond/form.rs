@@ -21,8 +21,8 @@ use crate::request::{ClientKind, RequestHead};
 
 /// Renders an answer. For a HEAD request, the headers describe the body, which is then left out.
 ///
-/// This never fails: an error in a template or a serializer is logged, and the client gets plain
-/// text with the same status. A client must not see a 500 because a page is broken.
+/// This function never fails: an error in a template or a serializer is logged, and the client gets
+/// plain text with the same status. A client must not get a 500 because a page is broken.
 pub(super) fn respond(
     answer: &Answer,
     page: &Page,
@@ -44,7 +44,7 @@ pub(super) fn finished(
     is_head: bool,
 ) -> Response<Bytes> {
     headers::complete(response.headers_mut(), answer);
-    // The status and the length of a trailers-only response of gRPC are fixed.
+    // The status and the length of a trailers-only gRPC response are fixed.
     if answer.kind == ClientKind::Grpc {
         return response;
     }
@@ -58,12 +58,13 @@ pub(super) fn finished(
 ///
 /// # Errors
 ///
-/// A template or a serializer that failed.
+/// Returns an error if a template or a serializer fails.
 fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // A refusal has a standard form, which a program may know without knowing this crate. The
-        // script of the page and programs that wait in line do know this crate.
+        // A refusal has a standard form, which a program can read without support for this crate.
+        // The script of the page and programs that wait in the line support the JSON answer of this
+        // crate.
         ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
             problem::response(answer)?
         }
@@ -74,7 +75,8 @@ fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response
     })
 }
 
-/// Renders an answer for a terminal, as a paragraph of plain text. This form cannot fail.
+/// Renders an answer for a terminal, as a paragraph of plain text. Rendering plain text cannot
+/// fail.
 fn text(answer: &Answer) -> Response<Bytes> {
     let mut text = Message::paragraph(answer);
     text.push('\n');

@@ -10,8 +10,9 @@
 //! | `grpc-retry-pushback-ms` | the gRPC library (gRFC A6) | the time to retry, or -1 |
 //! | `grpc-status-details-bin` | the caller | a `google.rpc.Status` with `RetryInfo` |
 //!
-//! The time to retry is needed twice: OTLP, for one, retries RESOURCE_EXHAUSTED only with
-//! `RetryInfo`. The Protobuf messages are a few bytes, so they are written by hand.
+//! The time to retry is sent twice, because no trailer is read by every client. OTLP, for example,
+//! retries RESOURCE_EXHAUSTED only with `RetryInfo`. The Protobuf messages are only a few bytes
+//! long, so they are encoded by hand.
 
 use std::time::Duration;
 
@@ -31,7 +32,8 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let details = STANDARD_NO_PAD.encode(status(code(answer), &message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
-        // Always `Ok`: digits, Base64 and percent-encoding consist of bytes that headers can carry.
+        // The conversion never fails, because digits, Base64 and percent-encoded strings consist of
+        // bytes that are valid in headers.
         if let Ok(value) = HeaderValue::try_from(value) {
             response.headers_mut().insert(HeaderName::from_static(name), value);
         }
@@ -43,8 +45,8 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     response
 }
 
-/// The code of the status: RESOURCE_EXHAUSTED, unless the service is set up wrongly, cannot decide
-/// at the moment, or let the request wait too long.
+/// Returns the code of the status: RESOURCE_EXHAUSTED, unless the service is misconfigured, cannot
+/// decide at the moment, or made the request wait too long.
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
         Reason::RefusedAddressUnknown => INTERNAL,
@@ -56,15 +58,16 @@ fn code(answer: &Answer) -> u8 {
     }
 }
 
-/// Whole milliseconds, rounded up, and at least 1: a client that obeys them is never too early.
+/// Rounds a duration up to whole milliseconds, and to at least 1 ms, so that a client that obeys it
+/// is never too early.
 fn whole_millis(time: Duration) -> u128 {
     time.as_nanos().div_ceil(1_000_000).max(1)
 }
 
 /// Encodes `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
 ///
-/// The messages are nested, and the length of each stands before it, so the innermost one is
-/// written first.
+/// The messages are nested, and each is prefixed with its length, so the innermost message is
+/// encoded first.
 fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::with_capacity(message.len() + 80);
     number(&mut status, 1, u64::from(code));
@@ -81,7 +84,8 @@ fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     status
 }
 
-/// Appends a numeric field (wire type 0) to a Protobuf message. 0 is the default and left out.
+/// Appends a numeric field (wire type 0) to a Protobuf message. The value 0 is the default and is
+/// left out.
 fn number(message: &mut Vec<u8>, field: u8, value: u64) {
     if value > 0 {
         message.push(field << 3);
@@ -89,15 +93,15 @@ fn number(message: &mut Vec<u8>, field: u8, value: u64) {
     }
 }
 
-/// Appends a field with a text, bytes or another message (wire type 2) to a Protobuf message.
+/// Appends a field with a string, bytes or another message (wire type 2) to a Protobuf message.
 fn bytes(message: &mut Vec<u8>, field: u8, value: &[u8]) {
     message.push(field << 3 | 2);
     varint(message, value.len() as u64);
     message.extend_from_slice(value);
 }
 
-/// Appends a number in groups of seven bits, the lowest first. The top bit of a byte states that
-/// another one follows.
+/// Appends a number in groups of seven bits, starting with the lowest group. The top bit of a byte
+/// indicates that another byte follows.
 fn varint(message: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         message.push(value.to_le_bytes()[0] | 0x80);
@@ -112,8 +116,8 @@ const INTERNAL: u8 = 13;
 const RESOURCE_EXHAUSTED: u8 = 8;
 const UNAVAILABLE: u8 = 14;
 
-/// The characters that `grpc-message` must escape: everything but printable ASCII, and the percent
-/// sign. Bytes beyond ASCII are always escaped by the encoder.
+/// The characters that `grpc-message` must escape: the percent sign, and everything except
+/// printable ASCII. The encoder always escapes bytes beyond ASCII.
 const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]

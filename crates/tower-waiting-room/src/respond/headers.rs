@@ -1,7 +1,7 @@
 //! The headers of every answer, and the names of headers that clients and applications use.
 //!
-//! Intermediaries must neither store an answer nor give it to another client, scripts of other
-//! origins must be able to read it, and each client must learn when to retry.
+//! Intermediaries must not store an answer or serve it to another client. Scripts of other origins
+//! must be able to read an answer, and each client must learn when to retry.
 
 use std::error::Error;
 
@@ -19,11 +19,11 @@ use waiting_room_core::Reason;
 use super::{Answer, Outcome};
 use crate::{request::ClientKind, room::TOKEN_HEADER};
 
-/// The response header by which the application commands the layer: the value `revoke` ends the
-/// session of the visitor. The layer removes the header from the response.
+/// The response header with which the application sends a command to the layer. The value `revoke`
+/// ends the session of the visitor. The layer removes the header from the response.
 pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
 
-/// The same header under the name that Cloudflare's product uses.
+/// The command header under the name that Cloudflare's product uses.
 pub(crate) const CLOUDFLARE_COMMAND_HEADER: HeaderName =
     HeaderName::from_static("cf-waiting-room-command");
 
@@ -33,23 +33,23 @@ pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reas
 
 /// Returns the reason for a response: why the request was forwarded, queued or refused.
 ///
-/// `None` on the path that most requests take: the visitor has a valid pass, or the layer has no
-/// room and the limits allowed the request.
+/// Returns `None` in the most common cases: the visitor has a valid pass, or the layer has no room
+/// and the limits allowed the request.
 pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
     response.extensions().get()
 }
 
-/// The header by which a script distinguishes our answers from those of the application: `admit`,
-/// `refuse` or `wait`. Refusals of programs by a rate limit omit it: their problem document states
-/// the same.
+/// The header that lets a script distinguish answers of the layer from responses of the
+/// application. Its value is `admit`, `refuse` or `wait`. If a rate limit refuses a program, the
+/// header is omitted, because the problem document states the outcome.
 pub(crate) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
 
 /// The response headers of the layer that a script of another origin can read only if they are
 /// exposed.
 ///
-/// Answers of the layer expose them already. For responses of the application, use
-/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`. The CORS layer belongs outside this one, so
-/// that answers of this layer get their `Access-Control-Allow-Origin` from it.
+/// Answers of the layer already expose these headers. For responses of the application, use
+/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`. The CORS layer has to wrap this layer, so
+/// that it adds `Access-Control-Allow-Origin` to the answers of this layer.
 pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     RETRY_AFTER,
     OUTCOME_HEADER,
@@ -65,12 +65,12 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     HeaderName::from_static("x-ratelimit-retry-after"),
 ];
 
-/// Adds the headers of every answer to `headers`, which may hold others already.
+/// Adds the headers of every answer to `headers`, which may already contain other headers.
 ///
-/// A form may name its own language and further headers that it depends on. It cannot change what
-/// keeps the answer out of caches.
+/// A form may state another language and further request headers on which it depends. A form cannot
+/// change the headers that keep the answer out of caches.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
-    // RFC 6585 section 4 forbids caches to store a 429, but an answer may have any status.
+    // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.append(VARY, HeaderValue::from_static(VARIES_BY));
     headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
@@ -94,15 +94,16 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
 }
 
 impl Answer {
-    /// Whether the browser is to reload the page by itself.
+    /// Returns whether the browser should reload the page by itself.
     ///
-    /// Not after a POST: a refresh is a GET and would drop what was posted.
+    /// A browser should not reload the page after a POST, because a refresh is a GET and would drop
+    /// the posted data.
     fn is_refreshed(&self) -> bool {
         self.outcome == Outcome::Wait && self.kind == ClientKind::Navigation && self.is_safe
     }
 }
 
-/// A response with this body and its type, and no other headers yet.
+/// Creates a response with this body and content type, without any other headers.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
     response.headers_mut().reserve(USUAL);
@@ -110,18 +111,20 @@ pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Res
     response
 }
 
-/// An error that prevented an answer from being rendered. It goes to the log, not to the client.
+/// An error that prevented an answer from being rendered. The error is logged and not sent to the
+/// client.
 pub(super) type Failure = Box<dyn Error>;
 
-/// The usual number of headers of an answer, with those that the stages add. One reservation for
-/// all of them is cheaper than growing the map.
+/// The usual number of headers of an answer, including the headers that the stages add. One
+/// reservation for all headers is cheaper than growing the map.
 pub(super) const USUAL: usize = 12;
 
-/// The request headers by which the kind, the language and the place of a client are found.
+/// The request headers that determine the kind, the language and the place of a client.
 const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 
-/// The names in [`EXPOSED_HEADERS`] as the value of one header. A test compares the two.
+/// The names in [`EXPOSED_HEADERS`] as the value of one header. A test compares this value with the
+/// list.
 pub(super) const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
     RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, \
     X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After";

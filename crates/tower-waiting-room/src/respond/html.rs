@@ -1,13 +1,13 @@
-//! Fills in a page template.
+//! Renders page templates.
 //!
 //! ```text
-//! Answer ─┬─► OwnView ──────────────► our page
+//! Answer ─┬─► OwnView ──────────────► the default page
 //!         └─► OwnView + View ───────► a template of the application
 //! ```
 //!
-//! Templates are in the language of Jinja and run in `minijinja`. A template can neither loop for
-//! ever nor reach anything but its variables, and what is filled in is escaped for HTML. The page
-//! itself, with its style and script, is `page.html`.
+//! Templates are written in the Jinja language and rendered by `minijinja`. A template can neither
+//! loop forever nor access anything but its variables, and all inserted values are escaped for
+//! HTML. The default page, with its style and script, is `page.html`.
 
 use std::borrow::Cow;
 
@@ -23,19 +23,19 @@ use crate::request::ClientKind;
 
 /// A parsed template.
 pub(super) struct Template {
-    /// Holds this one template, under [`NAME`].
+    /// The environment, which contains only this template, under [`NAME`].
     environment: Environment<'static>,
-    /// Whether this is our own page, which uses few of the variables. Computing and serializing
-    /// them is most of the cost of a page.
+    /// Whether this is the default page, which uses only a few of the variables. Computing and
+    /// serializing the variables is most of the cost of a page.
     is_own: bool,
 }
 
 impl Template {
-    /// Parses our own page.
+    /// Parses the default page.
     ///
     /// # Errors
     ///
-    /// None: the page is embedded, and tests render it.
+    /// Returns no error in practice, because the page is embedded and tests render it.
     pub(super) fn own() -> Result<Self, Error> {
         Ok(Self { is_own: true, ..Self::parse(include_str!("page.html").to_owned())? })
     }
@@ -44,21 +44,23 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// A syntax error, with its line.
+    /// Returns an error, with the line, if the template has a syntax error.
     pub(super) fn parse(source: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
-        // A misspelt name is an error when the template is checked, instead of a gap in the page.
+        // A misspelt name causes an error when the template is checked, instead of a gap in the
+        // page.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
         environment.add_template_owned(NAME, source)?;
         Ok(Self { environment, is_own: false })
     }
 
-    /// Renders the page for an answer. What is filled in is escaped for HTML.
+    /// Renders the page for an answer. All inserted values are escaped for HTML.
     ///
     /// # Errors
     ///
-    /// An unknown variable, an expression that fails, or more than [`MAX_STEPS`].
+    /// Returns an error if a variable is unknown, if an expression fails, or if rendering takes
+    /// more than [`MAX_STEPS`] instructions.
     pub(super) fn render(
         &self,
         answer: &Answer,
@@ -74,7 +76,7 @@ impl Template {
     }
 }
 
-/// The variables of our own page. Templates of the application get them too.
+/// The variables of the default page. Templates of the application also get these variables.
 #[derive(Serialize)]
 struct OwnView<'a> {
     /// The title of the [`Page`](super::Page), or the name of the room.
@@ -92,9 +94,9 @@ struct OwnView<'a> {
     now: Iso,
     /// The answer in sentences.
     message: Message,
-    /// Further texts of our page.
+    /// Further texts of the default page.
     labels: Labels,
-    /// The part of the expected wait that is over, in percent; `none` if it is unknown.
+    /// The elapsed part of the expected wait in percent, or `none` if it is unknown.
     progress: Option<u64>,
 }
 
@@ -123,9 +125,9 @@ struct View<'a> {
     #[serde(flatten)]
     own: OwnView<'a>,
     room: &'a str,
-    /// The kind of client; always `navigation` in the response to a request.
+    /// The kind of client, which is always `navigation` in the response to a request.
     kind: &'static str,
-    /// The stable text of the reason, such as `queued:active_limit`.
+    /// The reason in its stable form, such as `queued:active_limit`.
     reason: String,
     /// The HTTP status as a number.
     status: u16,
@@ -134,9 +136,9 @@ struct View<'a> {
     wait: Option<WaitSeconds>,
     waiting_since: Option<Iso>,
     last_check_in: Option<Iso>,
-    /// In whole seconds.
+    /// The time for which a place is kept after the last check-in, in whole seconds.
     place_retention: u64,
-    /// In whole seconds.
+    /// The interval between check-ins far back in the line, in whole seconds.
     refresh_interval: u64,
     /// `fifo`, `random`, `passthrough` or `reject`.
     method: &'static str,
@@ -144,12 +146,12 @@ struct View<'a> {
     is_queue_all: bool,
     is_line_full: bool,
     is_safe: bool,
-    /// The sealed token, for a page that continues with requests of its own.
+    /// The sealed token, for a page whose script sends further requests.
     token: Option<&'a str>,
     /// The whole hours of Cloudflare's `waitTime`.
     #[serde(rename = "waitTimeHours")]
     wait_time_hours: u64,
-    /// The minutes of Cloudflare's `waitTime` beyond its whole hours.
+    /// The remaining minutes of Cloudflare's `waitTime` after its whole hours.
     #[serde(rename = "waitTimeHourMinutes")]
     wait_time_hour_minutes: u64,
     #[serde(flatten)]
@@ -184,26 +186,27 @@ impl<'a> View<'a> {
     }
 }
 
-/// Texts of our page that do not depend on the answer, in the visitor's language.
+/// Fixed texts of the default page, in the visitor's language.
 #[derive(Serialize)]
 struct Labels {
     /// The label of the link that repeats a refused request.
     again: Cow<'static, str>,
-    /// Shown if the browser accepts no cookies.
+    /// The text that is shown if the browser accepts no cookies.
     cookies: Cow<'static, str>,
-    /// Shown after two failed polls in a row.
+    /// The text that is shown after two failed polls in a row.
     offline: Cow<'static, str>,
-    /// Announced to screen readers when a poll succeeds again.
+    /// The text that is announced to screen readers when a poll succeeds again.
     online: Cow<'static, str>,
     /// The label of the button that submits a form again.
     send: Cow<'static, str>,
-    /// Shown at the visitor's turn, if the page must not reload by itself.
+    /// The text that is shown at the visitor's turn if the page must not reload by itself.
     turn: Cow<'static, str>,
-    /// Shown if the visitor submitted a form that was not delivered; `none` otherwise.
+    /// The text that is shown if the visitor submitted a form that was not delivered, and `none`
+    /// otherwise.
     unsent: Option<Cow<'static, str>>,
-    /// Stands before the time of the last update.
+    /// The label before the time of the last update.
     updated: Cow<'static, str>,
-    /// States that the page updates by itself.
+    /// The note that the page updates by itself.
     updates: Cow<'static, str>,
 }
 
@@ -224,22 +227,24 @@ impl Labels {
     }
 }
 
-/// Whether the visitor submitted a form that was not delivered. The page must then offer to submit
-/// it again: a reload by GET would drop the input.
+/// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
+/// submit the form again, because a reload by GET would drop the input.
 fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }
 
-/// The part of the expected wait that is over, in percent: the time waited so far, over that time
-/// and the median of what is left. `None` if either is unknown.
+/// Returns the elapsed part of the expected wait in percent: the time waited so far, divided by the
+/// sum of this time and the median remaining wait. `None` if either time is unknown.
 fn progress(answer: &Answer) -> Option<u64> {
     let waited = answer.now.since(answer.waiting_since?).as_secs();
     let total = waited.saturating_add(answer.wait?.p50.as_secs());
     Some(100 * waited / total.max(1))
 }
 
-/// The name of the template. `minijinja` derives the escaping of values from its extension.
+/// The name of the template. `minijinja` derives the escaping of values from the extension of the
+/// name.
 const NAME: &str = "page.html";
 
-/// The most instructions that rendering may take ("fuel"), so that every loop in a template ends.
+/// The maximum number of instructions that rendering may take ("fuel"), so that every loop in a
+/// template ends.
 const MAX_STEPS: u64 = 1_000_000;

@@ -1,10 +1,10 @@
 //! The sentences of answers in each language.
 //!
 //! Each language has one Fluent file in `i18n/`, with the plural rules of CLDR. To add a language,
-//! add a file, a variant of [`Language`] and a line in its table below. Tests then require every
-//! sentence of the English file, in the same order.
+//! add a file, a variant of [`Language`] and a line in the table below. Tests then require the file
+//! to have every sentence of the English file, in the same order.
 //!
-//! Files are parsed once in each process, when the first answer needs a sentence.
+//! The files are parsed once per process, when the first answer needs a sentence.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -16,21 +16,21 @@ use crate::request::Language;
 pub(super) use fluent_bundle::FluentArgs as Args;
 
 impl Language {
-    /// The sentence `id` with its arguments filled in.
+    /// Returns the sentence `id` with its arguments filled in.
     pub(super) fn sentence(self, id: &'static str, args: &Args<'_>) -> Cow<'static, str> {
         let bundle = &BUNDLES[self as usize];
         let pattern = bundle.get_message(id).and_then(|message| message.value());
         // A test checks that every file has every sentence, so the fallback is never used. Another
-        // one fills in every sentence, so the errors of formatting are of no interest here.
+        // test fills in every sentence, so formatting errors can be ignored here.
         pattern.map_or(Cow::Borrowed(id), |it| bundle.format_pattern(it, Some(args), &mut vec![]))
     }
 
-    /// The sentence `id`, which has no arguments.
+    /// Returns the sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.sentence(id, &Args::new())
     }
 
-    /// A count with a separator between its thousands, as this language writes it.
+    /// Formats a count with the separator of thousands of this language.
     pub(super) fn count(self, count: u32) -> String {
         let digits = count.to_string();
         let mut written = String::with_capacity(digits.len() + 4);
@@ -43,7 +43,8 @@ impl Language {
         written
     }
 
-    /// The text between two sentences. Chinese has none: its full stop (`。`) includes the space.
+    /// Returns the separator between two sentences. Chinese needs no separator, because its full
+    /// stop (`。`) includes the space.
     pub(super) const fn space(self) -> &'static str {
         match self {
             Self::Chinese => "",
@@ -51,7 +52,7 @@ impl Language {
         }
     }
 
-    /// The separator of thousands, and the Fluent file.
+    /// Returns the separator of thousands and the Fluent file of this language.
     const fn table(self) -> (char, &'static str) {
         match self {
             Self::Chinese => (',', include_str!("i18n/zh.ftl")),
@@ -65,13 +66,13 @@ impl Language {
     /// Parses the sentences of this language.
     fn bundle(self) -> FluentBundle<FluentResource> {
         let resource = FluentResource::try_new(self.table().1.to_owned())
-            .expect("the sentences are embedded, and a test parses them");
-        let language = self.tag().parse().expect("the tags of the table are well-formed");
+            .expect("the embedded sentences are valid, as a test checks");
+        let language = self.tag().parse().expect("every language tag is well-formed");
         let mut bundle = FluentBundle::new_concurrent(vec![language]);
-        // Fluent surrounds arguments with invisible marks, for text of mixed direction. None of
-        // these languages needs them, and they would end up in titles and plain text.
+        // Fluent surrounds arguments with invisible isolation marks, for text of mixed direction.
+        // None of these languages needs the marks, which would end up in titles and plain text.
         bundle.set_use_isolating(false);
-        bundle.add_resource(resource).expect("no sentence is there twice");
+        bundle.add_resource(resource).expect("no sentence occurs twice");
         bundle
     }
 }

@@ -1,12 +1,13 @@
 //! The answer in JSON, for programs that wait in line and for the script of the waiting page.
 //!
 //! ```text
-//! { "waitingRoom":   { our object },
+//! { "waitingRoom":   { the object of this crate },
 //!   "cfWaitingRoom": { the object of Cloudflare Waiting Room } }
 //! ```
 //!
-//! Clients read this every few seconds, so the buffer is reserved once and the second object, which
-//! is mostly constant, is written by hand. The fields are documented in `docs/answers.md`.
+//! Clients request this answer every few seconds, so the buffer is reserved once, and the second
+//! object, which is mostly constant, is written by hand. The fields are documented in
+//! `docs/answers.md`.
 
 use bytes::Bytes;
 use http::Response;
@@ -23,14 +24,15 @@ use super::{
 ///
 /// # Errors
 ///
-/// None that is expected: the objects consist of texts, numbers and booleans.
+/// Returns an error if serialization fails, which is not expected: the objects consist of strings,
+/// numbers and booleans.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    // Measured: a little over 1 KiB, or up to 2 KiB with the sentences for the script.
+    // The measured size is a little over 1 KiB, or up to 2 KiB with the sentences for the script.
     let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
     body.extend_from_slice(b"{\"waitingRoom\":");
     serde_json::to_writer(&mut body, &WaitingRoom::new(answer))?;
-    // Cloudflare's product sends no object to visitors that are admitted, nor for refusals that do
-    // not concern its waiting room, such as those of a rate limit.
+    // Cloudflare's product does not send the object to visitors that are admitted, nor for refusals
+    // that do not concern its waiting room, such as refusals by a rate limit.
     if answer.is_of_room() && answer.outcome != Outcome::Admit {
         body.extend_from_slice(b",\"cfWaitingRoom\":");
         CfWaitingRoom::new(answer).write(&mut body);
@@ -39,7 +41,8 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type("application/json", body))
 }
 
-/// Our own object. Fields that do not apply are `null`; only `token` and `message` are left out.
+/// The object `waitingRoom`. Fields that do not apply are `null`, except `token` and `message`,
+/// which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
@@ -47,10 +50,10 @@ pub(super) struct WaitingRoom<'a> {
     room: &'a str,
     /// `admitted`, `refused` or `waiting`.
     status: &'static str,
-    /// The stable text of the reason, such as `queued:active_limit`.
+    /// The reason in its stable form, such as `queued:active_limit`.
     #[serde(serialize_with = "display")]
     reason: &'a waiting_room_core::Reason,
-    /// The place in line, counted from 1.
+    /// The place in line, starting at 1.
     position: Option<u32>,
     /// The number of visitors ahead.
     ahead: Option<u32>,
@@ -58,24 +61,25 @@ pub(super) struct WaitingRoom<'a> {
     is_approximate: bool,
     /// The expected wait with its range.
     wait_seconds: Option<WaitSeconds>,
-    /// The same number as in `Retry-After`; `null` if no retry can succeed.
+    /// The number of seconds in `Retry-After`, or `null` if no retry can succeed.
     retry_after_seconds: Option<u64>,
     /// The time of the visitor's first request.
     waiting_since: Option<Iso>,
     /// The time of the decision, so that a client need not trust its own clock.
     now: Iso,
-    /// The time for which the place outlives the last check-in; `null` without a place.
+    /// The time for which the place is kept after the last check-in, or `null` without a place.
     place_kept_for_seconds: Option<u64>,
-    /// The value of the token header, for clients that keep no cookies.
+    /// The value of the token header, for clients that do not store cookies.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
-    /// The sentences, for the script of the waiting page only. Other programs have no use for them.
+    /// The sentences of the answer, only for the script of the waiting page. Other programs have no
+    /// use for the sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Message>,
 }
 
 impl<'a> WaitingRoom<'a> {
-    /// The object for this answer.
+    /// Creates the object for an answer.
     pub(super) fn new(answer: &'a Answer) -> Self {
         Self {
             room: &answer.room,

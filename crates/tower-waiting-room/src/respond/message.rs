@@ -1,8 +1,8 @@
 //! The answer in sentences, in the language of the client.
 //!
 //! A [`Message`] states what a person needs to know: the place in line, the expected wait, how long
-//! the place is kept, and when to retry. This file chooses the sentences; `sentences.rs` fills in
-//! numbers and times, and `i18n.rs` holds the texts.
+//! the place is kept, and when to retry. This file selects the sentences, `sentences.rs` fills in
+//! numbers and times, and `i18n.rs` contains the translations.
 
 use std::borrow::Cow;
 
@@ -13,33 +13,34 @@ use super::{Answer, Outcome, sentences::Sentences};
 
 /// An [`Answer`] in sentences, in the language of the client.
 ///
-/// The waiting page shows them, the JSON answer carries them so that the script of that page needs
-/// no plural rules, and the other forms are made of them. A field is `None` if it does not apply.
+/// The waiting page shows the sentences. The JSON answer contains the sentences for the script of
+/// the page, which therefore needs no plural rules. All other forms are composed of the sentences.
+/// A field is `None` if it does not apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Message {
-    /// The title of the window: "No. 12 in line".
+    /// The title of the browser window, such as "No. 12 in line".
     pub title: Cow<'static, str>,
-    /// The topic of the answer: "You are in line".
+    /// The topic of the answer, such as "You are in line".
     pub headline: Cow<'static, str>,
-    /// An explanation of the headline, for refusals and before an event.
+    /// An explanation of the headline, for refusals.
     pub detail: Option<Cow<'static, str>>,
-    /// The place in line: "You are number 12 in line". Before the visitor has a place: "About 11
-    /// people are ahead of you".
+    /// The place in line, such as "You are number 12 in line". Before the visitor has a place, the
+    /// number of visitors ahead, such as "About 11 people are ahead of you".
     pub position: Option<Cow<'static, str>>,
-    /// The number in [`position`](Self::position), as it is written there: "12". `None` if that
-    /// sentence has no number.
+    /// The formatted number in [`position`](Self::position), such as "12". `None` if that sentence
+    /// contains no number.
     pub number: Option<String>,
-    /// The expected wait: "Estimated wait: about 4 to 7 minutes."
+    /// The expected wait, such as "Estimated wait: about 4 to 7 minutes."
     pub wait: Option<Cow<'static, str>>,
-    /// The time for which the visitor may be away: "You may close this tab for 5 minutes …"
+    /// The time for which the visitor may be away, such as "You may close this tab for 5 minutes …"
     pub keep: Option<Cow<'static, str>>,
-    /// The time to retry, for refusals: "Please try again in 2 minutes."
+    /// The time to retry, for refusals, such as "Please try again in 2 minutes."
     pub again: Option<Cow<'static, str>>,
 }
 
 impl Message {
-    /// Chooses the sentences for an answer.
+    /// Selects the sentences for an answer.
     pub(super) fn new(answer: &Answer) -> Self {
         let words = Sentences(answer.language);
         match answer.outcome {
@@ -49,10 +50,10 @@ impl Message {
         }
     }
 
-    /// Joins the sentences into one paragraph, for text, problem documents and gRPC messages.
+    /// Joins the sentences into one paragraph, for plain text, problem documents and gRPC messages.
     ///
-    /// These forms do not update by themselves, so they state when to retry, also to a client in
-    /// line. The sentence about closing the tab is left out, since it is meant for a page.
+    /// These forms do not update by themselves, so they state when to retry even to a client in the
+    /// line. The sentence about closing the tab is left out, because it is meant for a page.
     pub(super) fn paragraph(answer: &Answer) -> String {
         let (words, it) = (Sentences(answer.language), Self::new(answer));
         let first = it.position.unwrap_or(it.headline);
@@ -65,16 +66,16 @@ impl Message {
         paragraph
     }
 
-    /// A message of a title and a headline alone.
+    /// Creates a message with only a title and a headline.
     fn bare(title: Cow<'static, str>, headline: Cow<'static, str>) -> Self {
         let (detail, position, number, wait, keep, again) = (None, None, None, None, None, None);
         Self { title, headline, detail, position, number, wait, keep, again }
     }
 
-    /// The sentences of a refusal: what is wrong, an explanation, and when to retry.
+    /// Creates the message of a refusal: a headline, an explanation, and the time to retry.
     fn refused(words: Sentences, answer: &Answer) -> Self {
-        // Reasons that a visitor can act on, or understand, have sentences of their own. The others
-        // share one that promises only that the service will be back.
+        // Reasons that a visitor can understand or act on have specific sentences. All other
+        // reasons share a sentence that promises only that the service will be back.
         let (headline, detail) = match answer.reason {
             Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
@@ -90,7 +91,8 @@ impl Message {
             Reason::RefusedReject => ("headline-closed", "detail-closed"),
             _ => ("headline-unavailable", "detail-unavailable"),
         };
-        // The title of the window repeats the headline, since there is no number to show in it.
+        // The title of the window repeats the headline, because a refusal has no number to show in
+        // the title.
         let headline = words.phrase(headline);
         Self {
             detail: Some(words.phrase(detail)),
@@ -99,12 +101,12 @@ impl Message {
         }
     }
 
-    /// The sentences for a visitor in line.
+    /// Creates the message for a visitor in the line.
     ///
     /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
-        // States the most exact fact that is known: the place itself, or else the number of
-        // visitors ahead of a newcomer, or else that the order is drawn by lot.
+        // The sentence states the most precise fact that is known: the place itself, the number of
+        // visitors ahead of a newcomer, or that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase("position-first"),
             (Some(place), _) => {
@@ -117,8 +119,8 @@ impl Message {
             }
             (None, _) => words.phrase("position-pending"),
         };
-        // The number must occur in `position`, where the page shows it large. "You are next in
-        // line" has none.
+        // The number must occur in `position`, where the page shows it in large type. The sentence
+        // "You are next in line" contains no number.
         let number = match answer.position {
             Some(place) => Some(place).filter(|place| *place > 1),
             None => answer.ahead.filter(|ahead| *ahead > 0),
@@ -134,7 +136,7 @@ impl Message {
             position: Some(position),
             number: number.map(|number| words.0.count(number)),
             wait: Some(words.wait(answer)),
-            // A newcomer has no place yet that could be kept.
+            // A newcomer does not have a place yet that could be kept.
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase("headline-waiting"))
         }

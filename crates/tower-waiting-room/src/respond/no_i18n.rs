@@ -1,8 +1,8 @@
-//! Takes the place of `i18n.rs` without the feature `page`: every sentence is in English.
+//! Replaces `i18n.rs` if the feature `page` is disabled: every sentence is in English.
 //!
-//! The texts are those of `i18n/en.ftl`, read without the crate for Fluent. That file uses two of
-//! its features: arguments such as `{ $shown }`, and a choice between `[one]` and `*[other]` by
-//! `$count`.
+//! The sentences come from `i18n/en.ftl`, which is read without the Fluent crate. That file uses
+//! two features of Fluent: arguments such as `{ $shown }`, and a choice between `[one]` and
+//! `*[other]` by `$count`.
 
 use std::{borrow::Cow, fmt::Display};
 
@@ -20,28 +20,29 @@ impl Args {
         self.0.push((name, value.to_string()));
     }
 
-    /// The value of an argument; empty if it has none, which a test rules out.
+    /// Returns the value of an argument, or an empty string if the argument is missing, which a
+    /// test rules out.
     fn value(&self, name: &str) -> &str {
         self.0.iter().find(|(of, _)| *of == name).map_or("", |(_, value)| value)
     }
 }
 
 impl Language {
-    /// The English sentence `id` with its arguments filled in.
-    #[expect(clippy::unused_self, reason = "that of `i18n.rs` has several languages")]
+    /// Returns the English sentence `id` with its arguments filled in.
+    #[expect(clippy::unused_self, reason = "the method in `i18n.rs` has several languages")]
     pub(super) fn sentence(self, id: &'static str, args: &Args) -> Cow<'static, str> {
         // A test checks that every sentence is found, so the fallback is never used.
         let Some(pattern) = pattern(id) else { return Cow::Borrowed(id) };
         filled(chosen(pattern, args), args)
     }
 
-    /// The English sentence `id`, which has no arguments.
+    /// Returns the English sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.sentence(id, &Args(Vec::new()))
     }
 
-    /// A count with a comma between its thousands.
-    #[expect(clippy::unused_self, reason = "that of `i18n.rs` has several languages")]
+    /// Formats a count with a comma between its thousands.
+    #[expect(clippy::unused_self, reason = "the method in `i18n.rs` has several languages")]
     pub(super) fn count(self, count: u32) -> String {
         let digits = count.to_string();
         let mut written = String::with_capacity(digits.len() + 4);
@@ -54,14 +55,15 @@ impl Language {
         written
     }
 
-    /// The text between two sentences.
-    #[expect(clippy::unused_self, reason = "that of `i18n.rs` has several languages")]
+    /// Returns the separator between two sentences.
+    #[expect(clippy::unused_self, reason = "the method in `i18n.rs` has several languages")]
     pub(super) const fn space(self) -> &'static str {
         " "
     }
 }
 
-/// The text of a sentence in the file: the rest of its line, and any lines of a choice below it.
+/// Returns the text of a sentence in the file: the rest of its line, or the lines of a choice below
+/// it.
 fn pattern(id: &str) -> Option<&'static str> {
     let mut rest = ENGLISH;
     loop {
@@ -75,13 +77,14 @@ fn pattern(id: &str) -> Option<&'static str> {
     }
 }
 
-/// The text for the `count` of a sentence, if its text depends on that.
+/// Returns the text for the argument `count` if the sentence depends on a count, and otherwise the
+/// whole sentence.
 fn chosen(pattern: &'static str, args: &Args) -> &'static str {
     let form = if args.value("count") == "1" { "[one] " } else { "*[other] " };
     pattern.lines().find_map(|line| line.trim_start().strip_prefix(form)).unwrap_or(pattern)
 }
 
-/// A text with its arguments filled in.
+/// Replaces the arguments in a text with their values.
 fn filled(text: &'static str, args: &Args) -> Cow<'static, str> {
     let mut parts = text.split("{ $");
     let Some(first) = parts.next().filter(|first| first.len() < text.len()) else {

@@ -1,5 +1,6 @@
-//! Takes the place of `page.rs` without the feature `page`: a browser gets the plain text that a
-//! terminal gets. Its headers are those of a page, so a browser still reloads it when it is due.
+//! Replaces `page.rs` if the feature `page` is disabled: a browser gets the same plain text as a
+//! terminal. The response has the headers of a page, so a browser still reloads it at the time to
+//! retry.
 
 use bytes::Bytes;
 use http::Response;
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::request::RequestHead;
 
-/// The plain text in place of a page. It has no options.
+/// The plain text that replaces a page, without any options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(());
 
@@ -19,11 +20,11 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// None: only a page can fail.
+    /// Never returns an error. Only the page of `page.rs` can fail.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
-        reason = "that of `page.rs` does more"
+        reason = "the method in `page.rs` does more"
     )]
     pub(super) fn response(
         &self,

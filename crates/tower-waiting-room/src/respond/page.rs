@@ -1,11 +1,12 @@
-//! The page of a visitor in a browser: ours, a template, or a closure of the application.
+//! The page for a visitor with a browser: the default page, a template, or a closure of the
+//! application.
 //!
-//! Only navigations get a page, since any other client cannot show it. A template is rendered for
-//! every kind of answer when it is configured, so a mistake in a rare case is found at start-up and
-//! not by the first visitor who meets it. A closure cannot be checked that way.
+//! Only navigations get a page, because no other client can show one. When a template is
+//! configured, it is rendered for every kind of answer, so a mistake in a rare case is found at
+//! start-up and not by a visitor. A closure cannot be checked in this way.
 //!
-//! Headers that every answer needs are added elsewhere; this file adds those of pages alone: the
-//! `Content-Security-Policy` with its nonce, and `X-Robots-Tag`.
+//! This file adds only the headers that are specific to pages: the `Content-Security-Policy` with
+//! its nonce, and `X-Robots-Tag`. The headers of every answer are added in `headers.rs`.
 
 use std::{fmt, sync::Arc};
 
@@ -21,13 +22,13 @@ use super::{
 };
 use crate::{ambient::random_bytes, request::RequestHead};
 
-/// The page that visitors see while they are in line, or when they are refused.
+/// The page that visitors see while they wait in the line, or when they are refused.
 ///
-/// The default page works without JavaScript. With JavaScript it updates in place, without a
-/// reload. It loads no other resources, and its sentences are in the visitor's
-/// [`Language`](crate::request::Language). It can be given a [`title`](Self::title), or be replaced
-/// by a [`template`](Self::template) or a [closure](Self::from_fn). Only navigations get a page;
-/// every other client gets data.
+/// The default page works without JavaScript. With JavaScript, the page updates in place, without a
+/// reload. The default page loads no other resources, and its sentences are in the visitor's
+/// [`Language`](crate::request::Language). The application can set a [`title`](Self::title), or
+/// replace the page with a [`template`](Self::template) or a [closure](Self::from_fn). Only
+/// navigations get a page; every other client gets data.
 ///
 /// ```
 /// use tower_waiting_room::{ConfigError, respond::Page};
@@ -47,13 +48,14 @@ pub struct Page {
 }
 
 impl Page {
-    /// The longest template: 1 MiB.
+    /// The maximum length of a template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
 
-    /// The policy of the default page: no resources are loaded, and only styles and scripts with
-    /// the nonce apply.
+    /// The `Content-Security-Policy` of the default page: no resources are loaded, and only styles
+    /// and scripts with the nonce are applied.
     ///
-    /// `form-action` must be `'self'`: browsers apply it when a reload repeats a POST.
+    /// `form-action` must be `'self'`, because browsers apply this directive when a reload repeats
+    /// a POST.
     pub const STRICT_POLICY: &'static str = "default-src 'none'; script-src 'nonce-{nonce}'; \
         style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:; base-uri 'none'; \
         form-action 'self'";
@@ -65,18 +67,19 @@ impl Page {
     /// - the fields of [`Answer`], with durations in whole seconds and points in time in ISO 8601;
     /// - `message`, with the fields of [`Message`](super::Message);
     /// - `title`, `lang` and `nonce`;
-    /// - all variables of a Cloudflare Waiting Room template, under their names there.
+    /// - all variables of a Cloudflare Waiting Room template, under the same names.
     ///
-    /// A variable that does not apply is `none`; an unknown name is an error. Values are escaped
-    /// for HTML.
+    /// A variable that does not apply is `none`, and an unknown name is an error. Values are
+    /// escaped for HTML.
     ///
     /// The page has no `Content-Security-Policy` until
     /// [one is set](Self::content_security_policy).
     ///
     /// # Errors
     ///
-    /// If the template is longer than [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), or cannot be
-    /// rendered for every kind of answer. The error names the line.
+    /// Returns an error if the template is longer than
+    /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), or cannot be rendered for every kind of
+    /// answer. The error names the line of the mistake.
     pub fn template(source: impl Into<String>) -> Result<Self, ConfigError> {
         let source = source.into();
         if source.len() > Self::MAX_TEMPLATE_LEN {
@@ -124,23 +127,24 @@ impl Page {
         Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
     }
 
-    /// Sets the name of the event or service that visitors wait for; the name of the room by
-    /// default. A template finds it as `title`; a closure does not receive it.
+    /// Sets the name of the event or service that visitors wait for. The default is the name of the
+    /// room. A template can use the name as the variable `title`, but a closure does not receive
+    /// the name.
     #[must_use]
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Sets the `Content-Security-Policy` of the page. `{nonce}` in it is replaced by the nonce of
-    /// each response of a template.
+    /// Sets the `Content-Security-Policy` of the page. If the page is a template, `{nonce}` in the
+    /// policy is replaced with the nonce of each response.
     ///
-    /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script carry
-    /// `nonce="{{ nonce }}"`.
+    /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script elements have
+    /// the attribute `nonce="{{ nonce }}"`.
     ///
     /// # Errors
     ///
-    /// If the policy has characters that a header cannot carry.
+    /// Returns an error if the policy contains characters that are not valid in a header.
     pub fn content_security_policy(mut self, policy: &str) -> Result<Self, ConfigError> {
         if HeaderValue::from_str(policy).is_err() {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
@@ -155,7 +159,8 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// A template that fails for this answer, although it did not fail for the samples.
+    /// Returns an error if the template fails for this answer, although it did not fail for the
+    /// samples.
     pub(super) fn response(
         &self,
         answer: &Answer,
@@ -170,8 +175,9 @@ impl Page {
         Ok(response)
     }
 
-    /// Sets the configured policy on a page made by a closure, in place of one that the closure has
-    /// set. It is sent as it is: a closure that uses nonces sets the header itself instead.
+    /// Sets the configured policy on the page of a closure, replacing any policy that the closure
+    /// has set. The policy is sent unchanged, so a closure that uses nonces has to set the header
+    /// itself.
     fn governed(&self, mut response: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
         if let Some(policy) = &self.policy {
             response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_str(policy)?);
@@ -181,7 +187,7 @@ impl Page {
 
     /// Renders a template with a fresh nonce.
     fn render(&self, template: &Template, answer: &Answer) -> Result<Response<Bytes>, Failure> {
-        // 128 random bits, the least that CSP Level 3 recommends for a nonce.
+        // 128 random bits are the minimum that CSP Level 3 recommends for a nonce.
         let nonce = format!("{:032x}", u128::from_le_bytes(random_bytes()));
         let title = self.title.as_ref().unwrap_or(&answer.room);
         let html = template.render(answer, title, &nonce)?;
@@ -195,9 +201,9 @@ impl Page {
 }
 
 impl Default for Page {
-    /// The page of this crate, with [`STRICT_POLICY`](Self::STRICT_POLICY).
+    /// Returns the page of this crate, with [`STRICT_POLICY`](Self::STRICT_POLICY).
     fn default() -> Self {
-        let template = Template::own().expect("the page is embedded, and a test renders it");
+        let template = Template::own().expect("the embedded page is valid, as a test checks");
         let policy = Some(Self::STRICT_POLICY.into());
         Self { body: Body::Template(Arc::new(template)), title: None, policy }
     }
@@ -209,7 +215,7 @@ impl fmt::Debug for Page {
     }
 }
 
-/// The source of the body.
+/// The source of a page's body.
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
@@ -218,20 +224,21 @@ enum Body {
 
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Response<Bytes> + Send + Sync;
 
-/// The error for a template that fails, with its line, and the answer that it fails for if it can
-/// be parsed.
+/// Returns the error for a template that fails, with the line of the failure. If the template can
+/// be parsed, the error also names the reason of the answer for which it fails.
 fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();
     let case = reason.map(|reason| format!(" for {reason}")).unwrap_or_default();
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let given = format!("a template that fails in line {line}{case} ({}{detail})", error.kind());
-    ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "one that renders for every answer")
+    ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "a template that fits every answer")
 }
 
-/// The field of the configuration that holds a page, as errors name it.
+/// The configuration field of the page, as named in errors.
 const FIELD: &str = "page";
 
-/// Keeps search engines from indexing the page under the address of the application's.
+/// The header that keeps search engines from indexing the page under the URL of a page of the
+/// application.
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The answer as a problem document (RFC 9457).
 //!
-//! One document serves all refusals, so a program needs one way to read them (see
-//! `docs/design/018-one-document-for-refusals.md`). Its type depends on the reason:
+//! All refusals have the same kind of document, so a program needs only one way to read them (see
+//! `docs/design/018-one-document-for-refusals.md`). The type of the document depends on the reason:
 //!
 //! | reason | type |
 //! |---|---|
 //! | a rate limit is exceeded | `…#quota-exceeded` |
 //! | the client or the server has to be corrected, or a ticket is shown too often | `about:blank` |
-//! | anything else: capacity is lacking | `…#temporary-reduced-capacity` |
+//! | any other reason: capacity is lacking | `…#temporary-reduced-capacity` |
 //!
 //! `draft-ietf-httpapi-ratelimit-headers-11` section 5 registers the two named types.
 
@@ -30,7 +30,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// None that is expected: the document consists of texts, numbers and booleans.
+/// Returns an error if serialization fails, which is not expected: the document consists of
+/// strings, numbers and booleans.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type(CONTENT_TYPE, document(answer)?))
 }
@@ -39,7 +40,7 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
 ///
 /// # Errors
 ///
-/// As [`response`].
+/// Returns an error under the same condition as [`response`].
 pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
     Ok(serde_json::to_vec(&Problem::new(answer))?)
 }
@@ -47,34 +48,34 @@ pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
 /// The media type of a problem document.
 pub(super) const CONTENT_TYPE: &str = "application/problem+json";
 
-/// The members of the document. Every refusal has the first five.
+/// The members of the document. Every refusal has the first five members.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Problem<'a> {
     /// A URI that identifies the kind of problem.
     r#type: &'static str,
-    /// The meaning of the type, in English. It is the same for every problem of this type.
+    /// The meaning of the type in English, which is the same for every problem of this type.
     title: &'static str,
     /// The HTTP status, repeated for programs that see only the document.
     status: u16,
     /// The sentences of the answer, in the language of the client.
     detail: String,
-    /// The stable text of the reason, such as `refused:line_full`.
+    /// The reason in its stable form, such as `refused:line_full`.
     #[serde(serialize_with = "display")]
     reason: &'a Reason,
     /// The names of the limits that are exceeded (draft 11 section 5.1).
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
     violated_policies: Option<Vec<&'a str>>,
-    /// The facts about the room, for answers that concern it.
+    /// The facts about the room, for answers that concern the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_room: Option<WaitingRoom<'a>>,
-    /// The object of Cloudflare Waiting Room, for clients that were written for it.
+    /// The object of Cloudflare Waiting Room, for clients that were written for that product.
     #[serde(skip_serializing_if = "Option::is_none")]
     cf_waiting_room: Option<CfWaitingRoom>,
 }
 
 impl<'a> Problem<'a> {
-    /// The document for an answer.
+    /// Creates the document for an answer.
     fn new(answer: &'a Answer) -> Self {
         let (r#type, title) = match &answer.reason {
             // For `about:blank`, the title is the phrase of the status (RFC 9457 section 4.2.1).
@@ -104,8 +105,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The sentences of the answer. If the application or the server has to be corrected, what visitors
-/// read does not help, so a hint for the developer or the operator is added.
+/// Returns the sentences of the answer. If the application or the server has to be corrected, the
+/// sentences for visitors do not help, so a hint for the developer or the operator is added.
 fn detail(answer: &Answer) -> String {
     let said = Message::paragraph(answer);
     match &answer.reason {
@@ -119,7 +120,7 @@ fn detail(answer: &Answer) -> String {
     }
 }
 
-/// The type and the title of a problem of capacity, as the draft registers them.
+/// The type and the title of a problem of capacity, as registered by the draft.
 const REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     "Request cannot be satisfied due to temporary server capacity constraints",

@@ -1,9 +1,9 @@
-//! Answers in a shape of the application's own.
+//! Answers in a format that the application defines.
 //!
-//! Many APIs have an error envelope, and their clients read errors in no other format. A closure of
-//! the configuration may replace any answer but the waiting page. It cannot change what makes an
-//! answer safe: the status stays that of an error, and the headers that keep it out of caches and
-//! state when to retry are added afterwards.
+//! Many APIs have an error envelope, and their clients cannot read errors in any other format. A
+//! closure of the configuration may replace any answer except the waiting page. The closure cannot
+//! make an answer unsafe: the status remains an error status, and the headers that prevent caching
+//! and state when to retry are added afterwards.
 
 use std::{fmt, sync::Arc};
 
@@ -16,11 +16,11 @@ use http::{
 use super::{Answer, Outcome, grpc};
 use crate::request::{ClientKind, RequestHead};
 
-/// The closure of a configuration that shapes answers.
+/// The closure with which the application renders answers.
 #[derive(Clone)]
 pub(crate) struct Refusal(Arc<Closure>);
 
-/// Returns `None` to leave an answer to the layer.
+/// A function that renders an answer, or returns `None` to leave the answer to the layer.
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Refusal {
@@ -36,11 +36,12 @@ impl Refusal {
         Self(Arc::new(shape))
     }
 
-    /// Renders the answer by the closure. `None` if the closure leaves it to the layer, or does not
-    /// apply to it.
+    /// Renders the answer with the closure. Returns `None` if the closure leaves the answer to the
+    /// layer, or does not apply to it.
     ///
     /// The closure applies neither to the waiting page, which is a [`Page`](super::Page), nor to
-    /// what the script of that page reads: without that, a page would poll for ever.
+    /// the answers that the script of that page reads. Without these answers, the page would poll
+    /// forever.
     pub(super) fn response(
         &self,
         answer: &Answer,
@@ -51,11 +52,11 @@ impl Refusal {
             return None;
         }
         let mut shaped = (self.0)(answer, head)?;
-        // A gRPC client reads nothing but trailers, whatever the closure returns.
+        // A gRPC client reads only trailers, whatever the closure returns.
         if answer.kind == ClientKind::Grpc {
             return Some(in_trailers(answer, shaped));
         }
-        // Clients that look only at the status would take a refusal for a success.
+        // Clients that check only the status would otherwise mistake a refusal for a success.
         if !shaped.status().is_client_error() && !shaped.status().is_server_error() {
             *shaped.status_mut() = answer.status;
         }
@@ -63,11 +64,12 @@ impl Refusal {
     }
 }
 
-/// The answer of the layer to a gRPC client, with headers of the shaped response in place of its
-/// own. What makes it a gRPC response stays: the HTTP status, the content type, and the empty body.
+/// Returns the layer's answer to a gRPC client with the headers of the closure's response, which
+/// replace headers of the same name. The HTTP status, the content type and the empty body remain
+/// those of a gRPC response.
 fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> {
     let mut response = grpc::response(answer);
-    // These describe the body of the shaped response, which is dropped.
+    // These headers describe the body of the closure's response, which is dropped.
     for name in [CONTENT_LENGTH, CONTENT_TYPE] {
         shaped.headers_mut().remove(name);
     }
@@ -75,7 +77,7 @@ fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> 
     response
 }
 
-/// Closures have no useful text.
+/// Formats a closure as a fixed string, because closures have no useful debug output.
 impl fmt::Debug for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("closure")

@@ -1,4 +1,4 @@
-//! Chooses how an answer of the layer is rendered.
+//! Selects how an answer of the layer is rendered.
 //!
 //! ```text
 //!               ┌─► the closure of the application   if it returns a response
@@ -8,12 +8,13 @@
 //!               └─► Answer ─► form                   anything else
 //! ```
 //!
-//! A refusal must cost less than the work that it prevents, and programs send most of any flood. So
-//! the response to a program that a limit or a gate refuses is prepared at start-up. Its document
-//! is constant and in English, and its headers are a copy in which a few numbers are set. The other
-//! answers are computed for each request, with sentences in the language of the client.
+//! A refusal must cost less than the work that it prevents, and most requests of a flood come from
+//! programs. The response to a program that a limit or a gate refuses is therefore prepared at
+//! start-up. The document of such a response is constant and in English, and its headers are a copy
+//! in which a few numbers are set. All other answers are computed for each request, with sentences
+//! in the language of the client.
 //!
-//! The responder does not choose reasons or statuses: the pipeline passes them in.
+//! The responder does not choose the reason of an answer, which the pipeline passes in.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,21 +44,21 @@ use crate::{
 /// Renders the answers of one layer.
 #[derive(Debug)]
 pub(crate) struct Responder {
-    /// The name of the room, or of a layer without one.
+    /// The name of the room, or of a layer without a room.
     room: Arc<str>,
     /// The page for navigations.
     page: Page,
-    /// The closure of the application that shapes answers, if there is one.
+    /// The closure with which the application renders answers, if there is one.
     refusal: Option<Refusal>,
     /// The statuses of answers about the room.
     statuses: Statuses,
-    /// The headers about limits, by the configured profile.
+    /// The headers about limits in the configured profile.
     fields: &'static [Field],
-    /// The refusals that a flood gets.
+    /// The refusals that are prepared for floods of requests.
     prepared: Prepared,
 }
 
-/// A request that is not forwarded, with the decision and all that its answer may state.
+/// A request that is not forwarded, with the decision and all facts that its answer may state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unforwarded<'a> {
     pub(crate) request: RequestHead<'a>,
@@ -67,11 +68,11 @@ pub(crate) struct Unforwarded<'a> {
     pub(crate) reason: &'a Reason,
     /// The topic, which determines the status and the cost of the answer.
     pub(crate) about: About<'a>,
-    /// The time until a retry can succeed; `None` if none ever can.
+    /// The time until a retry can succeed, or `None` if no retry can succeed.
     pub(crate) retry_after: Option<Duration>,
-    /// The policies of limits, and of the gate that refused, for the headers.
+    /// The policies of the limits, and of the gate that refused the request, for the headers.
     pub(crate) told: &'a [PolicyState<'a>],
-    /// The new token of a client that keeps no cookies.
+    /// The new token for a client that does not store cookies.
     pub(crate) token: Option<&'a str>,
     /// The time of the decision.
     pub(crate) now: Timestamp,
@@ -86,7 +87,7 @@ pub(crate) enum About<'a> {
     Limit,
     /// The pace at which a ticket may be shown, which the request exceeds.
     Pace,
-    /// The room: its rules, and the visitor's ticket if there is one.
+    /// The room, with its rules and with the visitor's ticket if there is one.
     Room(&'a RoomRules, Option<&'a Ticket>),
     /// Any other topic, with the status of the answer.
     Service(StatusCode),
@@ -95,11 +96,11 @@ pub(crate) enum About<'a> {
 /// The prepared refusals for programs.
 #[derive(Debug)]
 struct Prepared {
-    /// For requests that exceed a limit. The document comes from the limit.
+    /// The headers for requests that exceed a limit. The limit provides the document.
     limit: PreparedHeaders,
-    /// For requests that a gate refuses.
+    /// The headers for requests that a gate refuses.
     gate: PreparedHeaders,
-    /// One document for each reason of a gate and each status that its answer may have.
+    /// The documents of gates: one for each combination of a reason and a status.
     documents: Vec<(Reason, StatusCode, Bytes)>,
 }
 
@@ -107,10 +108,10 @@ struct Prepared {
 /// inserting each header, which hashes its name.
 #[derive(Debug)]
 struct PreparedHeaders {
-    /// All headers. Those that vary have an empty value until they are set.
+    /// All headers. A header that varies has an empty value until it is set.
     headers: HeaderMap,
-    /// For each header, in the order of the map, the part of the report that is its value; `None`
-    /// for a constant header.
+    /// The part of the report that provides the value of each header, in the order of the map, or
+    /// `None` for a constant header.
     parts: Box<[Option<HeaderPart>]>,
 }
 
@@ -129,8 +130,8 @@ impl Responder {
 
     /// Renders the answer to a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
-        // The application's own shape comes first, also before what is prepared: its clients may
-        // read no other.
+        // The closure of the application takes precedence even over prepared answers, because the
+        // clients may not be able to read any other format.
         if let Some(refusal) = &self.refusal
             && let Some(shaped) = self.shaped(refusal, it)
         {
@@ -143,8 +144,8 @@ impl Responder {
                 let prepared = self.prepared.at_gate(status, it, program);
                 prepared.unwrap_or_else(|| self.respond_at_length(it))
             }
-            // Constant for every client but those of gRPC, whose libraries read only trailers. The
-            // script of the waiting page takes a 429 as a reason to poll less often.
+            // The answer is constant for every client except gRPC clients, whose libraries read
+            // only trailers. The script of the waiting page polls less often after a 429.
             (About::Pace, Some(_)) => too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM),
             (About::Pace, None) if ClientKind::of(headers) != ClientKind::Grpc => {
                 too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
@@ -153,20 +154,22 @@ impl Responder {
         }
     }
 
-    /// Renders an answer by the closure of the application. `None` if the closure leaves it to the
-    /// layer.
+    /// Renders an answer with the closure of the application. Returns `None` if the closure leaves
+    /// the answer to the layer.
     ///
-    /// Not inlined: the stack frame of this function would otherwise burden prepared answers too.
+    /// This function is not inlined, because its stack frame would otherwise slow down prepared
+    /// answers too.
     #[inline(never)]
     fn shaped(&self, refusal: &Refusal, it: &Unforwarded<'_>) -> Option<Response<Bytes>> {
         let (answer, is_head) = self.answer(it);
         let response = refusal.response(&answer, &it.request)?;
-        // The closure may choose among statuses of errors; `Refusal` replaces any other.
+        // The closure may choose any error status, and `Refusal` replaces every other status.
         let status = response.status();
         Some(self.told(finished(response, &answer, status, is_head), it))
     }
 
-    /// Renders an answer in the form that its client can use. Not inlined, as above.
+    /// Renders an answer in the form that its client can use. This function is not inlined for the
+    /// same reason as [`shaped`](Self::shaped).
     #[inline(never)]
     fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         let (answer, is_head) = self.answer(it);
@@ -185,8 +188,8 @@ impl Responder {
         let client = Client::classify(it.request.method(), it.request.headers());
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
-            // A poll by the script of the waiting page succeeds, whatever the place in line. With
-            // an error status, browsers would log every poll as a failed request.
+            // A poll by the script of the waiting page succeeds, whatever the outcome. With an
+            // error status, browsers would log every poll as a failed request.
             About::Room(..) if client.is_poll => StatusCode::OK,
             About::Room(..) => self.statuses.of(client.kind),
             About::Gate(status) | About::Service(status) => status,
@@ -199,7 +202,8 @@ impl Responder {
                 answer = answer.with_ticket(ticket);
             }
         }
-        // The time to retry is part of the decision, and takes precedence over that of a ticket.
+        // The time to retry is part of the decision, and takes precedence over the time in a
+        // ticket.
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
         (answer, client.is_head)
@@ -212,8 +216,8 @@ impl Prepared {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
         });
-        // A refusal by a limit omits the header with the outcome: its document states the limit,
-        // and every header adds to the cost of a flood.
+        // A refusal by a limit omits the header with the outcome, because its document states the
+        // limit, and every header adds to the cost of a flood.
         Self {
             limit: PreparedHeaders::new(profile, &[]),
             gate: PreparedHeaders::new(profile, &[(OUTCOME_HEADER, Outcome::Refuse.as_str())]),
@@ -221,20 +225,20 @@ impl Prepared {
         }
     }
 
-    /// The refusal of a request that exceeds limits.
+    /// Returns the refusal of a request that exceeds limits.
     fn over_limit(&self, it: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
         self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, program)
     }
 
-    /// The refusal of a request by a gate. `None` if no document is prepared for its reason and
-    /// status, as for a client that has disconnected.
+    /// Returns the refusal of a request by a gate, or `None` if no document is prepared for the
+    /// reason and the status, as for a client that has disconnected.
     fn at_gate(
         &self,
         status: StatusCode,
         it: &Unforwarded<'_>,
         program: Program,
     ) -> Option<Response<Bytes>> {
-        // Twelve documents at most, so a search is as fast as a map.
+        // There are at most twelve documents, so a linear search is as fast as a map.
         let mut documents = self.documents.iter();
         let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
         Some(self.gate.respond(status, document.clone(), it, program))
@@ -242,19 +246,21 @@ impl Prepared {
 }
 
 impl PreparedHeaders {
-    /// Prepares the headers of a profile, and those in `besides`.
+    /// Prepares the headers of a profile, and the additional headers in `besides`.
     fn new(profile: RateHeaders, besides: &[(HeaderName, &'static str)]) -> Self {
         let fields = profile.fields();
-        // Three headers in any case, and a place to spare for one that only some responses need.
+        // The capacity includes three headers that are always set, and one that only some responses
+        // need.
         let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
-        // RFC 6585 section 4 forbids caches to store a 429, but not every cache knows that status.
+        // RFC 6585 section 4 forbids caches to store a 429, but not every cache supports that
+        // status.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in besides {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        // The headers that vary get a place with an empty value. `Retry-After` is not part of a
-        // profile: every refusal has it.
+        // Headers that vary are inserted with an empty value. `Retry-After` is not part of a
+        // profile, because every refusal has this header.
         let dynamic = fields.iter().map(|field| (&field.name, field.part));
         for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, HeaderPart::RetryAfter)]) {
             headers.insert(name, HeaderValue::from_static(""));
@@ -286,14 +292,15 @@ impl PreparedHeaders {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
-        // A server derives the length from the body, which a HEAD request does not get.
+        // A server derives the length from the body, which the response to a HEAD request does not
+        // have.
         if is_head {
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
         }
         response
     }
 
-    /// Copies the headers and sets those that vary.
+    /// Copies the headers, and sets the values that vary.
     fn headers(&self, report: &Report<'_>) -> HeaderMap {
         let mut headers = self.headers.clone();
         let mut is_complete = true;
@@ -304,26 +311,26 @@ impl PreparedHeaders {
                 None => is_complete = false,
             }
         }
-        // Removing a header from a map costs more than setting it, so the rare incomplete map is
-        // made anew.
+        // Removing a header from a map costs more than setting it, so an incomplete map, which is
+        // rare, is rebuilt.
         if is_complete { headers } else { without_empty(headers) }
     }
 }
 
 impl<'a> Unforwarded<'a> {
-    /// The report about limits, as values of headers.
+    /// Returns the report about limits, in the form of header values.
     fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
 
-    /// The policies that the request exceeds.
+    /// Returns the policies that the request exceeds.
     fn violated(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         self.told.iter().filter(|told| !told.decision.allowed)
     }
 }
 
-/// The problem document for the limits that a request exceeds: the prepared document if it is only
-/// one limit, and otherwise a new document that names all of them.
+/// Returns the problem document for the limits that a request exceeds: the prepared document for a
+/// single limit, and otherwise a new document that names all exceeded limits.
 fn over_limit(it: &Unforwarded<'_>) -> Bytes {
     let mut violated = it.violated();
     match (violated.next(), violated.next()) {
@@ -337,8 +344,8 @@ fn over_limit(it: &Unforwarded<'_>) -> Bytes {
     }
 }
 
-/// The problem document of a gate, in English. It names neither the gate nor a time, so that one
-/// document serves all requests.
+/// Renders the problem document of a gate, in English. The document names neither the gate nor a
+/// time, so that one document serves all requests.
 fn document(reason: &Reason, status: StatusCode) -> Bytes {
     let client = Client {
         kind: ClientKind::Problem,
@@ -353,16 +360,16 @@ fn document(reason: &Reason, status: StatusCode) -> Bytes {
     problem::document(&answer).unwrap_or_default().into()
 }
 
-/// Removes headers that were not set, such as `Retry-After` on a refusal that is final.
+/// Removes headers that were not set, such as `Retry-After` on a final refusal.
 fn without_empty(headers: HeaderMap) -> HeaderMap {
     let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
 
-/// The answer to a ticket that is shown too often.
+/// Creates the answer to a ticket that is shown too often.
 ///
-/// It is the same for every person and for every program, without a lookup or a sentence to fill
-/// in: it has to cost less than the answer that the client requested.
+/// The answer is the same for all people and for all programs, and needs no lookup and no
+/// formatting, because it has to cost less than the answer that the client requested.
 fn too_often(
     it: &Unforwarded<'_>,
     content_type: &'static str,
@@ -380,22 +387,23 @@ fn too_often(
     response
 }
 
-/// The body for people.
+/// The body of [`too_often`] for people.
 const TOO_OFTEN: &str = "Too many requests for one place in line. The place is kept; \
     Retry-After states when to try again.\n";
 
-/// The body for programs: a problem document with the members that every refusal has.
+/// The body of [`too_often`] for programs: a problem document with the members that every refusal
+/// has.
 const TOO_OFTEN_PROBLEM: &str = concat!(
     r#"{"type":"about:blank","title":"Too Many Requests","status":429,"#,
     r#""detail":"Too many requests for one place in line. The place is kept; "#,
     r#"Retry-After states when to try again.","reason":"refused:too_often"}"#,
 );
 
-/// The longest time to retry that an answer states. A number of more seconds would have more than
+/// The longest time to retry that an answer states. A longer time in seconds would have more than
 /// the 15 digits that structured fields allow.
 const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);
 
-/// The reasons for which a gate refuses a request whose client is still connected.
+/// The reasons why a gate refuses a request whose client is still connected.
 const GATE_REASONS: [Reason; 4] = [
     Reason::RefusedGateDrained,
     Reason::RefusedGateFull,
@@ -403,7 +411,7 @@ const GATE_REASONS: [Reason; 4] = [
     Reason::RefusedGateTimeout,
 ];
 
-/// The statuses of such a refusal.
+/// The statuses that a gate's refusal may have.
 const GATE_STATUSES: [StatusCode; 3] =
     [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 

@@ -1,8 +1,8 @@
 //! One answer of each kind, for checking a page template before it is used, and for tests.
 //!
-//! A template may fail in a branch that only a rare answer takes. So each kind of answer has a
-//! sample here, with and without each optional fact. A reason with a page of its own belongs in
-//! [`answers`].
+//! A template may fail in a branch that only a rare answer takes. This module therefore has a
+//! sample of each kind of answer, with and without each optional fact. A new reason for which the
+//! page shows a different text must be added to [`answers`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use waiting_room_core::{
 use super::{Answer, Outcome};
 use crate::request::{Client, ClientKind};
 
-/// Every kind of answer that a page may have to show.
+/// Returns every kind of answer that a page may have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {
-    // At least one reason for each headline in `message.rs`.
+    // The list contains at least one reason for each headline in `message.rs`.
     let refused = [
         Reason::RefusedAddressUnknown,
         Reason::RefusedDraining,
@@ -36,47 +36,49 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
     waiting.into_iter().chain(refused.map(refusal))
 }
 
-/// A visitor who is number 12 in line and has 4 to 7 minutes to wait.
+/// The answer to a visitor who is number 12 in line and has to wait for 4 to 7 minutes.
 pub(super) fn placed() -> Answer {
     answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
 }
 
-/// A newcomer about whom nothing is known yet: no place, no number of visitors ahead, no wait.
+/// The answer to a newcomer about whom nothing is known yet: no place, no number of visitors ahead,
+/// and no wait.
 pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// A newcomer behind others: no place yet, but about 12 visitors ahead.
+/// The answer to a newcomer who has no place yet, but about 12 visitors ahead.
 pub(super) fn newcomer() -> Answer {
     let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
-    // Estimated: the next visitor would be number 13.
+    // The estimate is that the next visitor would be number 13.
     ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// A visitor in a line whose order is drawn by lot: a place, but no position.
+/// The answer to a visitor in a line whose order is drawn by lot: a place, but no position.
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
     placed().with_rules(&rules().with_queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
-/// A visitor in line while the operator has stopped admissions: a place, but no wait.
+/// The answer to a visitor in the line while the operator has stopped admissions: a place, but no
+/// wait.
 pub(super) fn paused() -> Answer {
     Answer { reason: Reason::QueueAll, ..placed() }
         .with_rules(&rules().with_mode(RoomMode::QueueAll))
 }
 
-/// A visitor in line whose browser submitted a form, which was not delivered.
+/// The answer to a visitor in the line whose browser submitted a form, which was not delivered.
 pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }
 
-/// A refusal for this reason, to be retried in 2 minutes, unless no retry can succeed.
+/// A refusal with this reason and a retry in 2 minutes, unless no retry can succeed.
 pub(super) fn refusal(reason: Reason) -> Answer {
-    // Time changes nothing about these: the request or the server has to be corrected, or the room
-    // keeps no line.
+    // For these reasons no retry can succeed, because the request or the server has to be
+    // corrected, or the room has no line.
     let is_final = matches!(
         reason,
         Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedReject
@@ -95,13 +97,13 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
     Answer::new(Arc::from("shop"), &client, outcome, reason, status, NOW)
 }
 
-/// Rules with the default intervals. The limit does not occur in any answer.
+/// Room rules with the default intervals. The limit does not occur in any answer.
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)
 }
 
-/// The ticket of number 12, who has waited for 150 s and checks in again in 8.2 s. Fractions show
-/// whether a form rounds up.
+/// The ticket of visitor number 12, who has waited for 150 s and checks in again in 8.2 s. The
+/// fraction of a second shows whether a form rounds up.
 pub(super) fn ticket() -> Ticket {
     let since = NOW.before(Duration::from_secs(150));
     let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));

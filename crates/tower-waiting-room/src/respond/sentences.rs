@@ -1,10 +1,10 @@
-//! Sentences with numbers and times in them, in one language.
+//! Sentences that contain numbers and durations, in one language.
 //!
-//! Numbers are rounded for people. An expected wait is a range in minutes or hours. Any other time,
-//! such as the time to retry, is rounded up: a visitor who obeys it is never too early. Its length
-//! determines the unit:
+//! Durations are rounded for readability. An expected wait is a range in minutes or hours. Any
+//! other duration, such as the time to retry, is rounded up, so a visitor who obeys it is never too
+//! early. The length of the duration determines the unit:
 //!
-//! | time | unit |
+//! | duration | unit |
 //! |---|---|
 //! | less than 2 min, except 1 min | seconds |
 //! | up to 90 min | minutes |
@@ -22,12 +22,12 @@ use crate::{rate_headers::whole_seconds, request::Language};
 pub(super) struct Sentences(pub(super) Language);
 
 impl Sentences {
-    /// The sentence `id`, which has no arguments.
+    /// Returns the sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.0.phrase(id)
     }
 
-    /// The sentence `id` with one argument.
+    /// Returns the sentence `id` with one argument filled in.
     pub(super) fn with(
         self,
         id: &'static str,
@@ -39,8 +39,8 @@ impl Sentences {
         self.0.sentence(id, &args)
     }
 
-    /// The number of visitors ahead of a newcomer. `count` selects the plural form, and `shown` is
-    /// the number as it is written.
+    /// Returns the sentence about the number of visitors ahead of a newcomer. The argument `count`
+    /// selects the plural form, and `shown` is the formatted number.
     pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
         let mut args = Args::with_capacity(2);
         args.set("count", count);
@@ -48,13 +48,14 @@ impl Sentences {
         self.0.sentence("ahead", &args)
     }
 
-    /// The time to retry; `None` if no retry can succeed.
+    /// Returns the sentence about the time to retry, or `None` if no retry can succeed.
     pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
         answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
     }
 
-    /// The expected wait, or that it is unknown. An estimate of a day, its upper bound, may mean
-    /// any longer wait, so no number is stated then.
+    /// Returns the sentence about the expected wait, or the sentence that the wait is unknown. An
+    /// estimate of a day is the upper bound and may stand for any longer wait, so the sentence then
+    /// states no number.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         match answer.wait {
             None if answer.is_queue_all => self.phrase("wait-paused"),
@@ -66,8 +67,9 @@ impl Sentences {
         }
     }
 
-    /// The range that half of the visitors stay within, in minutes or hours. The lower end is
-    /// rounded down, but at least 1, and the upper end is rounded up. Equal ends are stated once.
+    /// Formats the range that contains the waits of half of the visitors, in minutes or hours. The
+    /// lower end is rounded down but at least 1, and the upper end is rounded up. If both ends are
+    /// equal, only one number is stated.
     fn range(self, wait: WaitEstimate) -> Cow<'static, str> {
         let (unit, range, length) = if wait.p75 <= IN_MINUTES {
             ("minutes", "minutes-range", MINUTE.as_secs())
@@ -85,7 +87,7 @@ impl Sentences {
         self.0.sentence(range, &args)
     }
 
-    /// A duration in the unit that suits it, rounded up. Whole minutes are stated in minutes.
+    /// Formats a duration in a suitable unit, rounded up. Whole minutes are stated in minutes.
     pub(super) fn span(self, time: Duration) -> Cow<'static, str> {
         let seconds = whole_seconds(time);
         if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
@@ -97,7 +99,7 @@ impl Sentences {
         }
     }
 
-    /// A count of a unit, in the plural form that the language requires.
+    /// Formats a count of a unit, in the plural form that the language requires.
     fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
         let mut args = Args::with_capacity(1);
         args.set("count", count);
@@ -108,7 +110,7 @@ impl Sentences {
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// The longest time that is stated in minutes. Longer ones are stated in hours.
+/// The longest duration that is stated in minutes. Longer durations are stated in hours.
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
 #[cfg(test)]

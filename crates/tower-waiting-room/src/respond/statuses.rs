@@ -1,9 +1,9 @@
 //! The status of answers about the room, by kind of client.
 //!
-//! No single status suits every client. Search engines keep a page that answers 503 in their index
-//! and visit it again later. Programs retry after 429. Some proxies and monitors treat any error as
-//! an outage, so an application may choose 200 or 202. Answers of limits and gates do not use these
-//! statuses: 429, 503 and 504 have fixed meanings there.
+//! No single status suits every client. Search engines keep a page that responds with 503 in their
+//! index and visit it again later. Programs retry after 429. Some proxies and monitors treat any
+//! error as an outage, so an application may choose 200 or 202. Answers of limits and gates do not
+//! use these settings, because 429, 503 and 504 have fixed meanings in them.
 
 use http::StatusCode;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
@@ -13,20 +13,20 @@ use crate::request::ClientKind;
 /// The status of answers about the room, by kind of client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statuses {
-    /// Always 200: a gRPC status is in the trailers.
+    /// The status for gRPC clients, which is always 200, because a gRPC status is in the trailers.
     grpc: StatusCode,
-    /// 429 by default.
+    /// The status for programs that read JSON: 429 by default.
     json: StatusCode,
-    /// 503 by default.
+    /// The status for browsers: 503 by default.
     navigation: StatusCode,
-    /// 429 by default.
+    /// The status for programs that read problem documents: 429 by default.
     problem: StatusCode,
-    /// 429 by default.
+    /// The status for clients that read plain text: 429 by default.
     text: StatusCode,
 }
 
 impl Statuses {
-    /// The statuses that a configuration may choose: success, or an error that is temporary.
+    /// The statuses that a configuration may choose: a success or a temporary error.
     const ALLOWED: [StatusCode; 4] = [
         StatusCode::OK,
         StatusCode::ACCEPTED,
@@ -34,7 +34,7 @@ impl Statuses {
         StatusCode::SERVICE_UNAVAILABLE,
     ];
 
-    /// The status for a kind of client.
+    /// Returns the status for a kind of client.
     pub(crate) const fn of(&self, kind: ClientKind) -> StatusCode {
         match kind {
             ClientKind::Grpc => self.grpc,
@@ -45,7 +45,7 @@ impl Statuses {
         }
     }
 
-    /// Sets the status for a kind of client. Checked later, by [`validate`](Self::validate).
+    /// Sets the status for a kind of client. [`validate`](Self::validate) checks the status later.
     #[cfg(feature = "room")]
     pub(crate) fn set(&mut self, kind: ClientKind, status: StatusCode) {
         match kind {
@@ -57,18 +57,18 @@ impl Statuses {
         }
     }
 
-    /// Checks that every status is one of those allowed.
+    /// Checks that every status is allowed for its kind of client.
     ///
     /// # Errors
     ///
-    /// A status that is not allowed for its kind of client.
+    /// Returns an error if a status is not allowed for its kind of client.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let malformed = |status: StatusCode, expected| {
             let given = status.as_u16();
             Err(ConfigError::new(ConfigErrorKind::Malformed, "status", given, expected))
         };
-        // With any other HTTP status, gRPC libraries ignore the trailers and derive a code from the
-        // HTTP status.
+        // With any HTTP status other than 200, gRPC libraries ignore the trailers and derive a code
+        // from the HTTP status.
         if self.grpc != StatusCode::OK {
             return malformed(self.grpc, "200 for gRPC, which has a status of its own");
         }
@@ -81,7 +81,8 @@ impl Statuses {
 }
 
 impl Default for Statuses {
-    /// 503 for pages and 429 for programs, which many HTTP libraries retry by themselves.
+    /// Returns the default statuses: 503 for pages, and 429 for programs, because many HTTP
+    /// libraries automatically retry after a 429.
     fn default() -> Self {
         Self {
             grpc: StatusCode::OK,

@@ -1,12 +1,12 @@
-//! The challenge: an answer of the application's own to a newcomer, before its first ticket.
+//! The challenge: an answer of the application to a newcomer, before the first ticket.
 //!
-//! A ticket costs a client one request, and a place in the line a second one. Where that is too
-//! cheap, the application may answer the first touch itself, for example with a puzzle, and let
-//! through only clients that bring the solution. The closure decides by the request and by what
-//! this node has seen of the client's network. It runs before the store is called, so that a flood
-//! of newcomers costs the store nothing.
+//! A ticket costs a client one request, and a place in the line costs a second request. If that is
+//! too cheap, the application can answer the first touch itself, for example with a puzzle, and let
+//! through only clients that present the solution. A closure decides, based on the request and on
+//! what this node has seen of the client's network. The closure runs before the store is called, so
+//! newcomers who are challenged cause no load on the store.
 //!
-//! The layer does not verify anything: the closure issues the challenge and checks its solution.
+//! The layer does not verify anything: the closure issues the challenge and checks the solution.
 //! Visitors with a ticket or a pass are never challenged.
 
 use std::{fmt, net::IpAddr, sync::Arc};
@@ -20,17 +20,18 @@ use waiting_room_core::{
 
 use crate::request::{Caller, RequestHead};
 
-/// A request without a pass or a ticket, and what this node knows of its client.
+/// A request without a pass or a ticket, with what this node knows about its client.
 ///
-/// The closure of [`challenge`](crate::config::WaitingRoomConfigBuilder::challenge) decides by it.
-/// A pass that has expired, or whose session has ended, does not count as a pass.
+/// The closure of [`challenge`](crate::config::WaitingRoomConfigBuilder::challenge) receives this
+/// value for each newcomer. An expired pass, or a pass whose session has ended, does not count as a
+/// pass.
 ///
 /// ```
 /// use http::Response;
 /// use tower_waiting_room::{WaitingRoomConfig, request::RequestHead, room::FirstTouch};
 ///
 /// # fn is_signed(_: &str) -> bool { true }
-/// // The page with the puzzle sets this cookie, with a signature.
+/// // The page with the puzzle sets this cookie, whose value is signed.
 /// fn has_solved_it(request: &RequestHead<'_>) -> bool {
 ///     let cookies = request.headers().get_all("cookie").iter().filter_map(|it| it.to_str().ok());
 ///     let mut pairs = cookies.flat_map(|line| line.split("; "));
@@ -52,43 +53,44 @@ use crate::request::{Caller, RequestHead};
 /// ```
 pub struct FirstTouch<'a> {
     request: RequestHead<'a>,
-    /// By the same rules as the shares of the line; `None` if the address stands for no one client.
+    /// The network of the client, by the same rules as for places in the line, or `None` if the
+    /// address does not identify a single client.
     network: Option<IpAddr>,
-    /// This request included.
+    /// The number of first touches from the network, including this request.
     from_network: Option<u32>,
-    /// Called only if the closure needs the number.
+    /// The function that counts present visitors, called only if the closure needs the number.
     present: &'a dyn Fn() -> Option<u32>,
 }
 
 impl<'a> FirstTouch<'a> {
-    /// The request.
+    /// Returns the request.
     #[must_use]
     pub const fn request(&self) -> &RequestHead<'a> {
         &self.request
     }
 
-    /// The network of the client, as
+    /// Returns the network of the client, as
     /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network) counts
-    /// it: an IPv4 address, or the first address of an IPv6 network, by default of 64 bits. `None`
-    /// if it is unknown.
+    /// it: an IPv4 address, or the first address of an IPv6 network, which is a /64 by default.
+    /// Returns `None` if the network is unknown.
     #[must_use]
     pub const fn network(&self) -> Option<IpAddr> {
         self.network
     }
 
-    /// The approximate number of first touches from this network in the last minute, as seen by
-    /// this node: this one included, and those that were answered with a challenge. `None` if the
-    /// network is unknown.
+    /// Returns the approximate number of first touches from this network in the last minute, as
+    /// seen by this node. The number includes this request, and requests that were answered with a
+    /// challenge. Returns `None` if the network is unknown.
     ///
-    /// The node remembers 65 536 networks. During a flood from more networks, a new one is counted
-    /// with the number of its wider network (/16 for IPv4, /32 for IPv6), or with more.
+    /// The node remembers 65 536 networks. During a flood from more networks, the number of a new
+    /// network is at least that of its wider network (a /16 for IPv4, a /32 for IPv6).
     #[must_use]
     pub const fn from_network_in_last_minute(&self) -> Option<u32> {
         self.from_network
     }
 
-    /// The number of visitors that wait and check in on time, as this node knows it: the number may
-    /// be a second old. `None` if it is unknown.
+    /// Returns the number of visitors who wait and check in on time, as known to this node. The
+    /// number may be one second old. Returns `None` if the number is unknown.
     #[must_use]
     pub fn present(&self) -> Option<u32> {
         (self.present)()
@@ -128,30 +130,31 @@ impl fmt::Debug for Challenge {
     }
 }
 
-/// A challenge in use: the closure, and the numbers of first touches that it decides by.
+/// A challenge in use: the closure, and the numbers of first touches on which the closure bases its
+/// decisions.
 pub(super) struct Challenger {
     challenge: Challenge,
-    /// Counts the first touches of each network in a sliding minute. It is a counter only: its
-    /// limit is out of reach, and its decisions are not enforced.
+    /// Counts the first touches from each network in a sliding minute. This limiter only counts:
+    /// its limit is out of reach, and its decisions are not enforced.
     networks: Limiter,
 }
 
 impl Challenger {
-    /// The limit of the counter. Numbers above it are reported as this one.
+    /// The limit of the counter. Higher counts are reported as this limit.
     const MOST: u64 = 1_000_000;
-    /// The number of networks that are remembered.
+    /// The maximum number of networks that are remembered.
     const MAX_NETWORKS: usize = 1 << 16;
 
-    /// Makes a challenger that has seen no requests yet.
+    /// Creates a challenger that has not seen any requests yet.
     pub(super) fn new(challenge: Challenge) -> Self {
         let quota = Quota::per_minute(Self::MOST);
         let networks = Limiter::new(Algorithm::SlidingCounter, &[quota], Self::MAX_NETWORKS)
-            .expect("its quota is a constant that a limiter can keep");
+            .expect("the quota is a constant that a limiter accepts");
         Self { challenge, networks }
     }
 
     /// Counts a first touch and calls the closure. Returns the answer of the application if the
-    /// client has to prove something first, and `None` if the room is to decide.
+    /// client is challenged, and `None` if the room decides about the request.
     pub(super) fn ask(
         &self,
         caller: &Caller<'_>,
@@ -163,8 +166,8 @@ impl Challenger {
         (self.challenge.0)(&FirstTouch { request: caller.head, network, from_network, present })
     }
 
-    /// Counts a first touch of a network, and returns the number in the last minute. A refused
-    /// charge is not an error: it only means that the number is at its maximum.
+    /// Counts a first touch from a network, and returns the number in the last minute. A refused
+    /// charge is not an error, but means that the number is at its maximum.
     fn count(&self, network: KeyHash, now: Timestamp) -> u32 {
         let counted = self.networks.charge(network, 0, 1, now);
         let decision = counted.map_or_else(|refused| refused, |(allowed, _)| allowed);

@@ -1,5 +1,5 @@
-//! The options of a room that are the node's own: how tokens are sealed and travel, and whether
-//! newcomers are challenged. Everything else about a room is in the [`RoomRules`] of its store.
+//! The options of a room that belong to the node: how tokens are sealed and sent, and whether
+//! newcomers are challenged. All other options of a room are in the [`RoomRules`] of its store.
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
@@ -9,23 +9,23 @@ use crate::{
     token::{CookieSettings, KeyRing, TokenKey, Transport},
 };
 
-/// The options of a node for its room. They have no effect in a layer without one.
+/// The options of a node for its room, which have no effect in a layer without a room.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoomOptions {
-    /// The keys that seal tokens; `None` for a random key.
+    /// The keys that seal tokens, or `None` for a random key.
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) challenge: Option<Challenge>,
 }
 
 impl RoomOptions {
-    /// Checks that the options are valid with these rules. The rules contain the name of the layer
-    /// even if it has no room.
+    /// Checks that the options are valid together with `rules`, which contain the name of the layer
+    /// even if the layer has no room.
     ///
     /// # Errors
     ///
-    /// If there is a challenge without a room, a pause without keys, a cookie that cannot be set,
-    /// or a key twice.
+    /// Returns an error for a challenge without a room, for a pause without keys, for a cookie that
+    /// cannot be set, or for a duplicate key.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given, expected: &str| {
             Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
@@ -42,12 +42,12 @@ impl RoomOptions {
         self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
     }
 
-    /// Makes the stage of a room with these rules, whose state is in `store`. `None` only without
-    /// the feature `room`.
+    /// Creates the stage of a room with these rules, whose state is in `store`. The result is
+    /// `None` only without the feature `room`.
     ///
     /// # Panics
     ///
-    /// Never for options that were validated with the same rules.
+    /// Never panics for options that were validated with the same rules.
     pub(crate) fn stage<St: Store>(
         self,
         rules: &RoomRules,
@@ -55,18 +55,18 @@ impl RoomOptions {
         on_failure: StoreFailure,
         telemetry: Telemetry,
     ) -> Option<RoomStage<St>> {
-        // Only a room needs a key. A random one works, but no other node and no later process can
-        // open the tokens that it seals.
+        // Only a room needs a key. A random key works, but no other node and no later process can
+        // open the tokens that the key seals.
         let keys = self.keys.unwrap_or_else(|| {
             let room = rules.name();
             tracing::warn!(
                 room,
-                "no key is configured: passes and tickets are void after a restart"
+                "no key is configured: passes and tickets become invalid at a restart"
             );
             KeyRing::new(TokenKey::random())
         });
         let transport = Transport::new(&self.cookie, rules.name())
-            .expect("a config is built only with a cookie that can be set");
+            .expect("the cookie was validated when the config was built");
         let challenge = self.challenge;
         Some(RoomStage::new(store, on_failure, &keys, transport, challenge, telemetry))
     }

@@ -8,17 +8,18 @@
 //!        └───────────────────────┴─────────── sessions are reported ◄─────┘
 //! ```
 //!
-//! An outage begins with the first call that fails and ends with the first that succeeds. There is
-//! no probe: every request that needs the store calls it, and so finds out that it is back.
+//! An outage begins with the first call that fails, and ends with the next call that succeeds.
+//! There is no probe: every request that needs the store calls it, and thereby detects that the
+//! store is available again.
 //!
-//! With [`StoreFailure::LocalShare`] a node makes a room of its own with its share of the limits.
-//! It counts the passes that it sees from the start of the outage, and decides only after a while,
-//! because a room that has just begun knows hardly any of the active visitors. Nodes do not
-//! communicate: the limits hold over all nodes because their shares add up to no more than the
-//! whole.
+//! With [`StoreFailure::LocalShare`], a node creates a local room with its share of the limits. The
+//! node counts the passes that it sees from the start of the outage, and decides only after a
+//! while, because a room that has just been created knows hardly any of the active visitors. Nodes
+//! do not communicate. The limits hold for all nodes together, because the shares add up to no more
+//! than the whole.
 //!
-//! A store that is busy is not away. It answers other calls, and a node that decided in its stead
-//! would admit visitors twice.
+//! A busy store is not in an outage. A busy store answers other calls, and a node that decided in
+//! its place would admit visitors in addition to those that the store admits.
 
 use std::{
     future::Future,
@@ -39,40 +40,41 @@ use waiting_room_core::{
 
 use crate::{misconfiguration::Misconfiguration, telemetry::Telemetry};
 
-/// A boxed future of a call to the store. A valid pass that is not due for renewal never needs one.
+/// A boxed future of a call to the store. A valid pass that is not due for renewal needs no call.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The policy for visitors without a pass while the store cannot decide.
 ///
-/// Visitors with a valid pass are let through in any case, until their passes expire.
+/// Visitors with a valid pass are let through under any policy, until their passes expire.
 ///
-/// A store that answers, but of which a node asks more than it decides in time, is not away.
-/// Whatever the policy, visitors then wait, with the reason `queued:store_busy` and a time to come
-/// back.
+/// A store that answers, but receives more queries from a node than it can decide in time, is not
+/// in an outage. Whatever the policy is, visitors then wait, with the reason `queued:store_busy`
+/// and a retry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFailure {
-    /// Lets the visitor through, uncounted and without a pass. The limits of the room do not hold
-    /// during an outage.
+    /// Lets the visitor through, without counting the visitor or issuing a pass. The limits of the
+    /// room do not apply during an outage.
     Admit,
     /// Lets each node decide from its own memory, with its share of the limits, once the store has
     /// not answered for two seconds. Until then, visitors wait as with [`Wait`](Self::Wait).
     ///
-    /// A node knows only the passes that it has seen. So more visitors than the limit may be
-    /// active, namely those that no node has seen since the outage began, until their passes
-    /// expire. Sessions that were admitted or renewed are reported to the store once it answers
-    /// again. If a limit divided by `nodes` is less than one, no visitor is admitted locally.
+    /// A node knows only the passes that it has seen. More visitors than the limit may therefore be
+    /// active: visitors whom no node has seen since the outage began are not counted, and stay
+    /// active until their passes expire. Sessions that a node has admitted or renewed are reported
+    /// to the store once it answers again. If a limit divided by `nodes` is less than one, no
+    /// visitor is admitted locally.
     LocalShare {
-        /// The number of nodes, or an upper bound of it: each gets one share of the limits, rounded
-        /// down. With a number that is too small, the nodes together exceed the limits.
+        /// The number of nodes, or an upper bound of the number. Each node gets one share of the
+        /// limits, rounded down. If the number is too small, the nodes together exceed the limits.
         nodes: NonZeroU32,
     },
-    /// Asks the visitor to come back. A visitor in line keeps its place.
+    /// Asks the visitor to come back later. A visitor in line keeps the place.
     Wait,
 }
 
 impl StoreFailure {
-    /// The name in metrics.
+    /// Returns the name in metrics.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Admit => "admit",
@@ -82,26 +84,27 @@ impl StoreFailure {
     }
 }
 
-/// A request of a visitor without a valid pass, as the store decides it.
+/// A question to the store about a visitor without a valid pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
     /// A visitor in line checks in.
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor shows a pass that has expired. Its session continues if the store knows that it
-    /// has not lapsed. Otherwise the visitor enters as a newcomer with this id.
+    /// A visitor shows an expired pass. The session continues if the store knows that it has not
+    /// lapsed. Otherwise the visitor enters as a newcomer with this id.
     Return(Pass, VisitorId),
 }
 
-/// Tracks whether the store answers, and decides in its stead if the policy says so.
+/// Tracks whether the store answers, and decides in its place if the policy requires that.
 #[derive(Debug)]
 pub(crate) struct Outage {
     policy: StoreFailure,
     telemetry: Telemetry,
-    /// Whether `state` is `Some`. Written only while `state` is locked, so the two agree; read
-    /// without the lock, so that a request with a valid pass does not take one. `Relaxed`: an
-    /// outdated value delays what depends on it to the next request.
+    /// Whether `state` is `Some`. The flag is written only while `state` is locked, so both always
+    /// agree. The flag is read without the lock, so that a request with a valid pass takes no lock.
+    /// Accesses are `Relaxed`, because an outdated value only delays an action until the next
+    /// request.
     is_on: AtomicBool,
     state: Mutex<Option<OutageState>>,
 }
@@ -111,32 +114,33 @@ pub(crate) struct Outage {
 struct OutageState {
     /// The start of the outage, or of its current part: see [`Outage::FORGOTTEN_AFTER`].
     since: Timestamp,
-    /// The time of the last call that failed.
+    /// The time of the latest call that failed.
     seen_at: Timestamp,
-    /// The node's own room, with [`StoreFailure::LocalShare`]. Made at the first call that fails,
-    /// so that it counts passes before it has to decide.
+    /// The local room of the node, with [`StoreFailure::LocalShare`]. The room is created at the
+    /// first call that fails, so that it counts passes before it has to decide.
     room: Option<Room>,
 }
 
 impl Outage {
-    /// The time without an answer after which a node decides itself. A shorter failure may be one
-    /// slow call; and meanwhile the node counts the passes that are in use.
+    /// The time without an answer from the store after which a node decides locally. A shorter
+    /// failure may be a single slow call. In the meantime, the node counts the passes that are in
+    /// use.
     const PATIENCE: Duration = Duration::from_secs(2);
-    /// The time between two failed calls after which the outage counts as a new one. Without calls
-    /// in between, the node cannot know whether the store was away all the time.
+    /// The time between two failed calls after which the outage counts as a new outage. Without
+    /// calls in between, the node cannot know whether the store was unavailable all the time.
     const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 
-    /// A store that has answered so far.
+    /// Creates the state of a store that has answered so far.
     pub(crate) fn new(policy: StoreFailure, telemetry: Telemetry) -> Self {
         Self { policy, telemetry, is_on: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// The policy while the store is away.
+    /// Returns the policy for outages.
     pub(crate) const fn policy(&self) -> StoreFailure {
         self.policy
     }
 
-    /// Asks the store to decide, or decides locally if the store is away and the policy says so.
+    /// Asks the store to decide, or decides locally if the store fails and the policy permits that.
     ///
     /// # Errors
     ///
@@ -166,8 +170,8 @@ impl Outage {
                     Renewal::End => room.enter(id, now),
                 },
             };
-            // Marked by a reason of its own: during an outage, the limits of the room hold only as
-            // far as the nodes know its visitors.
+            // Such an admission has a separate reason, because during an outage, the limits of the
+            // room hold only for visitors who are known to the nodes.
             match verdict {
                 Verdict::Admit { pass, .. } => {
                     Verdict::Admit { pass, reason: Reason::AdmittedLocalShare }
@@ -191,22 +195,23 @@ impl Outage {
         self.or_locally(store, renewal, |room, now| room.renew(&pass, now))
     }
 
-    /// Whether an outage is in progress.
+    /// Returns whether an outage is in progress.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Counts a valid pass in the node's own room, so that its visitor occupies a slot there.
+    /// Counts a valid pass in the local room of the node, so that its visitor occupies a slot
+    /// there.
     pub(crate) fn saw(&self, pass: &Pass, now: Timestamp) {
         if let Some(OutageState { room: Some(room), .. }) = &mut *self.state() {
-            // Only the count is wanted: the returned pass is for a renewal that is due.
+            // Only the count is needed here: the returned pass is meant for a renewal that is due.
             let _ = room.renew(pass, now);
         }
     }
 
-    /// Records whether a call of the store succeeded, for calls that are not decided locally.
-    /// Returns its result unchanged.
+    /// Records whether a call to the store succeeded, for calls without a local decision. Returns
+    /// the result of the call unchanged.
     pub(crate) fn noted<St: Store, T>(
         &self,
         store: &St,
@@ -220,11 +225,11 @@ impl Outage {
         said
     }
 
-    /// Records whether a call of the store succeeded. If it failed, and the policy and the duration
-    /// of the outage permit, returns a local decision instead.
+    /// Records whether a call to the store succeeded. If the call failed, returns a local decision
+    /// instead, provided that the policy and the duration of the outage permit such a decision.
     ///
-    /// `decide` runs under the lock of the outage: the room's verbs happen one after the other, as
-    /// they would in a store. It is short and does not wait.
+    /// `decide` runs under the lock of the outage, so the operations of the room happen one after
+    /// the other, as they would in a store. The closure is short and does not wait.
     fn or_locally<St: Store, T>(
         &self,
         store: &St,
@@ -236,17 +241,18 @@ impl Outage {
                 self.answered(store);
                 return Ok(said);
             }
-            // The store answers other calls. A local decision would admit visitors beside those
-            // that the store admits, over the limit.
+            // A busy store answers other calls. A local decision would admit visitors in addition
+            // to those that the store admits, and thereby exceed the limit.
             Err(error) if error.kind() == StoreErrorKind::Busy => return Err(error),
             Err(error) => error,
         };
         let now = store.now();
-        // `is_away` returns its guard, so no answer of the store can end the outage in between.
+        // `is_away` returns the lock guard, so no answer of the store can end the outage in
+        // between.
         let mut state = self.is_away(&error, now);
         match (&mut *state, self.policy) {
             (Some(away), StoreFailure::LocalShare { nodes }) => {
-                // The share may be less than one slot. Then there is no room, and visitors wait.
+                // If the share is less than one slot, there is no local room, and visitors wait.
                 if away.room.is_none() {
                     let rules = RoomRules::clone(&store.rules()).share(nodes);
                     away.room = rules.and_then(|rules| Room::new(rules).ok());
@@ -268,8 +274,8 @@ impl Outage {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        // The state is taken out under the lock and used after it: the log, the metrics and the
-        // tasks of `report` must not hold up the requests that count their passes.
+        // The state is taken out under the lock, and used after the lock is released: the log, the
+        // metrics and the task of `report` must not delay requests that count their passes.
         let away = {
             let mut state = self.state();
             self.is_on.store(false, Ordering::Relaxed);
@@ -283,8 +289,8 @@ impl Outage {
         }
     }
 
-    /// Records a failed call, and begins an outage if there is none. Returns its state, still
-    /// locked.
+    /// Records a failed call, and begins an outage if there is none. Returns the state of the
+    /// outage, still locked.
     fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<OutageState>> {
         self.telemetry.store_failed(error, self.policy.as_str());
         let mut state = self.state();
@@ -295,29 +301,29 @@ impl Outage {
         if now.since(away.seen_at) >= Self::FORGOTTEN_AFTER {
             away.since = now;
         }
-        // Calls may fail in another order than they read the clock.
+        // Calls may fail in a different order from that in which they read the clock.
         away.seen_at = away.seen_at.max(now);
         self.is_on.store(true, Ordering::Relaxed);
         state
     }
 
-    /// Reports the sessions of the node's own room to a store that answers again, in a task beside
-    /// the requests. One call at a time, so that the store is not flooded right after it is back.
+    /// Reports the sessions of the local room to a store that answers again. A separate task makes
+    /// one call at a time, so that the store is not flooded as soon as it is available.
     fn report<St: Store>(store: &St, room: Room) {
-        // Without a runtime no task can report: each pass is then counted when it is renewed.
+        // Without a runtime, no task can report the sessions. Each pass is then counted at its
+        // renewal.
         let Ok(runtime) = Handle::try_current() else { return };
         let (store, now) = (store.clone(), store.now());
         runtime.spawn(async move {
             for pass in room.passes().filter(|pass| pass.expires_at > now) {
-                // A pass that cannot be reported is counted by the store when it is renewed as
-                // usual.
+                // If a pass cannot be reported, the store counts it at its next regular renewal.
                 let _ = store.renew(*pass).await;
             }
         });
     }
 
-    /// Locks the state, also after a panic of another thread. The verbs of a room leave it
-    /// consistent, and the times are only replaced.
+    /// Locks the state, even if another thread panicked while it held the lock. The operations of a
+    /// room leave the room consistent, and the times are only replaced.
     fn state(&self) -> MutexGuard<'_, Option<OutageState>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,15 +1,15 @@
 //! The pace at which tickets may be shown.
 //!
-//! A request with a ticket is not charged by the rate limits until the room admits it: otherwise
-//! the check-ins of a waiting visitor would use up its own limits. Instead, two paces bound the
-//! cost of an abusive client:
+//! The rate limits do not charge a request with a ticket until the room admits it, because
+//! otherwise the check-ins of a waiting visitor would use up the visitor's own limits. Instead, two
+//! paces bound the cost of an abusive client:
 //!
-//! - Each **ticket** has a pace. A client that obeys `Retry-After` never comes near it.
-//! - Each **address** has a pace for tickets that are shown before they are due. It bounds a client
-//!   that has collected many tickets. Tickets that are due are free of it, so that any number of
-//!   visitors can wait behind one address.
+//! - Each **ticket** has a pace, which a client that obeys `Retry-After` never reaches.
+//! - Each **address** has a pace for tickets that are shown before they are due. This pace bounds a
+//!   client that has collected many tickets. Tickets that are due do not count towards the pace of
+//!   an address, so any number of visitors can wait behind one address.
 //!
-//! Both are counted by this node alone, in bounded memory, with no call of the store.
+//! Each node counts both paces by itself, in bounded memory and without a call to the store.
 
 use std::time::Duration;
 
@@ -27,23 +27,26 @@ pub(crate) struct CheckInPace {
 }
 
 impl CheckInPace {
-    /// For each ticket: 4 per second with bursts of 20. A client is asked to check in every 2 s at
-    /// the soonest, and may do so in a few tabs of one browser.
+    /// The pace of each ticket: 4 requests per second with bursts of 20. A client is asked to check
+    /// in at most once every 2 s, and may do so in a few tabs of one browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
-    /// For each address and tickets that are not due: 50 per second with bursts of 500. Enough for
-    /// a school behind one address, with a few hundred visitors that reload the page at once.
+    /// The pace of each address for tickets that are not due: 50 requests per second with bursts of
+    /// up to 500 requests. This pace is enough for a school behind one address, with a few hundred
+    /// visitors who reload the page at the same time.
     const PER_ADDRESS: Quota = Quota::per_second(50).burst(500);
-    /// A ticket is remembered for up to 5 s, until its whole burst is available again. More tickets
-    /// than this are shown within that time only by a line of millions of visitors.
+    /// The maximum number of tickets that are remembered. A ticket is remembered for up to 5 s,
+    /// until its whole burst is available again. Only in a line of millions of visitors are more
+    /// tickets shown within that time.
     const MAX_TICKETS: usize = 1 << 16;
-    /// An address is remembered for up to 10 s, and only if it shows tickets early.
+    /// The maximum number of addresses that are remembered. An address is remembered for up to 10
+    /// s, and only if it shows tickets early.
     const MAX_ADDRESSES: usize = 1 << 14;
 
-    /// Makes the paces, with no ticket shown yet.
+    /// Creates the paces, before any ticket has been shown.
     ///
     /// # Errors
     ///
-    /// None in practice: the quotas are constants that a limiter accepts.
+    /// Returns no error in practice, because the quotas are constants that a limiter accepts.
     pub(crate) fn new() -> Result<Self, ConfigError> {
         let limiter = |quota, keys| Limiter::new(Algorithm::Gcra, &[quota], keys);
         Ok(Self {
@@ -52,15 +55,16 @@ impl CheckInPace {
         })
     }
 
-    /// Charges a request that shows `ticket` at `now`: to the pace of the ticket and, before the
-    /// ticket is due, to the pace of the address. If one of them refuses, neither is charged.
+    /// Charges a request that shows `ticket` at `now` to the pace of the ticket and, before the
+    /// ticket is due, to the pace of the address. If one of the paces refuses, neither pace is
+    /// charged.
     ///
-    /// Where the address is unknown, only the pace of the ticket applies.
+    /// If the address is unknown, only the pace of the ticket applies.
     ///
     /// # Errors
     ///
-    /// Returns the time after which the ticket may be shown again. It is never before the ticket is
-    /// due, so that the next request is not early as well.
+    /// Returns the time after which the ticket may be shown again. This time never ends before the
+    /// ticket is due, so that the next request is not early again.
     pub(crate) fn charge(
         &self,
         ticket: &Ticket,
@@ -80,7 +84,7 @@ impl CheckInPace {
         allowed.map_err(|pause| pause.max(ticket.retry_after(now)))
     }
 
-    /// Charges all paces or none. The error is the longest of their times.
+    /// Charges all paces or none. The error is the longest retry time of any pace.
     fn decide(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> Result<(), Duration> {
         if charge_all(asks, now) {
             return Ok(());

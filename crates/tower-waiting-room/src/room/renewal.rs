@@ -7,12 +7,12 @@
 //!                     poll_end: the response waits for up to `patience` ─► fresh pass
 //!                        │
 //!                        ▼ out of patience
-//!                     left behind: goes on in a task for up to 1 s; the response has no fresh pass
+//!                     left behind: continues in a task for up to 1 s; no fresh pass is sent
 //! ```
 //!
-//! The response is late only if the store is slower than the application, and then by a bounded
-//! time. A renewal without an outcome is no error: the old pass stays valid until it expires, and
-//! the next request tries again.
+//! The response is delayed only if the store is slower than the application, and then for a bounded
+//! time. A renewal without an outcome is not an error, because the old pass stays valid until it
+//! expires, and the next request tries again.
 
 use std::{
     future::Future,
@@ -28,42 +28,43 @@ use super::outage::BoxFuture;
 
 /// A renewal under way, and its outcome.
 ///
-/// A response that is ready before the store answers is held back for a while, because the session
-/// of the visitor counts from this request on: without the fresh pass, the next request may arrive
-/// when the old pass has expired.
+/// A response that is ready before the store answers is held back for a while, because this request
+/// prolongs the session of the visitor. Without the fresh pass, the next request may arrive after
+/// the old pass has expired.
 ///
 /// # Cancel safety
 ///
-/// Dropping it abandons the renewal. The store may have renewed the session nevertheless. The next
-/// request of the visitor with a due pass starts a new one.
+/// Dropping this value abandons the renewal, although the store may have renewed the session. The
+/// next request of the visitor with a due pass starts a new renewal.
 pub(crate) struct PassRenewal {
-    /// The call of the store; `None` once it has returned or was left behind. Its output is `None`
-    /// if the session is over or the store has failed.
+    /// The call to the store, or `None` once the call has returned or was left behind. The output
+    /// of the call is `None` if the session is over or the store has failed.
     asked: Option<BoxFuture<Option<Pass>>>,
-    /// The fresh pass, once the store has returned one.
+    /// The fresh pass, once the store has returned it.
     renewed: Option<Pass>,
-    /// How long the response waits for the store after the application has answered.
+    /// The time for which the response waits for the store after the application has answered.
     patience: Duration,
-    /// The timer of `patience`. Created only if the response has to wait, which is rare.
+    /// The timer of `patience`, created only in the rare case that the response has to wait.
     end: Option<Pin<Box<Sleep>>>,
 }
 
 impl PassRenewal {
-    /// The patience for a pass that lasts for a whole session even without this renewal, which is
-    /// for instance due only because the key was replaced. Several round trips to a store nearby.
+    /// The patience for a pass that lasts for a whole session even without this renewal, for
+    /// example if the renewal is due only because the key was replaced. This patience is enough for
+    /// several round trips to a nearby store.
     pub(super) const SHORT_PATIENCE: Duration = Duration::from_millis(3);
     /// The patience for a pass that expires before a whole session is over. A store with a shorter
-    /// deadline of its own gives up sooner.
+    /// deadline ends the wait sooner.
     pub(super) const PATIENCE: Duration = Duration::from_millis(250);
     /// The time for which a renewal continues after its response was sent without it.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
-    /// A renewal that has not been polled yet.
+    /// Creates a renewal that has not been polled yet.
     pub(super) const fn new(asked: BoxFuture<Option<Pass>>, patience: Duration) -> Self {
         Self { asked: Some(asked), renewed: None, patience, end: None }
     }
 
-    /// Polls the store without waiting for it. Called whenever the application is polled.
+    /// Polls the store without waiting for it. Call this method whenever the application is polled.
     pub(crate) fn advance(&mut self, cx: &mut Context<'_>) {
         if let Some(asked) = &mut self.asked
             && let Poll::Ready(renewed) = asked.as_mut().poll(cx)
@@ -75,14 +76,15 @@ impl PassRenewal {
 
     /// Waits for the store after the application has answered, for up to `patience`.
     ///
-    /// Out of patience, the renewal continues in a task of its own. Its outcome is not lost: the
-    /// next request of the visitor finds the fresh pass on this node, and the prolonged session in
-    /// the store on any other node. Without a tokio runtime there is neither timer nor task, so the
-    /// renewal is abandoned at once, and the next request tries again.
+    /// If the store does not answer within `patience`, the renewal continues in a separate task.
+    /// The outcome is not lost: the next request of the visitor finds the fresh pass on this node,
+    /// or the prolonged session in the store on any other node. Without a tokio runtime there is
+    /// neither a timer nor a task, so the renewal is abandoned at once, and the next request tries
+    /// again.
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.advance(cx);
-        // Taken out first: each return below that does not put the call back ends the renewal, by
-        // dropping it or by handing it to a task.
+        // The call is taken out first. Each return below that does not put the call back ends the
+        // renewal, either by dropping the call or by handing it to a task.
         let Some(asked) = self.asked.take() else { return Poll::Ready(()) };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Poll::Ready(()) };
         let end = self.end.get_or_insert_with(|| Box::pin(sleep(self.patience)));
@@ -94,7 +96,7 @@ impl PassRenewal {
         Poll::Pending
     }
 
-    /// The fresh pass, if the store has returned one by now.
+    /// Returns the fresh pass, if the store has returned one by now.
     pub(crate) const fn renewed(&self) -> Option<Pass> {
         self.renewed
     }

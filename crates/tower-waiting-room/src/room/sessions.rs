@@ -1,12 +1,13 @@
-//! The memory of a node about sessions, beside what their passes state.
+//! The memory of a node about sessions, in addition to the content of their passes.
 //!
-//! A valid pass is accepted without a call of the store. Two facts cannot be read from the pass
-//! itself, and this node keeps them:
+//! A valid pass is accepted without a call to the store. Two facts are not in the pass itself, so
+//! the node remembers them:
 //!
 //! - **Ended sessions.** The application may end a session before its pass expires. A copy of the
-//!   pass is then refused here.
-//! - **Renewals.** The fifty parallel requests of a page may all show a pass that is due. One of
-//!   them renews it, the others go on with the old pass, and later ones take the new pass.
+//!   pass is then refused on this node.
+//! - **Renewals.** All fifty parallel requests of a page may show a pass that is due. One request
+//!   renews the pass, the other requests continue with the old pass, and later requests take the
+//!   new pass.
 //!
 //! ```text
 //!                stale                  renewed
@@ -16,18 +17,18 @@
 //!                               Ended ─────────────────────► forgotten when all passes are void
 //! ```
 //!
-//! A renewed pass that is due itself starts again at `Renewing`.
+//! When a renewed pass becomes due, the session returns to `Renewing`.
 //!
-//! The ends that still have to be reported to the store are kept here as well. They are delivered
-//! by the next requests that call the store, a few at a time.
+//! The node also remembers the ends of sessions that still have to be reported to the store. The
+//! next requests that call the store deliver these ends, a few at a time.
 //!
-//! Other nodes do not see this memory. An ended session is accepted there until its pass is due for
-//! renewal, which the store then refuses.
+//! Other nodes do not see this memory, so they accept the pass of an ended session until the pass
+//! is due for renewal. The store then refuses the renewal.
 //!
 //! # Locks
 //!
-//! A `DashMap` deadlocks when a thread touches it again while it holds a guard of the same part. So
-//! no method sweeps, or drops a [`Renewing`], while it holds an entry.
+//! A `DashMap` deadlocks if a thread accesses a shard while it holds a guard of the same shard.
+//! Therefore no method sweeps the map, or drops a [`Renewing`], while it holds an entry.
 
 use std::{
     fmt,
@@ -41,7 +42,7 @@ use std::{
 use dashmap::{DashMap, Entry};
 use waiting_room_core::{Pass, Reason, Timestamp, VisitorId};
 
-/// The visit to which a request belongs, found in its extensions once the room has admitted it.
+/// The visit to which a request belongs, found in the extensions of an admitted request.
 ///
 /// ```
 /// use tower_waiting_room::room::Visit;
@@ -62,40 +63,40 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The handle for a request that was admitted with `pass` for `reason`.
+    /// Creates the handle for a request that was admitted with `pass` for `reason`.
     pub(crate) const fn new(pass: Pass, reason: Reason, sessions: Arc<Sessions>) -> Self {
         Self { pass, reason, sessions }
     }
 
-    /// Whether this is a visit to the room that these sessions belong to.
+    /// Returns whether this is a visit to the room that these sessions belong to.
     pub(crate) fn is_of(&self, sessions: &Arc<Sessions>) -> bool {
         Arc::ptr_eq(&self.sessions, sessions)
     }
 
     /// Ends the session, for example after a checkout. The slot is free once the head of the
-    /// response is sent, and the response deletes the visitor's cookie.
+    /// response has been sent, and the response deletes the visitor's cookie.
     ///
-    /// The pass is void on this node at once. If `end` is called after the head was sent, or if the
-    /// client has disconnected, the cookie stays and the slot is freed later: when this node next
-    /// asks the store about a visitor without a pass.
+    /// The pass becomes invalid on this node at once. If `end` is called after the head has been
+    /// sent, or if the client has disconnected, the cookie remains, and the slot is freed when this
+    /// node next asks the store about a visitor without a pass.
     pub fn end(&self) {
         self.sessions.end(&self.pass);
         self.sessions.owe(self.pass.id);
     }
 
-    /// The time at which the visitor was admitted.
+    /// Returns the time at which the visitor was admitted.
     #[must_use]
     pub const fn accepted_at(&self) -> Timestamp {
         self.pass.accepted_at
     }
 
-    /// The time at which the pass expires, if no further request renews it.
+    /// Returns the time at which the pass expires, unless a further request renews it.
     #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.pass.expires_at
     }
 
-    /// The reason for which this request was admitted.
+    /// Returns the reason why this request was admitted.
     #[must_use]
     pub const fn reason(&self) -> &Reason {
         &self.reason
@@ -114,35 +115,37 @@ impl fmt::Debug for Visit {
 /// The sessions that this node has ended, has renewed, or is renewing. See the [module docs](self).
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    /// At most one state for each visitor. Bounded by the passes that were shown here within the
-    /// lifetime of a pass, since lapsed entries are swept.
+    /// The state of the session of each visitor. The number of entries is bounded by the passes
+    /// that were shown on this node within the lifetime of a pass, because lapsed entries are
+    /// swept.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
-    /// The number of entries since the last sweep. An estimate: it needs no exact order.
+    /// The number of entries added since the last sweep. An estimate is enough, so no memory
+    /// ordering is needed.
     added: AtomicUsize,
-    /// Sessions that have ended and that the store still counts. At most [`Self::MAX_OWED`].
+    /// The sessions that have ended but are still counted by the store, up to [`Self::MAX_OWED`].
     owed: Mutex<Vec<VisitorId>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// The session that was accepted at `accepted_at` has ended, and so have earlier ones. All of
-    /// its passes have expired by `forget_at`.
+    /// The session that was accepted at `accepted_at` has ended, and so have all earlier sessions.
+    /// All passes of the session have expired by `forget_at`.
     Ended { accepted_at: Timestamp, forget_at: Timestamp },
-    /// The session was renewed, and this is its newest pass.
+    /// The session was renewed, and its newest pass is stored here.
     Renewed(Pass),
-    /// A request is renewing the session. Void at `forget_at`, when the old pass expires: a renewal
-    /// that takes longer must not keep others from trying.
+    /// A request is renewing the session. This state lapses at `forget_at`, when the old pass
+    /// expires, so that a slow renewal does not keep other requests from trying.
     Renewing { forget_at: Timestamp },
 }
 
 impl Known {
-    /// Whether `pass` belongs to a session that has ended. A visitor may have been admitted again
-    /// later, under the same id: that session is not affected.
+    /// Returns whether `pass` belongs to a session that has ended. If the visitor was admitted
+    /// again later, under the same id, the later session is not affected.
     fn has_ended(&self, pass: &Pass) -> bool {
         matches!(self, Self::Ended { accepted_at, .. } if pass.accepted_at <= *accepted_at)
     }
 
-    /// The time from which this entry has no effect any more.
+    /// Returns the time from which this entry has no effect.
     fn forget_at(&self) -> Timestamp {
         match self {
             Self::Ended { forget_at, .. } | Self::Renewing { forget_at } => *forget_at,
@@ -151,47 +154,50 @@ impl Known {
     }
 }
 
-/// How a request with a pass that is due for renewal continues.
+/// The way in which a request continues if its pass is due for renewal.
 #[derive(Debug)]
 pub(crate) enum Stale {
-    /// With the old pass: another request is renewing it, or the session has ended.
+    /// The request keeps the old pass, because another request is renewing the pass or the session
+    /// has ended.
     GoOn,
-    /// By renewing the pass.
+    /// The request renews the pass.
     Renew(Renewing),
-    /// With this pass, to which another request has just renewed it.
+    /// The request takes this pass, which another request has just obtained by a renewal.
     Take(Pass),
 }
 
 impl Sessions {
-    /// A sweep visits all entries. It happens after this many were added, and at least half as many
-    /// as there are. So it costs a constant number of visits for each added entry.
+    /// The minimum number of entries added between two sweeps. A sweep visits all entries, and also
+    /// requires that the number of added entries is at least half the number of all entries. A
+    /// sweep therefore costs a constant number of visits for each added entry.
     const SWEEP_AFTER: usize = 1_024;
-    /// The number of ends that are kept for the store. Further ones are dropped, and their slots
-    /// are free when the sessions lapse.
+    /// The maximum number of ends that wait to be reported to the store. Further ends are dropped,
+    /// and their slots become free when the sessions lapse.
     const MAX_OWED: usize = 1_024;
-    /// The number of ends that one request delivers, since that request waits for each of them.
+    /// The maximum number of ends that one request delivers, because the request has to wait for
+    /// each delivery.
     const TOLD_AT_ONCE: usize = 8;
 
-    /// Whether the session of this pass has ended, as far as this node knows.
+    /// Returns whether the session of this pass has ended, as far as this node knows.
     pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
         self.known.get(&pass.id).is_some_and(|known| known.has_ended(pass))
     }
 
-    /// Ends the session of this pass on this node only. [`owe`](Self::owe) has the end reported to
-    /// the store.
+    /// Ends the session of this pass on this node only. Call [`owe`](Self::owe) to have the end
+    /// reported to the store.
     pub(crate) fn end(&self, pass: &Pass) {
         let ended = |forget_at| Known::Ended { accepted_at: pass.accepted_at, forget_at };
         self.known
             .entry(pass.id)
-            // An entry may be of a newer pass that expires later. The end must be remembered until
-            // that one is void too.
+            // The entry may belong to a newer pass that expires later. The end must be remembered
+            // until the newer pass has expired too.
             .and_modify(|known| *known = ended(known.forget_at().max(pass.expires_at)))
             .or_insert(ended(pass.expires_at));
         self.added.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records that the end of a session has to be reported to the store. A later request does so,
-    /// even if the response of the present one is never sent.
+    /// Records that the end of a session has to be reported to the store. A later request reports
+    /// the end, even if the response to the current request is never sent.
     pub(crate) fn owe(&self, id: VisitorId) {
         let mut owed = self.owed();
         if owed.len() < Self::MAX_OWED && !owed.contains(&id) {
@@ -199,8 +205,8 @@ impl Sessions {
         }
     }
 
-    /// Takes the end of this session, for a caller that delivers it to the store. It is taken off
-    /// the list, so that no other request delivers it as well.
+    /// Takes the end of this session off the list, for a caller that delivers it to the store. No
+    /// other request then delivers the same end.
     pub(crate) fn take_end(self: &Arc<Self>, id: VisitorId) -> Owed {
         self.owed().retain(|other| *other != id);
         Owed { ends: vec![id], sessions: Arc::clone(self) }
@@ -212,12 +218,13 @@ impl Sessions {
         let mut owed = self.owed();
         let at_once = owed.len().min(Self::TOLD_AT_ONCE);
         let ends = owed.drain(..at_once).collect();
-        // Released before `Owed` exists, whose drop takes this lock.
+        // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
+        // same lock.
         drop(owed);
         Owed { ends, sessions: Arc::clone(self) }
     }
 
-    /// Locks the list, also after a panic of another thread: each change of it is a single call.
+    /// Locks the list, even after a panic of another thread, because each change is a single call.
     fn owed(&self) -> MutexGuard<'_, Vec<VisitorId>> {
         self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,15 +232,15 @@ impl Sessions {
     /// Decides how a request with a pass that is due for renewal continues. At most one request at
     /// a time gets [`Stale::Renew`] for a session.
     ///
-    /// `due` returns whether a pass is due. A renewed pass serves all requests that show the old
-    /// one, until it is due itself.
+    /// `due` returns whether a pass is due. All requests that show the old pass get the renewed
+    /// pass, until the renewed pass is due too.
     pub(crate) fn stale(
         self: &Arc<Self>,
         pass: &Pass,
         now: Timestamp,
         due: impl Fn(&Pass) -> bool,
     ) -> Stale {
-        // Before the entry is locked, because a sweep locks all parts of the map.
+        // The sweep runs before the entry is locked, because a sweep locks all shards of the map.
         self.sweep(now);
         let entry = self.known.entry(pass.id);
         if let Entry::Occupied(entry) = &entry {
@@ -244,14 +251,14 @@ impl Sessions {
                 Known::Ended { .. } | Known::Renewed(_) | Known::Renewing { .. } => {}
             }
         }
-        // The decision and this change happen under one lock of the entry, so that of two parallel
-        // requests exactly one renews.
+        // The decision and this change happen under one lock of the entry, so that exactly one of
+        // two parallel requests renews the pass.
         entry.insert(Known::Renewing { forget_at: pass.expires_at });
         self.added.fetch_add(1, Ordering::Relaxed);
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
     }
 
-    /// Forgets entries without effect, if enough entries were added since the last sweep.
+    /// Removes entries that have no effect, if enough entries were added since the last sweep.
     pub(crate) fn sweep(&self, now: Timestamp) {
         let added = self.added.load(Ordering::Relaxed);
         if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
@@ -261,13 +268,13 @@ impl Sessions {
     }
 }
 
-/// Ends that are being delivered to the store.
+/// The ends of sessions that are being delivered to the store.
 ///
 /// # Cancel safety
 ///
-/// Dropping it puts the ends that were not delivered back on the list. So an end is not lost when
-/// the store fails or when the request that delivers it is dropped. It may be delivered twice,
-/// which is harmless: `leave` is idempotent.
+/// Dropping this value puts the ends that were not delivered back on the list. No end of a session
+/// is therefore lost if the store fails, or if the request that delivers it is dropped. An end may
+/// be delivered twice, which is harmless because `leave` is idempotent.
 #[derive(Debug)]
 pub(crate) struct Owed {
     ends: Vec<VisitorId>,
@@ -275,12 +282,12 @@ pub(crate) struct Owed {
 }
 
 impl Owed {
-    /// The next end to deliver; `None` once all are delivered.
+    /// Returns the next end to deliver, or `None` once all ends are delivered.
     pub(crate) fn next(&self) -> Option<VisitorId> {
         self.ends.last().copied()
     }
 
-    /// Records that the end that [`next`](Self::next) returned was delivered.
+    /// Records that the end returned by [`next`](Self::next) was delivered.
     pub(crate) fn is_told(&mut self) {
         self.ends.pop();
     }
@@ -294,21 +301,22 @@ impl Drop for Owed {
 
 /// A session whose pass has not been sent to its visitor yet.
 ///
-/// Dropping it before the pass is sent ends the session, at the next call of the store. Otherwise a
-/// newcomer that reloads a slow page would take one more slot with each reload, because the aborted
-/// responses never delivered a pass. Nothing else is remembered about the session, since no pass of
-/// it exists outside of this node.
+/// Dropping this value before the pass is sent ends the session, at the next call to the store.
+/// Otherwise a newcomer who reloads a slow page would take another slot with each reload, because
+/// the aborted responses never delivered a pass. Nothing else is remembered about the session,
+/// because none of its passes exists outside this node.
 #[derive(Debug)]
 pub(crate) struct Undelivered(Option<(VisitorId, Arc<Sessions>)>);
 
 impl Undelivered {
-    /// The session of a newcomer. Its id was drawn for this request, so no other request can have
-    /// been admitted to the same session.
+    /// Creates the guard for the session of a newcomer. The id was drawn for this request, so no
+    /// other request can have been admitted to the same session.
     pub(crate) const fn new(id: VisitorId, sessions: Arc<Sessions>) -> Self {
         Self(Some((id, sessions)))
     }
 
-    /// Records that the pass is sent with a response: the session is the visitor's from now on.
+    /// Records that the pass is sent with a response. From then on, the session belongs to the
+    /// visitor.
     pub(crate) fn sent(mut self) {
         self.0 = None;
     }
@@ -324,7 +332,8 @@ impl Drop for Undelivered {
 
 /// The right to renew a session, held by one request at a time.
 ///
-/// Dropping it without an outcome gives the right back, and the next request may try again.
+/// Dropping this value without an outcome returns the right, so that the next request may try
+/// again.
 #[derive(Debug)]
 pub(crate) struct Renewing {
     id: VisitorId,
@@ -334,8 +343,9 @@ pub(crate) struct Renewing {
 impl Renewing {
     /// Records the renewed pass for other requests of the visitor.
     pub(crate) fn renewed(self, pass: Pass) {
-        // Unless the session has ended meanwhile: an end is final. The guard is dropped with this
-        // statement, before `self`, whose drop locks the same entry.
+        // An end is final, so the pass is not recorded if the session has ended meanwhile. The
+        // guard is dropped with this statement, before `self`, because dropping `self` locks the
+        // same entry.
         if let Some(mut known) = self.sessions.known.get_mut(&self.id)
             && matches!(*known, Known::Renewing { .. })
         {
@@ -343,7 +353,7 @@ impl Renewing {
         }
     }
 
-    /// Records that the store has ended the session, or that it had lapsed.
+    /// Records that the store has ended the session, or that the session had lapsed.
     pub(crate) fn ended(self, pass: &Pass) {
         self.sessions.end(pass);
     }
@@ -351,13 +361,13 @@ impl Renewing {
 
 impl Drop for Renewing {
     fn drop(&mut self) {
-        // After `renewed` or `ended`, the entry has another state and stays.
+        // After `renewed` or `ended`, the entry has another state and is not removed.
         self.sessions.known.remove_if(&self.id, |_, known| matches!(known, Known::Renewing { .. }));
     }
 }
 
-/// A hasher that takes the bits of an id as they are. No client can choose colliding ids: ids are
-/// drawn at random, and reach the map only out of tokens that this service has sealed.
+/// A hasher that uses the bits of an id unchanged. No client can choose colliding ids, because ids
+/// are drawn at random, and reach the map only from tokens that this service has sealed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
@@ -366,7 +376,7 @@ impl Hasher for IdHasher {
         self.0
     }
 
-    /// Required by the trait; an id is hashed by [`write_u128`](Hasher::write_u128).
+    /// Required by the trait, although an id is hashed by [`write_u128`](Hasher::write_u128).
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(byte);

@@ -1,7 +1,7 @@
 //! The room stage: accepts valid passes, and asks the store about all other visitors.
 //!
-//! [`RoomStage`] offers the steps; the pipeline (`pipeline/order.rs`, `pipeline/verdict.rs`) calls
-//! them in order and turns the verdict of the store into a response:
+//! [`RoomStage`] provides the steps. The pipeline (`pipeline/order.rs`, `pipeline/verdict.rs`)
+//! calls these steps in order, and turns the verdict of the store into a response:
 //!
 //! ```text
 //!  identify ─┬─ pass ────► accepts ─► refresh ─► application ─► end, or renewed_token
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A node that is too busy to ask the store answers by itself: `first_ticket` and
-//! `overload_interval` send visitors away for a while without a call of the store.
+//! `overload_interval` send visitors away for a while, without a call to the store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,34 +40,35 @@ pub(crate) struct RoomStage<St> {
     tokens: Tokens,
     identities: Identities,
     transport: Transport,
-    /// Shared with the [`Visit`] of each request, which the application may keep.
+    /// The sessions, shared with the [`Visit`] of each request, which the application may keep.
     sessions: Arc<Sessions>,
-    /// Shared with the futures that call the store.
+    /// The state of outages, shared with the futures that call the store.
     outage: Arc<Outage>,
-    /// Bounds how often tickets are shown. Charged before the store is asked.
+    /// The bound on how often tickets are shown, which is charged before the store is asked.
     pub(crate) pace: CheckInPace,
-    /// Decides which newcomers are challenged; `None` without a challenge in the configuration.
+    /// The challenge of newcomers, or `None` without a challenge in the configuration.
     challenger: Option<Challenger>,
     telemetry: Telemetry,
 }
 
-/// The visitor of a request, as far as it is known from its token and from the room.
+/// The visitor of a request, as far as the visitor is known from the token and from the room.
 pub(crate) enum Visitor {
-    /// The room admitted the visitor, in this request or, by the pass, in an earlier one.
+    /// The room admitted the visitor, either in this request or, according to the pass, in an
+    /// earlier one.
     Inside(Pass),
-    /// The room did not admit the visitor. It waits with the ticket; without one, it was not let
-    /// into the line.
+    /// The room did not admit the visitor. With a ticket, the visitor waits. Without a ticket, the
+    /// visitor was not let into the line.
     Outside(Option<Ticket>),
     /// A CORS preflight that skips the room.
     Preflight,
-    /// The token was opened, and this is its content. The room has not decided yet: the session of
-    /// a pass may have ended.
+    /// The token was opened and has this content. The room has not decided yet, because the session
+    /// of a pass may have ended.
     Proven(Opened),
     /// The request has no valid token.
     Unknown,
 }
 
-/// A sealed token, and the time for which the client is to keep it (`Max-Age` of the cookie).
+/// A sealed token, and the time for which the client should store it (`Max-Age` of the cookie).
 pub(crate) struct Token {
     sealed: SealedToken,
     max_age: Duration,
@@ -75,14 +76,14 @@ pub(crate) struct Token {
 
 impl<St: Store> RoomStage<St> {
     /// The longest time that a renewal is expected to take on its way to the store. A pass that
-    /// becomes due within it is renewed now: the visitor may return a whole session later, and
-    /// until then the session must not have lapsed.
+    /// becomes due within this time is renewed now, because the visitor may return a whole session
+    /// later, and the session must not have lapsed by then.
     const UNDER_WAY: Duration = Duration::from_millis(250);
 
-    /// Makes the stage for a room whose state is in `store`.
+    /// Creates the stage for a room whose state is in `store`.
     ///
-    /// `keys` seal the tokens. Their secret also hashes the networks in visitor ids, so that all
-    /// nodes with the same keys agree on them.
+    /// `keys` seal the tokens. The secret of the keys also hashes the networks in visitor ids, so
+    /// that all nodes with the same keys agree on these hashes.
     pub(crate) fn new(
         store: St,
         on_failure: StoreFailure,
@@ -91,7 +92,7 @@ impl<St: Store> RoomStage<St> {
         challenge: Option<Challenge>,
         telemetry: Telemetry,
     ) -> Self {
-        let pace = CheckInPace::new().expect("its quotas are constants that a limiter can keep");
+        let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
             tokens: Tokens::new(keys, store.rules().name()),
             identities: Identities::new(keys),
@@ -105,8 +106,8 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Opens the token of a request. Returns its content, and the way in which the next token is to
-    /// travel: in a cookie or in a header, as the client sent this one.
+    /// Opens the token of a request. Returns the content of the token, and the way in which to send
+    /// the next token: in a cookie or in a header, as the client sent this token.
     pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
@@ -114,19 +115,20 @@ impl<St: Store> RoomStage<St> {
         }
         match found.opened {
             Some(opened) => (Visitor::Proven(opened), found.source),
-            // gRPC libraries keep no cookies, so even the first token goes into the header.
+            // gRPC libraries store no cookies, so even the first token is sent in the header.
             None if is_native_grpc(headers) => (Visitor::Unknown, TokenSource::Header),
             None => (Visitor::Unknown, found.source),
         }
     }
 
-    /// The rules of the room in force.
+    /// Returns the current rules of the room.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         self.store.rules()
     }
 
-    /// Whether the session of a valid pass has not ended. During an outage the pass is counted in
-    /// the node's own room, so that its visitor takes up a part of the node's share.
+    /// Returns whether the session of a valid pass has not ended. During an outage, the pass is
+    /// counted in the local room of the node, so that its visitor takes up a part of the node's
+    /// share.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
         if self.sessions.is_ended(pass) {
             return false;
@@ -137,18 +139,18 @@ impl<St: Store> RoomStage<St> {
         true
     }
 
-    /// The answer of the application to a newcomer that has to prove something before the store is
-    /// asked; `None` if there is no challenge, or if this request passes it.
+    /// Returns the answer of the application to a newcomer who is challenged before the store is
+    /// asked. Returns `None` if there is no challenge, or if this request passes the challenge.
     pub(crate) fn challenge(&self, caller: &Caller<'_>, now: Timestamp) -> Option<Response<Bytes>> {
         self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
     }
 
-    /// Asks the store about a visitor: to check in with a ticket, to continue the session of an
-    /// expired pass, or to enter as a newcomer.
+    /// Asks the store about a visitor who checks in with a ticket, who continues the session of an
+    /// expired pass, or who enters as a newcomer.
     ///
-    /// Ends that are still owed to the store are delivered first, a few of them, because the slots
-    /// that they free may be the ones that this visitor waits for. If one cannot be delivered, the
-    /// store is away, and its error is the answer.
+    /// A few of the session ends that are still owed to the store are delivered first, because the
+    /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
+    /// the store is unavailable, and its error is returned.
     ///
     /// # Cancel safety
     ///
@@ -177,12 +179,13 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Decides how a request with a valid pass continues: with a token that another request has
-    /// renewed, or with a renewal to poll beside the application. With neither if the pass is not
+    /// Decides how a request with a valid pass continues. Returns a token that another request has
+    /// renewed, or a renewal to poll alongside the application. Returns neither if the pass is not
     /// due, or if another request is renewing it.
     ///
-    /// A pass is renewed early for three reasons besides its age: the store has lost its memory
-    /// since the pass was issued, an outdated key has sealed it, or the clock was set back.
+    /// Besides its age, a pass has three reasons for an early renewal: the store has lost its
+    /// memory since the pass was issued, an outdated key has sealed the pass, or the clock was set
+    /// back.
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
@@ -190,15 +193,17 @@ impl<St: Store> RoomStage<St> {
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let mut pass = **verified;
-        // Judged by the time at which the renewal reaches the store. A pass that is older than the
-        // store's memory may be unknown to it: the renewal makes the store count its visitor again.
+        // Whether a renewal is due is judged by the time at which the renewal reaches the store. A
+        // pass that is older than the store's memory may be unknown to the store. The renewal then
+        // makes the store count the visitor again.
         let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
             rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
-            // The clock was set back, possibly over a restart of the store, which then may not know
-            // this session. A time just before the start of its memory makes the pass due.
+            // The clock was set back, possibly across a restart of the store, so the store may not
+            // know this session. A last check-in just before the start of the store's memory makes
+            // the pass due.
             pass.last_check_in = self.store.remembers_since().before(Duration::from_nanos(1));
         }
         if !verified.is_from_old_key() && !is_due(&pass) {
@@ -224,8 +229,8 @@ impl<St: Store> RoomStage<St> {
                         Err(_) => None,
                     }
                 });
-                // A pass that is due by its age ends before a whole session is over, so it is worth
-                // waiting for the fresh one.
+                // A pass that is due because of its age expires before a whole session is over, so
+                // it is worth waiting for the fresh pass.
                 let patience = match rules.is_renewal_due(&pass, heard) {
                     true => PassRenewal::PATIENCE,
                     false => PassRenewal::SHORT_PATIENCE,
@@ -235,41 +240,44 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Whether this room has admitted the request before, because the layer is mounted twice.
+    /// Returns whether this room has already admitted the request, because the layer is mounted
+    /// twice.
     pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
 
-    /// A guard for the session of a newcomer, to be kept until the pass is sent.
+    /// Returns a guard for the session of a newcomer, to be held until the pass is sent.
     pub(crate) fn undelivered(&self, id: VisitorId) -> Undelivered {
         Undelivered::new(id, Arc::clone(&self.sessions))
     }
 
-    /// The token for a visitor that the store has just admitted.
+    /// Returns the token for a visitor whom the store has just admitted.
     pub(crate) fn admit(&self, pass: &Pass, now: Timestamp) -> Token {
         self.sessions.sweep(now);
         self.pass_token(pass, now)
     }
 
-    /// The token for a visitor that waits. The client keeps it for as long as its place lasts
-    /// without a check-in.
+    /// Returns the token for a waiting visitor. The client stores the token for as long as the
+    /// place lasts without a check-in.
     pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
         let max_age = self.store.rules().place_retention();
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
     }
 
-    /// The first ticket of a newcomer, issued by this node because it cannot ask the store in time.
+    /// Returns the first ticket of a newcomer, issued by this node because it cannot ask the store
+    /// in time.
     ///
-    /// It is the same as a first ticket of the store: it claims nothing but the time of arrival.
-    /// With it the visitor leaves the crowd of newcomers, because a store may process check-ins
-    /// apart from newcomers (as `waiting-room-redis` does).
+    /// The ticket is equivalent to a first ticket from the store, because it claims nothing but the
+    /// time of arrival. A visitor with a ticket no longer competes with newcomers, because a store
+    /// may process check-ins separately from newcomers (as `waiting-room-redis` does).
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
         let id = self.newcomer(head);
         Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
     }
 
-    /// The time after which a visitor is asked to come back if this node cannot ask the store about
-    /// it: a quarter to all of the refresh interval, rounded down to whole seconds, and 1 s more.
+    /// Returns the time after which a visitor is asked to come back if this node cannot ask the
+    /// store. The time is between a quarter of the refresh interval and the whole interval, rounded
+    /// down to whole seconds, plus 1 s.
     ///
     /// `draw` spreads visitors evenly over this range, so that a flood does not come back at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
@@ -279,21 +287,21 @@ impl<St: Store> RoomStage<St> {
         Duration::from_secs(interval.as_secs() + 1)
     }
 
-    /// Whether visitors are let through while the store cannot decide.
+    /// Returns whether visitors are let through while the store cannot decide.
     pub(crate) fn admits_without_store(&self) -> bool {
         self.outage.policy() == StoreFailure::Admit
     }
 
-    /// The application's handle on the session of a request.
+    /// Returns the application's handle to the session of a request.
     pub(crate) fn visit(&self, pass: Pass, reason: Reason) -> Visit {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
 
-    /// Ends the session of a pass if the response revokes it, or if it was ended meanwhile: by its
-    /// [`Visit`], or by a renewal that found it over. The response then deletes the visitor's
-    /// token.
+    /// Ends the session of a pass if the response revokes it, or if the session has ended in the
+    /// meantime, either through its [`Visit`] or because a renewal found that the session was over.
+    /// The response then deletes the visitor's token.
     ///
-    /// Returns the call that ends the session in the store; `None` if the session goes on.
+    /// Returns the call that ends the session in the store, or `None` if the session goes on.
     pub(crate) fn end(
         &self,
         pass: &Pass,
@@ -309,28 +317,30 @@ impl<St: Store> RoomStage<St> {
         Some(self.leave(pass.id))
     }
 
-    /// The token of a pass that was renewed while the application worked.
+    /// Returns the token of a pass that was renewed while the application worked.
     pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
         renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
     }
 
-    /// A token in the form in which a client without cookies sends it back: behind the room's name.
+    /// Returns a token in the form in which a client without cookies sends it back, after the
+    /// room's name.
     pub(crate) fn line(&self, token: &Token) -> String {
         self.transport.line(token.sealed.as_str())
     }
 
-    /// Adds a token to a response, in the way in which the client's own token came.
+    /// Adds a token to a response, in the same way in which the client sent its token.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Draws the id of a newcomer. It includes the hash of the client's network, if that is known.
+    /// Draws the id of a newcomer. The id includes the hash of the client's network, if that is
+    /// known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         self.identities.draw(head.network_in_line())
     }
 
-    /// Ends a session in the store. If that fails or is dropped, the end is owed again, and a later
-    /// request delivers it.
+    /// Ends a session in the store. If the call fails or is dropped, the end is put back on the
+    /// list, and a later request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
         let mut owed = self.sessions.take_end(id);
@@ -341,20 +351,23 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Whether the session of an expired pass may go on, so that the store is asked about it.
+    /// Returns whether the session of an expired pass may go on, so that the store is asked about
+    /// it.
     fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }
 
-    /// Whether requests prolong sessions, so that a session may outlast a pass that a client holds.
+    /// Returns whether requests prolong sessions, so that a session may outlast a pass of its
+    /// client.
     fn is_sliding(&self) -> bool {
         self.store.rules().session_renewal() == SessionRenewal::Sliding
     }
 
-    /// The token of a pass, to be kept for as long as its session may last.
+    /// Returns the token of a pass, which the client stores for as long as the session may last.
     ///
-    /// A sliding session may outlast this pass: a renewal may reach the store while its response is
-    /// lost. With the expired pass, the visitor can still show whose session goes on.
+    /// A sliding session may outlast this pass, because a renewal may reach the store although its
+    /// response is lost. With the expired pass, the visitor can still identify the session that
+    /// goes on.
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
         let until = match self.is_sliding() {
             true => Tokens::session_may_last(pass),

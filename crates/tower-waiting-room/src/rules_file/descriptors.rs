@@ -1,4 +1,4 @@
-//! Flattens the tree of descriptors to a list of rules.
+//! Flattens the tree of descriptors into a list of rules.
 //!
 //! ```text
 //!   remote_address          rate_limit   ─►  shop/remote_address
@@ -7,11 +7,11 @@
 //! ```
 //!
 //! A rule contains all entries from the root down to its descriptor, so it can be evaluated without
-//! the tree. Dependencies between neighbours are resolved here as well: an entry without a value
-//! carries the values that its neighbours name, as exceptions.
+//! the tree. Dependencies between siblings are also resolved: an entry without a value gets the
+//! values that its siblings name as exceptions.
 //!
-//! Reading stops at the first mistake. Depth, rules and names are bounded, so that a file within
-//! its size cannot become expensive in memory or in headers.
+//! Reading stops at the first mistake. The depth, the number of rules and the length of names are
+//! bounded, so that a file of valid size cannot become expensive in memory or in headers.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -29,39 +29,41 @@ use crate::{
     rate_headers::MAX_NAME_LEN,
 };
 
-/// The content of a file that was read without a mistake.
+/// The content of a valid file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RulesFile {
-    /// The beginning of the names of all rules.
+    /// The beginning of the name of every rule that has no name in the file.
     pub(crate) domain: String,
-    /// The rules in the order of the file: an outer one before those inside it.
+    /// The rules in the order of the file. An outer rule precedes the rules that are nested in it.
     pub(crate) rules: Vec<FileRule>,
 }
 
 /// A descriptor with a `rate_limit`, together with the descriptors around it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileRule {
-    /// The name that the file gives, or the path to the rule: `shop/remote_address/path=/login`.
+    /// The name of the rule in the file, or the path to the rule, such as
+    /// `shop/remote_address/path=/login`.
     ///
-    /// The name is unique in the file. In a path, everything but printable ASCII is
-    /// percent-encoded. It stays the same for as long as the path does, so a limit keeps its memory
-    /// when other parts of the file change.
+    /// The name is unique in the file. In a path, spaces, quotation marks, `%`, backslashes, and
+    /// all characters except printable ASCII are percent-encoded. The name stays the same as long
+    /// as the path does, so a limit keeps its state when other parts of the file change.
     pub(crate) name: String,
-    /// The line on which the descriptor begins, counted from 1.
+    /// The line on which the descriptor begins, starting at 1.
     pub(crate) line: usize,
-    /// The entries from the root down. The rule applies to requests that match all of them.
+    /// The entries from the root down to the descriptor. The rule applies to requests that match
+    /// all entries.
     pub(crate) entries: Vec<RuleEntry>,
-    /// `None` if the rule limits nothing. It still names a value, so the neighbour without a value
-    /// does not apply to that value.
+    /// The limit, or `None` if the rule limits nothing. Such a rule still names a value, so the
+    /// sibling without a value does not apply to that value.
     pub(crate) limit: Option<FileLimit>,
 }
 
 impl RulesFile {
-    /// Reads a file. Its keys must be built in or `registered`.
+    /// Reads a file. Every key in the file must be built in or `registered`.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or the first mistake in it.
+    /// Returns an error if the file cannot be read, or for the first mistake in the file.
     pub(crate) fn load(path: &Path, registered: &[&str]) -> Result<Self, RulesFileError> {
         let bytes = text::read(path).map_err(|error| RulesFileError::unreadable(path, error))?;
         Self::parse(path, &bytes, registered)
@@ -85,37 +87,37 @@ pub(super) struct Reading<'a> {
     registered: &'a [&'a str],
     domain: String,
     rules: Vec<FileRule>,
-    /// The name of each rule, with its line for the message about a duplicate.
+    /// The name of each rule, with the rule's line for the message about a duplicate.
     names: HashMap<String, usize>,
 }
 
 /// A descriptor whose key and value have been read.
 struct Descriptor<'a> {
     entry: RuleEntry,
-    /// The place of the key, for errors about it.
+    /// The location of the key, for errors about the key.
     key: Span<'a>,
-    /// The fields that are left: the limit, and the descriptors inside.
+    /// The remaining fields, such as the limit and the nested descriptors.
     fields: Fields<'a>,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads all rules of a file from its root.
+    /// Reads all rules of a file from its root node.
     pub(super) fn of(
         text: Text<'a>,
         root: Node,
         registered: &'a [&'a str],
     ) -> Result<RulesFile, RulesFileError> {
         let mut fields = Fields::root(text, root, &ROOT_FIELDS)?;
-        let domain = fields.require("domain", "a name for all these rules")?.text()?;
+        let domain = fields.require("domain", "a name for all rules of the file")?.text()?;
         let descriptors = fields.require("descriptors", "a list")?;
         let mut reading = Self { registered, domain, rules: Vec::new(), names: HashMap::new() };
         reading.descriptors(descriptors, &mut Vec::new())?;
         Ok(RulesFile { domain: reading.domain, rules: reading.rules })
     }
 
-    /// Reads a list of neighbours, all of them inside the `outer` entries.
+    /// Reads a list of sibling descriptors that are nested in the `outer` entries.
     ///
-    /// On success, `outer` is unchanged: each entry that is pushed is popped again.
+    /// On success, `outer` is unchanged, because each entry that is pushed is popped again.
     fn descriptors(
         &mut self,
         given: Given<'a>,
@@ -126,8 +128,8 @@ impl<'a> Reading<'a> {
             return Err(given.place.wrong(depth, format_args!("at most {MAX_DEPTH}")));
         }
         for mut descriptor in self.neighbours(given)? {
-            // A rule that names one key twice would demand two values of it at once, and most keys
-            // have only one.
+            // A rule that names a key twice would require two values of the key at once, but most
+            // keys have only one value.
             if outer.iter().any(|entry| entry.key == descriptor.entry.key) {
                 let given = format!("{:?}", descriptor.entry.key);
                 return Err(descriptor.key.wrong(given, "a key that no outer descriptor has"));
@@ -138,8 +140,8 @@ impl<'a> Reading<'a> {
             if let Some(inner) = descriptor.fields.take("descriptors") {
                 self.descriptors(inner, outer)?;
             }
-            // Neither this descriptor nor any inside it has a limit. That is most likely a mistake,
-            // such as wrong indentation, so it is not ignored.
+            // Neither this descriptor nor any nested descriptor has a limit. This is most likely a
+            // mistake, such as wrong indentation, so it is not ignored.
             if self.rules.len() == rules {
                 let expected = "a rate_limit, or descriptors that have one";
                 return Err(descriptor.fields.place.wrong("without effect", expected));
@@ -149,13 +151,13 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Reads the descriptors of a list, and gives the values that some of them name to the
-    /// neighbour without a value.
+    /// Reads the descriptors of a list. The values that descriptors name become exceptions of the
+    /// sibling without a value.
     ///
     /// # Errors
     ///
-    /// If two of them have the same key and value. Values are compared after they were read, so two
-    /// notations of one address are the same.
+    /// Returns an error if two descriptors have the same key and value. Values are compared after
+    /// parsing, so two notations of one address are equal.
     fn neighbours(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
         let mut indices = HashMap::new();
         let mut named: HashMap<String, Vec<Literal>> = HashMap::new();
@@ -175,7 +177,7 @@ impl<'a> Reading<'a> {
             }
             descriptors.push(descriptor);
         }
-        // At most one neighbour of each key has no value, since duplicates were refused above.
+        // At most one sibling of each key has no value, because duplicates were refused above.
         for Descriptor { entry, .. } in &mut descriptors {
             if entry.value.is_none() {
                 entry.except = named.remove(&entry.key).unwrap_or_default().into();
@@ -190,9 +192,9 @@ impl<'a> Reading<'a> {
         let given = fields.require("key", "the part of a request to match")?;
         let place = given.place.clone();
         let key = key(given, self.registered)?;
-        // The first of the published examples of this format spells the field with a capital.
+        // The first published example of this format spells the field with a capital letter.
         let value = match (fields.take("value"), fields.take("Value")) {
-            (Some(_), Some(second)) => return Err(second.wrong("nothing beside value")),
+            (Some(_), Some(second)) => return Err(second.wrong("no such field beside value")),
             (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
         };
         let entry = RuleEntry { key, value, except: Arc::default() };
@@ -203,8 +205,8 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     ///
-    /// If the limit is wrong, or its name is too long or taken, or if `soft` or `shadow_mode` has
-    /// no limit to apply to.
+    /// Returns an error if the limit is invalid, if its name is too long or already used, or if
+    /// `soft` or `shadow_mode` is set without a limit.
     fn rule(
         &mut self,
         fields: &mut Fields<'a>,
@@ -214,13 +216,13 @@ impl<'a> Reading<'a> {
         let RateLimit { name, mut limit } = match fields.take("rate_limit") {
             Some(given) => rate_limit(given)?,
             None => match over_limit {
-                Some((_, given)) => return Err(given.wrong("nothing without a rate_limit")),
+                Some((_, given)) => return Err(given.wrong("no such field without a rate_limit")),
                 None => return Ok(()),
             },
         };
         match (&mut limit, over_limit) {
             (Some(limit), Some((over_limit, _))) => limit.over_limit = over_limit,
-            (None, Some((_, given))) => return Err(given.wrong("nothing beside unlimited")),
+            (None, Some((_, given))) => return Err(given.wrong("no such field beside unlimited")),
             (_, None) => {}
         }
         if self.rules.len() == MAX_RULES {
@@ -236,7 +238,8 @@ impl<'a> Reading<'a> {
             None => (path_of(&self.domain, entries), fields.place.clone()),
         };
         if name.len() > MAX_NAME_LEN {
-            let expected = format!("at most {MAX_NAME_LEN} bytes: give it a name");
+            let expected =
+                format!("a name of at most {MAX_NAME_LEN} bytes, which the field name can set");
             return Err(place.wrong(format_args!("a rule called {name:?}"), expected));
         }
         if let Some(earlier) = self.names.insert(name.clone(), line) {
@@ -248,12 +251,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads what happens to a request over the limit, and returns it with the field that states it;
-/// `None` if neither field is `true`.
+/// Reads the effect on requests over the limit, and returns it with the field that states it.
+/// Returns `None` if neither field is `true`.
 ///
 /// # Errors
 ///
-/// If both are `true`: a request cannot be forwarded both with and without a mark.
+/// Returns an error if both fields are `true`, because a request cannot be forwarded both with and
+/// without a mark.
 fn over_limit<'a>(
     fields: &mut Fields<'a>,
 ) -> Result<Option<(OverLimit, Given<'a>)>, RulesFileError> {
@@ -264,19 +268,19 @@ fn over_limit<'a>(
             continue;
         }
         if said.is_some() {
-            return Err(given.wrong("nothing beside shadow_mode"));
+            return Err(given.wrong("no such field beside shadow_mode"));
         }
         said = Some((over_limit, given));
     }
     Ok(said)
 }
 
-/// Reads a name that the file gives to a rule.
+/// Reads the name that the file gives to a rule.
 ///
 /// # Errors
 ///
-/// If a quoted string in a header cannot hold it as it is (RFC 9651 section 3.3.3), or if it has
-/// spaces.
+/// Returns an error if a quoted string in a header cannot contain the name unescaped (RFC 9651
+/// section 3.3.3), or if the name has spaces.
 fn called(given: Given<'_>) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let name = given.text()?;
@@ -284,7 +288,7 @@ fn called(given: Given<'_>) -> Result<String, RulesFileError> {
         return Ok(name);
     }
     Err(place
-        .wrong(format_args!("{name:?}"), "printable ASCII without spaces, quotes and backslashes"))
+        .wrong(format_args!("{name:?}"), "printable ASCII without spaces, quotes or backslashes"))
 }
 
 /// The maximum depth of nested descriptors.

@@ -1,7 +1,8 @@
-//! The key and the value of a descriptor: which ones are valid, and how they name a rule.
+//! The key and the value of a descriptor: their valid forms, and the default name of a rule, which
+//! consists of keys and values.
 //!
 //! Values are checked as strictly as possible when the file is read. A rule for a value that no
-//! request can have would look as if it protected something, so it is refused.
+//! request can have would appear to protect something, so such a rule is refused.
 
 use std::sync::Arc;
 
@@ -14,23 +15,25 @@ use super::{
 };
 use crate::rate::Literal;
 
-/// One condition of a rule: a part of the request, and the values that it may have.
+/// One condition of a rule: a part of the request, and the values that this part may have.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleEntry {
-    /// The part of the request, by the name that the file gives to it.
+    /// The name of the part of the request, as written in the file.
     pub(crate) key: String,
-    /// The value that the part must have. `None` for any value, each of them counted by itself.
+    /// The value that the part must have. `None` matches every value, and each value is counted
+    /// separately.
     pub(crate) value: Option<Literal>,
-    /// The values that a more specific neighbour names. Only an entry without a value has any: its
-    /// rule does not apply to them.
+    /// The values that more specific siblings name, to which the rule does not apply. Only an entry
+    /// without a value has exceptions.
     pub(crate) except: Arc<[Literal]>,
 }
 
-/// Reads a key. It must be built in, or registered by the application.
+/// Reads a key, which must be built in or registered by the application.
 ///
 /// # Errors
 ///
-/// If the key is unknown, or does not contain a valid name of a header or a cookie.
+/// Returns an error if the key is unknown, or does not contain a valid name of a header or a
+/// cookie.
 pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let key = given.text()?;
@@ -44,9 +47,10 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
         let expected = format!("{} (other keys have to be registered in code)", any_of(&known));
         return Err(place.wrong(format_args!("{key:?}"), expected));
     };
-    // The name of a cookie is a token like that of a header (RFC 6265 section 4.1.1), so one parser
-    // checks both. The name of a cookie is case-sensitive. That of a header is not, so only its
-    // lower-case form is accepted: otherwise one header could have two rules.
+    // The name of a cookie is a token, like the name of a header (RFC 6265 section 4.1.1), so one
+    // parser checks both. Cookie names are case-sensitive. Header names are case-insensitive, so
+    // only the lower-case form of a header name is accepted. Otherwise one header could have two
+    // rules.
     let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
     match parsed {
         Some(header) if kind == "cookie" || header.as_str() == name => Ok(key),
@@ -61,7 +65,7 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
 ///
 /// # Errors
 ///
-/// If no request can have this value for this key.
+/// Returns an error if no request can have this value for this key.
 pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileError> {
     let place = given.place.clone();
     let text = given.text()?;
@@ -69,7 +73,7 @@ pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileE
     Literal::new(key, text).map_err(|expected| place.wrong(shown, expected))
 }
 
-/// Returns the name of a rule that the file does not name: the path to it, such as
+/// Returns the name of a rule that has no name in the file: the path to the rule, such as
 /// `shop/remote_address/path=/login`.
 pub(super) fn path_of(domain: &str, entries: &[RuleEntry]) -> String {
     let mut path = domain.to_owned();
@@ -87,6 +91,7 @@ pub(super) fn path_of(domain: &str, entries: &[RuleEntry]) -> String {
 /// The keys that need no registration, apart from `cookie.<name>` and `header.<name>`.
 const BUILT_IN: [&str; 4] = ["method", "path", "remote_address", "visitor"];
 
-/// The characters that are percent-encoded in a name: those that a quoted string in a header cannot
-/// hold, and `%`, so that an encoded character and its encoded form stay different names.
+/// The characters that are percent-encoded in a name. A quoted string in a header cannot contain
+/// control characters, quotation marks and backslashes unescaped, and names have no spaces. `%` is
+/// encoded so that a character and its encoded form remain different names.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

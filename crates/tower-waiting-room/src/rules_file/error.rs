@@ -1,8 +1,8 @@
 //! The error of a rules file that could not be applied.
 //!
-//! An error states the place, the given value and the expected one. It comes from
-//! reading the file, from parsing it, from one of its values, or from limits that contradict those
-//! from code. Only the first mistake in a file is reported.
+//! An error states the position, the given value and the expected value. An error occurs if the
+//! file cannot be read or parsed, if one of its values is invalid, or if its limits contradict the
+//! limits from code. Only the first mistake in a file is reported.
 
 use std::{
     error::Error,
@@ -15,8 +15,8 @@ use waiting_room_core::ConfigError;
 
 /// The error of a rules file that could not be applied, or that cannot be watched for changes.
 ///
-/// The limits that were in force before stay in force. The message names the file, the line and the
-/// column, the field, the given value and the expected one:
+/// The previous limits stay in effect. The message names the file, the line and the column, the
+/// field, the given value and the expected value:
 ///
 /// ```text
 /// limits.yaml:7:13: descriptors[0].rate_limit.unit is "fortnight", expected second, minute, …
@@ -25,18 +25,20 @@ use waiting_room_core::ConfigError;
 pub struct RulesFileError {
     /// The path of the file, as it was configured.
     path: PathBuf,
-    /// `None` if the error concerns the whole file.
+    /// The position in the file, or `None` if the error concerns the whole file.
     position: Option<Position>,
     /// The field and its value, such as `descriptors[0].rate_limit.unit is "fortnight"`.
     given: String,
-    /// The valid values. `None` if the file cannot be read as text, YAML or TOML, or if another
-    /// error is the source of this one.
+    /// The valid values. `None` if the file cannot be read as text, YAML or TOML, or if this error
+    /// wraps another error.
     expected: Option<String>,
-    /// The error behind this one. Shared, so that the operator's handle can return clones.
+    /// The underlying error, which is shared so that the operator's handle can return clones of
+    /// this error.
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// A position in a text for people to read: both numbers count from 1, the column in characters.
+/// A human-readable position in a text. The line and the column start at 1, and the column counts
+/// characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -65,17 +67,17 @@ impl RulesFileError {
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
-    /// Creates the error for a file that is well formed, but whose limits cannot be kept together
-    /// with those from code. For example, a limit from code may have the same name.
+    /// Creates the error for a file that is well formed, but whose limits cannot be combined with
+    /// the limits from code. For example, a limit from code may have the same name.
     pub(super) fn refused(path: &Path, error: ConfigError) -> Self {
         let given = error.to_string();
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
-    /// Creates the error for a file whose watch cannot be started. Its content may be in force, but
-    /// later changes will not be noticed.
+    /// Creates the error for a file whose watch cannot be started. The content of the file may be
+    /// in effect, but later changes will not be noticed.
     pub(super) fn unwatched(path: &Path, error: io::Error) -> Self {
-        let given = format!("not watched: {error}");
+        let given = format!("cannot be watched: {error}");
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
@@ -85,20 +87,21 @@ impl RulesFileError {
         &self.path
     }
 
-    /// Returns the line of the error, counted from 1; `None` if it concerns the whole file.
+    /// Returns the line of the error, starting at 1, or `None` if the error concerns the whole
+    /// file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.position.map(|position| position.line)
     }
 
-    /// Returns the column of the error in characters, counted from 1; `None` if it concerns the
-    /// whole file.
+    /// Returns the column of the error in characters, starting at 1, or `None` if the error
+    /// concerns the whole file.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.position.map(|position| position.column)
     }
 
-    /// Returns the position and the given value: `limits.yaml:7:13: domain is empty`.
+    /// Returns the position and the given value, such as `limits.yaml:7:13: domain is empty`.
     pub(super) fn given(&self) -> String {
         let (path, given) = (self.path.display(), &self.given);
         match self.position {

@@ -1,14 +1,15 @@
-//! Typed access to nodes. Each value is read together with its place, which its errors name.
+//! Typed access to nodes. Each value is read together with its location, which every error about
+//! the value names.
 //!
 //! ```text
-//!   Node ─► Given      a value at its place: text(), number(), flag(), list(), table(), …
+//!   Node ─► Given      a value at a location: text(), number(), flag(), list(), table(), …
 //!             │
 //!             └─► Fields   a table: take() and require() return the next Given
 //! ```
 //!
 //! Every error has the same form: the path of the field from the root, the given value, and the
-//! expected one. A table knows the names of all its fields in advance, so a misspelled field is an
-//! error and not an option that silently has no effect.
+//! expected value. The names of all fields of a table are known in advance, so a misspelled field
+//! is an error and not an option that silently has no effect.
 
 use std::fmt::Display;
 
@@ -18,34 +19,35 @@ use super::{
     text::Text,
 };
 
-/// The place of a value: its position in the text, and its path from the root.
+/// The location of a value: its position in the text, and its path from the root.
 #[derive(Clone, Debug)]
 pub(super) struct Span<'a> {
     text: Text<'a>,
     at: usize,
-    /// The path, such as `descriptors[0].rate_limit.unit`. Empty for the root.
+    /// The path of the value, such as `descriptors[0].rate_limit.unit`. The path of the root is
+    /// empty.
     path: String,
 }
 
 impl<'a> Span<'a> {
-    /// The place of the root: the beginning of the file.
+    /// Returns the location of the root, which is the beginning of the file.
     pub(super) fn root(text: Text<'a>) -> Self {
         Self { text, at: 0, path: String::new() }
     }
 
-    /// Returns the line of the place, counted from 1.
+    /// Returns the line of the location, starting at 1.
     pub(super) fn line(&self) -> usize {
         self.text.line(self.at)
     }
 
-    /// Returns an error for this place, in the form that all errors have: the field, the given
-    /// value, and the expected one.
+    /// Returns an error for this location, in the form of all errors: the field, the given value,
+    /// and the expected value.
     pub(super) fn wrong(&self, given: impl Display, expected: impl Display) -> RulesFileError {
         let field = if self.path.is_empty() { "the file" } else { &self.path };
         self.text.wrong(self.at, format_args!("{field} is {given}"), expected)
     }
 
-    /// Returns the place of a field in the table at this place.
+    /// Returns the location of a field in the table at this location.
     fn field(&self, name: &str, at: usize) -> Self {
         let name = shortened(name);
         let path = if self.path.is_empty() { name } else { format!("{}.{name}", self.path) };
@@ -53,7 +55,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// A value at its place.
+/// A value with its location.
 #[derive(Debug)]
 pub(super) struct Given<'a> {
     pub(super) place: Span<'a>,
@@ -61,23 +63,23 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Returns the error for this value, with the values that are valid instead.
+    /// Returns an error that states this value and the valid values.
     pub(super) fn wrong(&self, expected: impl Display) -> RulesFileError {
         self.place.wrong(&self.value, expected)
     }
 
-    /// Returns the value as a text. In YAML, a number or a boolean without quotes counts as the
-    /// text that is written.
+    /// Returns the value as a string. In YAML, an unquoted number or boolean counts as a string of
+    /// the characters that are written.
     ///
     /// # Errors
     ///
-    /// If the value is not a text, is empty, or is longer than [`MAX_TEXT`].
+    /// Returns an error if the value is not a string, is empty, or is longer than [`MAX_TEXT`].
     pub(super) fn text(self) -> Result<String, RulesFileError> {
         match self.value {
             Value::Plain(text) | Value::Text(text) if (1..=MAX_TEXT).contains(&text.len()) => {
                 Ok(text)
             }
-            _ => Err(self.wrong(format_args!("a text of 1 to {MAX_TEXT} bytes"))),
+            _ => Err(self.wrong(format_args!("a string of 1 to {MAX_TEXT} bytes"))),
         }
     }
 
@@ -85,8 +87,8 @@ impl<'a> Given<'a> {
     ///
     /// # Errors
     ///
-    /// If it is not one, lies outside of `least` to `most`, is in quotes, or begins with a zero:
-    /// some readers take `010` for an octal number.
+    /// Returns an error if the value is not a whole number from `least` to `most`, is in quotes, or
+    /// has a leading zero. Some parsers interpret `010` as an octal number.
     pub(super) fn number(&self, least: u64, most: u64) -> Result<u64, RulesFileError> {
         let number = match &self.value {
             Value::Plain(digits) if digits == "0" || !digits.starts_with('0') => {
@@ -104,7 +106,8 @@ impl<'a> Given<'a> {
     ///
     /// # Errors
     ///
-    /// If it is not `true` or `false`. The other booleans of YAML 1.1, such as `yes`, are refused.
+    /// Returns an error if the value is not `true` or `false`. The other booleans of YAML 1.1, such
+    /// as `yes`, are refused.
     pub(super) fn flag(&self) -> Result<bool, RulesFileError> {
         match &self.value {
             Value::Plain(text) if text == "true" => Ok(true),
@@ -113,11 +116,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the meaning of a name. There must be at least two names to choose from.
+    /// Returns the meaning of the value, which must be one of `names`. `names` must contain at
+    /// least two names.
     ///
     /// # Errors
     ///
-    /// If the value is none of the names. The error lists them all.
+    /// Returns an error if the value is none of the names. The error lists all names.
     pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, RulesFileError> {
         let given = match &self.value {
             Value::Plain(text) | Value::Text(text) => text,
@@ -130,11 +134,11 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// Returns the items of a list, each at its own place.
+    /// Returns the items of a list, each with its location.
     ///
     /// # Errors
     ///
-    /// If the value is not a list.
+    /// Returns an error if the value is not a list.
     pub(super) fn list(self) -> Result<Vec<Self>, RulesFileError> {
         let Value::List(nodes) = self.value else { return Err(self.wrong("a list")) };
         let Span { text, path, .. } = self.place;
@@ -149,7 +153,7 @@ impl<'a> Given<'a> {
     ///
     /// # Errors
     ///
-    /// If the value is not a table, or has a field that is not among the `names`.
+    /// Returns an error if the value is not a table, or has a field that is not among the `names`.
     pub(super) fn table(self, names: &[&str]) -> Result<Fields<'a>, RulesFileError> {
         let Value::Table(fields) = self.value else { return Err(self.wrong("a table")) };
         Fields::new(self.place, fields, names)
@@ -168,13 +172,13 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     ///
-    /// If the root is not a table, or has a field that is not among the `names`.
+    /// Returns an error if the root is not a table, or has a field that is not among the `names`.
     pub(super) fn root(text: Text<'a>, root: Node, names: &[&str]) -> Result<Self, RulesFileError> {
         Given { place: Span::root(text), value: root.value }.table(names)
     }
 
-    /// Checks the names of all fields before any of them is read, so the first mistake that is
-    /// reported does not depend on the order in which the caller takes them.
+    /// Checks the names of all fields before any field is read, so the reported mistake does not
+    /// depend on the order in which the caller takes the fields.
     fn new(
         place: Span<'a>,
         fields: Vec<NodeField>,
@@ -189,7 +193,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes a field out of the table; `None` if it is not there, or was taken before.
+    /// Takes a field out of the table. Returns `None` if the field is missing or was already taken.
     pub(super) fn take(&mut self, name: &str) -> Option<Given<'a>> {
         let index = self.fields.iter().position(|field| field.name == name)?;
         let NodeField { node: Node { at, value }, .. } = self.fields.remove(index);
@@ -200,7 +204,8 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     ///
-    /// If it is not there. The error is reported at the place of the table.
+    /// Returns an error if the field is missing. The error is reported at the location of the
+    /// table.
     pub(super) fn require(
         &mut self,
         name: &str,
@@ -214,15 +219,15 @@ impl<'a> Fields<'a> {
         self.place.field(name, self.place.at).wrong("missing", expected)
     }
 
-    /// Checks that all fields have been taken, since `other` excludes any further field.
+    /// Checks that all fields have been taken, because `other` excludes any further field.
     ///
     /// # Errors
     ///
-    /// The first field that is left.
+    /// Returns an error for the first field that is left.
     pub(super) fn only_beside(self, other: &str) -> Result<(), RulesFileError> {
         let Some(field) = self.fields.into_iter().next() else { return Ok(()) };
         let place = self.place.field(&field.name, field.at);
-        Err(place.wrong(field.node.value, format_args!("nothing beside {other}")))
+        Err(place.wrong(field.node.value, format_args!("no such field beside {other}")))
     }
 }
 
@@ -235,5 +240,5 @@ pub(super) fn any_of(names: &[&str]) -> String {
     }
 }
 
-/// The maximum length of a text in a field, in bytes.
+/// The maximum length of a string in a field, in bytes.
 pub(super) const MAX_TEXT: usize = 256;

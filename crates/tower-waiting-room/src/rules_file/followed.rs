@@ -1,9 +1,9 @@
-//! Keeps the limits of a rules file in force while the file changes.
+//! Updates the current limits whenever a rules file changes.
 //!
 //! ```text
-//!   Watch ──changed──► reload: read ──► check with the limits from code ──► in force
+//!   Watch ──changed──► reload: read ──► check with the limits from code ──► in effect
 //!                               │                    │
-//!                               └──────error─────────┴────► recorded; the old limits stay
+//!                               └──────error─────────┴────► recorded; the old limits remain
 //! ```
 
 use std::{
@@ -18,16 +18,17 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// Applies a rules file to the limits in force each time that it changes.
+/// Applies a rules file to the current limits each time that the file changes.
 pub(crate) struct FollowedFile {
     source: RulesSource,
     limits: Arc<LimitSet>,
-    /// Why the current content of the file is not in force; `None` if it is.
+    /// The reason why the current content of the file is not in effect, or `None` if it is.
     error: Mutex<Option<RulesFileError>>,
-    /// Why the file is not watched. It stays: a reload succeeds all the same, and would hide it.
+    /// The reason why the file is not watched. This error is stored separately, because a
+    /// successful reload would otherwise hide it.
     watch_error: OnceLock<RulesFileError>,
-    /// Locked from reading the file until it is in force. Otherwise two reloads could overtake each
-    /// other, and the older content would win.
+    /// A lock that is held from reading the file until its limits are in effect. Otherwise one
+    /// reload could overtake another, and the older content would take effect last.
     reloading: Mutex<()>,
     telemetry: Telemetry,
 }
@@ -36,7 +37,7 @@ impl FollowedFile {
     /// Applies a file, and follows it until the returned watch is dropped.
     ///
     /// The watch is `None` if its thread cannot be started, which is recorded as the error of the
-    /// file. The file is then applied once and no longer followed.
+    /// file. The file is then applied once and not followed.
     pub(crate) fn new(
         source: RulesSource,
         limits: Arc<LimitSet>,
@@ -45,8 +46,8 @@ impl FollowedFile {
         let (error, watch_error, reloading) = Default::default();
         let file = Self { source, limits, error, watch_error, reloading, telemetry };
         let file = Arc::new(file);
-        // A weak reference, so that the thread of the watch does not keep the limits of a dropped
-        // layer alive.
+        // The reference is weak, so that the thread of the watch does not keep the limits of a
+        // dropped layer alive.
         let followed = Arc::downgrade(&file);
         let watch = Watch::start(&file.source.path, move || {
             followed.upgrade().is_none_or(|file| file.reload())
@@ -56,14 +57,14 @@ impl FollowedFile {
         let watch = watch.map_err(|error| {
             let error = RulesFileError::unwatched(&file.source.path, error);
             file.telemetry.rules_file(Some(&error));
-            // It is set nowhere else.
+            // The error is set only here, so `set` cannot fail.
             let _ = file.watch_error.set(error);
         });
         (file, watch.ok())
     }
 
-    /// Reads the file and applies it. Returns whether that succeeded; otherwise the old limits stay
-    /// in force.
+    /// Reads the file and applies it. Returns whether the file was applied. If the file was not
+    /// applied, the previous limits stay in effect.
     pub(crate) fn reload(&self) -> bool {
         let _only = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = self.source.load().and_then(|file| {
@@ -76,8 +77,8 @@ impl FollowedFile {
         is_applied
     }
 
-    /// Returns why the current content of the file is not in force, or why the file is not watched;
-    /// `None` if neither is the case.
+    /// Returns the reason why the current content of the file is not in effect, or why the file is
+    /// not watched. Returns `None` if the file is applied and watched.
     pub(crate) fn error(&self) -> Option<RulesFileError> {
         let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
         error.or_else(|| self.watch_error.get().cloned())
@@ -85,8 +86,8 @@ impl FollowedFile {
 
     /// Records whether the file was applied, and reports it.
     ///
-    /// A file that is not in force is read again at every look, so an error is reported only if it
-    /// differs from the last one.
+    /// A file that is not in effect is read again at every check, so an error is reported only if
+    /// it differs from the previous error.
     fn record(&self, outcome: Result<(), RulesFileError>) {
         let error = outcome.err();
         let before = {

@@ -1,12 +1,12 @@
-//! Reads YAML and TOML as nodes. Of YAML, only the part that TOML has as well is supported, so that
-//! both formats mean the same.
+//! Reads YAML and TOML as nodes. Only the part of YAML that TOML also has is supported, so that
+//! both formats have the same meaning.
 //!
-//! Aliases are refused rather than bounded: a file of limits has no need to repeat itself, and a
-//! value that is defined elsewhere has no line of its own for messages. Tags and further documents
-//! are refused as well. The cost of reading a file is therefore bounded by its length.
+//! Aliases are refused rather than bounded: a rules file does not need to repeat itself, and a
+//! message could not name the line of a value that is defined elsewhere. Tags and further documents
+//! are also refused. The cost of reading a file is therefore bounded by the length of the file.
 //!
 //! Scalars are kept as they are written. Whether `010`, `yes` or `1e9` is valid depends on the
-//! field, so the check for the field must see the original text.
+//! field, so the check of the field needs the original text.
 
 use std::{collections::HashMap, path::Path};
 
@@ -22,14 +22,15 @@ use super::{
     text::Text,
 };
 
-/// Reads a text in one of the formats.
+/// A function that reads a text in one of the formats.
 type ReadText = fn(Text<'_>) -> Result<Node, RulesFileError>;
 
 /// Returns the reader for the format that the extension of a file names.
 ///
 /// # Errors
 ///
-/// If the file has another extension, or none. The format is never guessed from the content.
+/// Returns an error if the file has another extension or no extension. The format is never guessed
+/// from the content.
 pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => Ok(read_toml),
@@ -45,8 +46,8 @@ pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
 ///
 /// # Errors
 ///
-/// If the text is not YAML, or if it uses aliases, tags, several documents, duplicate fields, or
-/// more than [`MAX_NESTING`] levels.
+/// Returns an error if the text is not YAML, or if it uses aliases, tags, several documents,
+/// duplicate fields, or more than [`MAX_NESTING`] levels.
 fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
     let mut reader = YamlReader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
     let mut root = None;
@@ -62,7 +63,7 @@ fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
             event => root = Some(reader.node(event, &span)?),
         }
     }
-    // A file with nothing but comments is a table without fields, as it is in TOML.
+    // A file that contains only comments is a table without fields, as in TOML.
     Ok(match root {
         Some(Node { value: Value::Nothing, .. }) | None => {
             Node { at: 0, value: Value::Table(Vec::new()) }
@@ -75,16 +76,16 @@ fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
 struct YamlReader<'a> {
     text: Text<'a>,
     events: Parser<'a, StrInput<'a>>,
-    /// The number of lists and tables around the next event.
+    /// The number of lists and tables that contain the next event.
     nesting: usize,
 }
 
 impl<'a> YamlReader<'a> {
-    /// Returns the next event, and `None` after the last one.
+    /// Returns the next event, or `None` after the last event.
     ///
     /// # Errors
     ///
-    /// If the text is not YAML at this point.
+    /// Returns an error if the text is not YAML at this point.
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, RulesFileError> {
         self.events.next().transpose().map_err(|error: ScanError| {
             let at = error.marker().byte_offset().unwrap_or(error.marker().index());
@@ -116,7 +117,8 @@ impl<'a> YamlReader<'a> {
 
     /// Reads a list or a table, one level deeper.
     ///
-    /// The check precedes the call, so [`MAX_NESTING`] bounds the recursion of this reader.
+    /// The depth is checked before the call, so [`MAX_NESTING`] bounds the recursion of this
+    /// reader.
     fn nested(
         &mut self,
         at: usize,
@@ -148,8 +150,8 @@ impl<'a> YamlReader<'a> {
     ///
     /// # Errors
     ///
-    /// If a name is not a text, or if it occurs twice. A parser that kept the last of two fields
-    /// would hide a mistake.
+    /// Returns an error if a name is not a string, or if it occurs twice. A parser that kept only
+    /// the last of two fields would hide a mistake.
     fn table(&mut self) -> Result<Value, RulesFileError> {
         let mut fields = Vec::new();
         let mut places = HashMap::new();
@@ -160,7 +162,7 @@ impl<'a> YamlReader<'a> {
             let Node { at, value } = self.node(event, &span)?;
             let (Value::Plain(name) | Value::Text(name)) = value else {
                 let given = format_args!("the name of a field is {value}");
-                return Err(self.text.wrong(at, given, "a text"));
+                return Err(self.text.wrong(at, given, "a string"));
             };
             if let Some(earlier) = places.insert(name.clone(), at) {
                 let name = shortened(&name);
@@ -175,8 +177,8 @@ impl<'a> YamlReader<'a> {
     }
 }
 
-/// Returns the value of a scalar. Quoted and block scalars are texts, even if they look like
-/// numbers.
+/// Returns the value of a scalar. Quoted scalars and block scalars are strings, even if they look
+/// like numbers.
 fn scalar(text: String, style: ScalarStyle) -> Value {
     match style {
         ScalarStyle::Plain if matches!(&*text, "" | "~" | "null" | "Null" | "NULL") => {
@@ -187,7 +189,7 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
     }
 }
 
-/// Returns the offset in bytes at which an event begins.
+/// Returns the byte offset at which an event begins.
 fn offset(span: &Span) -> usize {
     span.start.byte_offset().unwrap_or(span.start.index())
 }
@@ -196,7 +198,7 @@ fn offset(span: &Span) -> usize {
 ///
 /// # Errors
 ///
-/// If the text is not TOML, which includes duplicate fields.
+/// Returns an error if the text is not TOML, or if it has duplicate fields.
 fn read_toml(text: Text<'_>) -> Result<Node, RulesFileError> {
     let table = DeTable::parse(text.as_str()).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -207,7 +209,7 @@ fn read_toml(text: Text<'_>) -> Result<Node, RulesFileError> {
 
 /// Turns a TOML value into a node.
 ///
-/// The recursion is bounded, since the parser bounds how deep tables and lists are nested.
+/// The recursion is bounded, because the parser bounds the nesting depth of tables and lists.
 fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
     let span = value.span();
     let value = match value.into_inner() {
@@ -218,7 +220,7 @@ fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
         DeValue::Integer(integer) => Value::Plain(integer.to_string()),
         DeValue::String(string) => Value::Text(string.into_owned()),
         DeValue::Table(table) => toml_table(text, table),
-        // The original text, as in a plain scalar of YAML.
+        // These values keep the original text, like a plain scalar in YAML.
         DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Float(_) => {
             Value::Plain(text.as_str().get(span.clone()).unwrap_or_default().to_owned())
         }
@@ -236,11 +238,12 @@ fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
             node: toml_node(text, value),
         })
         .collect();
-    // The parser sorts by name, but the first mistake that is reported should be the first in the
-    // file.
+    // The parser sorts the fields by name, but the reported mistake should be the first mistake in
+    // the file.
     fields.sort_by_key(|field| field.at);
     Value::Table(fields)
 }
 
-/// The maximum depth of lists and tables in YAML: more than the deepest descriptors need.
+/// The maximum nesting depth of lists and tables in YAML, which is more than the deepest
+/// descriptors need.
 const MAX_NESTING: usize = 32;

@@ -1,9 +1,9 @@
 //! Reads the table `rate_limit` of a descriptor.
 //!
-//! Every field is checked here, together with the fields that it depends on: a burst needs an
-//! algorithm with a burst, `refusals` a sliding log, `alignment` a fixed window, and a cost must
-//! not exceed the capacity. An error names the field to change, so each value keeps its place until
-//! its last check.
+//! Every field is checked together with the fields on which it depends: `burst` needs an algorithm
+//! with a burst, `refusals` needs a sliding log, `alignment` needs a fixed window, and `cost` must
+//! not exceed the capacity. An error names the field that has to be changed, so each value is kept
+//! with its location until its last check.
 
 use std::time::Duration;
 
@@ -19,25 +19,26 @@ use crate::rate::{
     names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
 };
 
-/// A limit as a file describes it, without the conditions under which it applies.
+/// A limit as described in a file, without the conditions under which it applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileLimit {
-    /// The amount per window, and the burst.
+    /// The number of units per window, and the burst.
     pub(crate) quota: Quota,
     pub(crate) algorithm: Algorithm,
-    /// The cost of each request; `None` for the default of 1.
+    /// The cost of each request, or `None` for the default of 1.
     pub(crate) cost: Option<u64>,
-    /// The number of keys that are remembered; `None` for the default of a limit from code.
+    /// The number of keys that are remembered, or `None` for the default of a limit from code.
     pub(crate) max_keys: Option<usize>,
-    /// Set by the descriptor around the table, which has the fields `shadow_mode` and `soft`.
+    /// The effect on requests that exceed the limit. The descriptor that contains the table sets it
+    /// from the fields `shadow_mode` and `soft`.
     pub(crate) over_limit: OverLimit,
 }
 
 /// The content of a `rate_limit`.
 pub(super) struct RateLimit<'a> {
-    /// The name for the rule, if the file gives one. The descriptor checks it.
+    /// The name of the rule, if the file states a name. The descriptor checks the name.
     pub(super) name: Option<Given<'a>>,
-    /// `None` if the rule is unlimited.
+    /// The limit, or `None` if the rule is unlimited.
     pub(super) limit: Option<FileLimit>,
 }
 
@@ -45,7 +46,8 @@ pub(super) struct RateLimit<'a> {
 ///
 /// # Errors
 ///
-/// The first field that is unknown, missing or wrong, or that contradicts another one.
+/// Returns an error for the first field that is unknown, missing or invalid, or that contradicts
+/// another field.
 pub(super) fn rate_limit(given: Given<'_>) -> Result<RateLimit<'_>, RulesFileError> {
     let mut fields = given.table(&FIELDS)?;
     let name = fields.take("name");
@@ -63,7 +65,7 @@ pub(super) fn rate_limit(given: Given<'_>) -> Result<RateLimit<'_>, RulesFileErr
 
 /// Reads the fields of a limit that is not unlimited.
 fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
-    let requests = fields.require("requests_per_unit", "how many requests are allowed")?;
+    let requests = fields.require("requests_per_unit", "the number of requests in each window")?;
     let limit = requests.number(0, Quota::MAX_LIMIT)?;
     let (window, window_place) = window(&mut fields)?;
     let algorithm = algorithm(&mut fields)?;
@@ -72,8 +74,8 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
     if let Some(given) = &burst {
         quota = quota.burst(given.number(0, Quota::MAX_LIMIT)?);
     }
-    // The quota checks its numbers together. Its error is reported at the field of the file that it
-    // is about.
+    // The numbers of a quota are validated together. An error is reported at the field of the file
+    // that contains the invalid number.
     quota.validate(algorithm).map_err(|error| {
         let place = match (error.field(), &burst) {
             ("burst", Some(given)) => &given.place,
@@ -91,7 +93,8 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
 ///
 /// # Errors
 ///
-/// If an option is given for an algorithm that does not have it: ignoring it would hide a mistake.
+/// Returns an error if an option is given for an algorithm that does not have it, because ignoring
+/// the option would hide a mistake.
 fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     let mut algorithm = match fields.take("algorithm") {
         Some(given) => given.one_of(&ALGORITHMS)?,
@@ -99,34 +102,34 @@ fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     };
     if let Some(given) = fields.take("refusals") {
         let Algorithm::SlidingLog(refusals) = &mut algorithm else {
-            return Err(given.wrong("nothing without algorithm: sliding_log"));
+            return Err(given.wrong("no such field without algorithm: sliding_log"));
         };
         *refusals = given.one_of(&REFUSALS)?;
     }
     if let Some(given) = fields.take("alignment") {
         let Algorithm::FixedWindow(alignment) = &mut algorithm else {
-            return Err(given.wrong("nothing without algorithm: fixed_window"));
+            return Err(given.wrong("no such field without algorithm: fixed_window"));
         };
         *alignment = given.one_of(&ALIGNMENTS)?;
     }
     Ok(algorithm)
 }
 
-/// Reads the length of the window, and returns it with the place of the field that states it.
+/// Reads the length of the window, and returns it with the location of the field that states it.
 ///
 /// # Errors
 ///
-/// If neither `unit` nor `window` is given, or both are. There is no default, since a window that
-/// the author of the file did not choose would be a guess.
+/// Returns an error if neither `unit` nor `window` is given, or if both are given. There is no
+/// default, because a default window would be a guess at the intention of the file's author.
 fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFileError> {
     let unit = fields.take("unit");
     let window = fields.take("window");
     match (unit, window) {
         (Some(unit), None) => Ok((unit.one_of(&UNITS)?, unit.place)),
-        (Some(_), Some(window)) => Err(window.wrong("nothing beside unit")),
+        (Some(_), Some(window)) => Err(window.wrong("no such field beside unit")),
         (None, Some(window)) => {
             let expected = "a duration such as 10s or 1m 30s";
-            // Prepared in advance, since `text` below consumes the value.
+            // The error is prepared in advance, because `text` consumes the value.
             let wrong = window.wrong(expected);
             let place = window.place.clone();
             let duration = SpanParser::new().parse_unsigned_duration(window.text()?);
@@ -138,10 +141,11 @@ fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFile
     }
 }
 
-/// Reads a cost. A cost of 0 would mean that there is no limit, and requests with a cost above the
+/// Reads a cost. With a cost of 0 there would be no limit, and requests with a cost above the
 /// capacity would always be refused.
 fn cost(given: &Given<'_>, quota: &Quota) -> Result<u64, RulesFileError> {
-    // A limit of 0 has no capacity and refuses every request. A cost of 1 is still valid for it.
+    // A limit of 0 has no capacity and refuses every request. A cost of 1 is still valid for such a
+    // limit.
     given.number(1, quota.capacity().max(1))
 }
 
@@ -166,6 +170,6 @@ const FIELDS: [&str; 11] = [
     "unlimited",
 ];
 
-/// The maximum number of keys that one rule may remember: the number for all limits of a layer
-/// together, which is checked later.
+/// The maximum number of keys that one rule may remember. The value equals the maximum for all
+/// limits of a layer together, which is checked later.
 const MAX_KEYS: u64 = Limits::MAX_KEYS as u64;

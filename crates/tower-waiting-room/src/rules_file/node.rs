@@ -1,14 +1,14 @@
 //! The values that YAML and TOML have in common, and their positions.
 //!
 //! A node keeps a value as it is written: `5`, `"5"` and `05` are different nodes. The meaning of a
-//! value depends on its field, and is decided by the typed access in `fields`.
+//! value depends on its field, and is determined by the typed access in `fields`.
 
 use std::fmt;
 
 /// A value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    /// The offset of its first byte.
+    /// The offset of the first byte of the value.
     pub(super) at: usize,
     pub(super) value: Value,
 }
@@ -18,13 +18,13 @@ pub(super) struct Node {
 pub(super) enum Value {
     /// A YAML sequence or a TOML array.
     List(Vec<Node>),
-    /// YAML's null, also where a value is missing. TOML has no such value.
+    /// YAML's null, which is also the value of a field without a value. TOML has no null.
     Nothing,
     /// A value without quotes, as it is written: a number, a boolean, a date, or in YAML any word.
     Plain(String),
     /// The fields of a table, in the order of the file. No name occurs twice.
     Table(Vec<NodeField>),
-    /// A text in quotes, or a block scalar of YAML.
+    /// A string in quotes, or a block scalar of YAML.
     Text(String),
 }
 
@@ -37,8 +37,8 @@ pub(super) struct NodeField {
     pub(super) node: Node,
 }
 
-/// Formats the value as the subject of a message: short, on one line, and in quotes unless it is a
-/// number or a boolean.
+/// Formats the value for a message: short, on one line, and in quotes unless it is a number or a
+/// boolean.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +57,7 @@ fn is_literal(plain: &str) -> bool {
         || matches!(plain, "true" | "false")
 }
 
-/// Returns the beginning of a text: enough of it to find it in the file.
+/// Returns the beginning of a text, which is enough to find the text in the file.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,8 +1,8 @@
-//! The rules file of a configuration, and its rules as rate limits.
+//! The rules file of a configuration, and the conversion of its rules to rate limits.
 //!
-//! A rule of the file becomes a [`RateLimit`] like one from code: its entries become conditions,
-//! and the entries without a value also become the key. Reading the file has no other effect;
-//! `followed` applies the limits and watches the file.
+//! A rule of the file becomes a [`RateLimit`], like a limit from code. The entries of the rule
+//! become conditions, and the entries without a value also form the key. Reading the file has no
+//! other effect: `followed` applies the limits and watches the file.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::{
     request::{Key, MissingKey, Part},
 };
 
-/// The file that limits are read from, and the meaning of its keys.
+/// The file from which limits are read, and the meaning of the keys in this file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesSource {
-    /// The path of the file. Empty if the application named keys but no file, which is refused.
+    /// The path of the file. An empty path, if the application named keys but no file, is refused.
     pub(crate) path: PathBuf,
     /// The keys that the application has named, in addition to the built-in ones.
     pub(crate) descriptors: Vec<Part>,
@@ -28,8 +28,8 @@ impl RulesSource {
     ///
     /// # Errors
     ///
-    /// If the path is missing, or if a key of the application has the name of a built-in key or of
-    /// another key.
+    /// Returns an error if the path is missing, or if a key of the application has the name of a
+    /// built-in key or of another key.
     fn validate(&self) -> Result<(), ConfigError> {
         if self.path.as_os_str().is_empty() {
             let expected = "the path of a rules file, since descriptors name keys for its rules";
@@ -46,12 +46,12 @@ impl RulesSource {
         Ok(())
     }
 
-    /// Reads the file at start-up, when there are no earlier limits to keep.
+    /// Reads the file at start-up, when no earlier limits could stay in effect.
     ///
     /// # Errors
     ///
-    /// If the source is not valid, or if the file cannot be used. The error contains the position
-    /// in the file.
+    /// Returns an error if the source is not valid, or if the file cannot be used. The error
+    /// contains the position in the file.
     pub(crate) fn load_first(&self) -> Result<Vec<RateLimit>, ConfigError> {
         self.validate()?;
         self.load().map_err(|error| {
@@ -65,13 +65,13 @@ impl RulesSource {
         })
     }
 
-    /// Reads the file. Rules that limit nothing are left out: they have already taken effect as
-    /// exceptions of their neighbours.
+    /// Reads the file. Rules that limit nothing are left out, because they have already become
+    /// exceptions of their siblings.
     ///
     /// # Errors
     ///
-    /// If the file cannot be used. Whether its limits can be kept together with those from code is
-    /// not checked here.
+    /// Returns an error if the file cannot be used. This function does not check whether the limits
+    /// of the file can be combined with the limits from code.
     pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
         let names: Vec<_> = self.names().collect();
         let file = RulesFile::load(&self.path, &names)?;
@@ -83,7 +83,7 @@ impl RulesSource {
         self.descriptors.iter().filter_map(Part::name)
     }
 
-    /// Turns a rule into a limit; `None` for a rule that limits nothing.
+    /// Converts a rule to a limit. Returns `None` for a rule that limits nothing.
     fn limit(&self, rule: FileRule) -> Option<RateLimit> {
         let file_limit = rule.limit?;
         let part = |name: &str| {
@@ -93,17 +93,19 @@ impl RulesSource {
         let mut each = Vec::new();
         let mut conditions = Vec::new();
         for entry in rule.entries {
-            // Every key is known: the file was read with the same names, and others were refused.
+            // Every key is known, because the file was read with the same names and any other key
+            // was refused.
             let part = part(&entry.key)?;
-            // Each value is counted by itself, so it is a part of the key.
+            // Each value is counted separately, so this part of the request belongs to the key.
             if entry.value.is_none() {
                 each.push(part.clone());
             }
             conditions.push(Condition { part, is: entry.value, is_not: entry.except });
         }
-        // If every entry names its value, all requests that match share one limit.
+        // If every entry names its value, all matching requests share one quota.
         let key = if each.is_empty() { Key::global() } else { Key::from(each) };
-        // A request without one of the keys does not match the rule, so it is not limited by it.
+        // A request that lacks one of the keys does not match the rule, so the rule does not limit
+        // it.
         let mut limit = RateLimit::new(rule.name, file_limit.quota, key)
             .algorithm(file_limit.algorithm)
             .over_limit(file_limit.over_limit)

@@ -1,4 +1,4 @@
-//! The meaning of valid files. Mistakes in files are tested in `bad`.
+//! Tests of the meaning of valid files. The module `bad` tests mistakes in files.
 
 mod bad;
 mod bytes;
@@ -169,7 +169,7 @@ descriptors:
     );
     let wildcard = entry("user", None, &["ann", "bob"]);
     assert_eq!(file.rules[0].entries, std::slice::from_ref(&wildcard));
-    assert_eq!(file.rules[1].entries[0], wildcard, "and so for all that is within it");
+    assert_eq!(file.rules[1].entries[0], wildcard, "nested rules have the same exceptions");
     assert_eq!(file.rules[3].limit, None);
 }
 

@@ -1,4 +1,4 @@
-//! The text of a file, and positions in it.
+//! The text of a file, and positions in this text.
 
 use std::{
     fmt::Display,
@@ -11,21 +11,21 @@ use super::error::{Position, RulesFileError};
 
 /// The content of a file as text.
 ///
-/// Positions are offsets in bytes. Only an error turns an offset into a line and a column, which
-/// costs a pass over the text before it.
+/// Positions are byte offsets. Only an error converts an offset to a line and a column, which costs
+/// a pass over the preceding text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a> {
     path: &'a Path,
-    /// Without a byte order mark.
+    /// The content, without a byte order mark.
     text: &'a str,
 }
 
 impl<'a> Text<'a> {
-    /// Checks that bytes are a text of acceptable length.
+    /// Checks that bytes are UTF-8 text of an acceptable length.
     ///
     /// # Errors
     ///
-    /// If there are more than [`MAX_BYTES`] bytes, or if they are not UTF-8.
+    /// Returns an error if there are more than [`MAX_BYTES`] bytes, or if the bytes are not UTF-8.
     pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, RulesFileError> {
         if bytes.len() > MAX_BYTES {
             let message = format!("is longer than the limit of {MAX_BYTES} bytes");
@@ -38,7 +38,7 @@ impl<'a> Text<'a> {
             Err(error) => {
                 let at = error.valid_up_to();
                 let valid = String::from_utf8_lossy(&bytes[..at]);
-                // The text before the first wrong byte is enough to compute the position of that
+                // The text before the first invalid byte is enough to compute the position of that
                 // byte.
                 let before = Text { path, text: &valid };
                 Err(before.unreadable(at, format_args!("0x{:02x} is not UTF-8", bytes[at])))
@@ -51,7 +51,7 @@ impl<'a> Text<'a> {
         self.text
     }
 
-    /// Returns the line of an offset, counted from 1.
+    /// Returns the line number of an offset, starting at 1.
     pub(super) fn line(&self, at: usize) -> usize {
         memchr::memchr_iter(b'\n', self.before(at).as_bytes()).count() + 1
     }
@@ -78,20 +78,20 @@ impl<'a> Text<'a> {
         Position { line: self.line(at), column }
     }
 
-    /// Returns the text before an offset. An offset that a parser reports beyond the end, or inside
-    /// of a character, counts as the end.
+    /// Returns the text before an offset. If a parser reports an offset beyond the end or inside a
+    /// character, the offset counts as the end.
     fn before(&self, at: usize) -> &'a str {
         self.text.get(..at).unwrap_or(self.text)
     }
 }
 
-/// Returns the content of a file, cut off one byte after the longest content that is allowed.
+/// Returns the content of a file, truncated to one byte more than the maximum size.
 ///
-/// The extra byte shows that the file is too long, without reading a huge file into memory.
+/// The extra byte reveals a file that is too long, without reading a huge file into memory.
 ///
 /// # Errors
 ///
-/// If the file cannot be opened or read.
+/// Returns an error if the file cannot be opened or read.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Notices when the content of a file changes.
+//! Detects when the content of a file changes.
 //!
 //! ```text
 //!  the folder ──event──┐
@@ -6,15 +6,16 @@
 //!  at intervals ───────┘
 //! ```
 //!
-//! The folder is watched rather than the file: editors replace the file by another one, and
-//! Kubernetes swaps a symbolic link next to it. Only the content counts, so a file that is written
-//! in several steps, touched, or replaced by an identical one causes one change or none. A missing
-//! file is not a change either, since it usually comes back within moments.
+//! The folder is watched rather than the file, because editors replace the file with a new one, and
+//! Kubernetes swaps a symbolic link next to the file. Only the content counts, so a file that is
+//! written in several steps, touched, or replaced with an identical file causes at most one change.
+//! A missing file does not count as a change, because the file usually comes back within moments.
 //!
-//! Half a file may be a valid file. Waiting until the folder is quiet makes it unlikely that one is
-//! read, but not impossible: a slow writer should write another file and rename it.
+//! A partially written file may be valid. Waiting until the folder is quiet makes it unlikely, but
+//! not impossible, that a partial file is read. A slow writer should therefore write a temporary
+//! file and rename it.
 //!
-//! Events can be lost, and some file systems send none. The file is therefore also read at
+//! Events can be lost, and some file systems send no events. The file is therefore also read at
 //! intervals: every 30 s if the folder is watched, and every 2 s if it cannot be watched.
 //!
 //! This module only reports that the content changed. The callback reads and parses the file.
@@ -42,29 +43,30 @@ use super::text;
 /// Watches a file until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Set on drop. The thread checks it before each look.
+    /// A flag that is set on drop. The thread tests the flag before each check of the file.
     stopped: Arc<AtomicBool>,
-    /// Keeps the channel of the thread open, since the thread ends with its last sender. The
-    /// watcher holds the other one.
+    /// A sender that keeps the channel of the thread open, because the thread ends when the last
+    /// sender is dropped. The watcher owns the other sender.
     _signals: SyncSender<()>,
-    /// Sends a signal for each event in the folder. `None` if the folder cannot be watched.
+    /// The watcher that sends a signal for each event in the folder, or `None` if the folder cannot
+    /// be watched.
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl Watch {
-    /// Calls `on_change` on a thread of its own whenever the content of a file differs from the
-    /// last one.
+    /// Calls `on_change` on a separate thread whenever the content of a file has changed.
     ///
-    /// All changes after this function returns are noticed. A caller therefore starts the watch
-    /// first and reads the file afterwards.
+    /// Every change after this function returns is detected, so a caller should first start the
+    /// watch and then read the file.
     ///
-    /// `on_change` reads the file again, and may find newer content than the watch has seen. It
-    /// returns whether it could use the content. If not, it is called at every look until it can.
+    /// `on_change` reads the file again, and may find newer content than the watch has seen. The
+    /// callback returns whether the content could be used. If not, `on_change` is called at every
+    /// check until it succeeds.
     ///
     /// # Errors
     ///
-    /// If the thread cannot be started. A folder that cannot be watched is not an error: the file
-    /// is then read at intervals.
+    /// Returns an error if the thread cannot be started. A folder that cannot be watched is not an
+    /// error, because the file is then read at intervals.
     pub(crate) fn start(
         path: impl Into<PathBuf>,
         on_change: impl Fn() -> bool + Send + 'static,
@@ -72,20 +74,19 @@ impl Watch {
         Self::with_pace(path.into(), Pace::default(), on_change)
     }
 
-    /// Starts the watch with given times, so that tests need not wait.
+    /// Starts the watch with the given waiting times, so that tests need not wait.
     fn with_pace(
         path: PathBuf,
         pace: Pace,
         on_change: impl Fn() -> bool + Send + 'static,
     ) -> io::Result<Self> {
-        // The channel holds a single signal: several signals that were not received yet cause only
-        // one look.
+        // The channel holds a single signal, so several pending signals cause only one check.
         let (sender, signals) = sync_channel(1);
         let watcher = watch_folder(&path, sender.clone());
         let look_again = if watcher.is_some() { pace.with_events } else { pace.without_events };
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopped);
-        // The first look happens here and not on the thread, so that a change right after this
+        // The file is first read here and not on the thread, so that a change right after this
         // function returns counts as a change.
         let mut file = Watched::new(move || look(&path));
         thread::Builder::new().name("rules-watch".to_owned()).spawn(move || {
@@ -99,25 +100,25 @@ impl Watch {
     }
 }
 
-/// Ends the watch without waiting for its thread. A look that is in progress may still call the
-/// callback; no look begins afterwards.
+/// Ends the watch without waiting for its thread. A check that is in progress may still call the
+/// callback, but no further check begins.
 impl Drop for Watch {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Release);
     }
 }
 
-/// The times that the watch waits.
+/// The waiting times of the watch.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// How long there must be no event before the file is taken to be complete.
+    /// The time without events after which the file is considered complete.
     quiet: Duration,
-    /// How long the watch waits for such a quiet moment. In a folder that is never quiet, the file
-    /// is read after this time.
+    /// The longest time that the watch waits for the folder to be quiet. In a folder that is never
+    /// quiet, the file is read after this time.
     patience: Duration,
-    /// The interval between looks while the folder is watched.
+    /// The interval between checks while the folder is watched.
     with_events: Duration,
-    /// The interval between looks if the folder cannot be watched.
+    /// The interval between checks if the folder cannot be watched.
     without_events: Duration,
 }
 
@@ -142,7 +143,7 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
     };
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, may_have_changed) {
-            // If the channel is full, a signal is pending already.
+            // If the channel is full, a signal is already pending.
             let _ = signals.try_send(());
         }
     });
@@ -154,7 +155,7 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
         Ok(watcher) => Some(watcher),
         Err(error) => {
             let (path, error) = (path.display(), &error as &dyn std::error::Error);
-            tracing::warn!(%path, error, "folder not watched: the file is polled instead");
+            tracing::warn!(%path, error, "folder cannot be watched: the file is polled instead");
             None
         }
     }
@@ -162,8 +163,8 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
 
 /// Returns whether an event may belong to a change of the file.
 ///
-/// Reading a file causes events as well, including the reads of this module. If they counted, every
-/// look would cause the next one.
+/// Reading a file also causes events, including the reads by this module. If these events counted,
+/// every check would trigger the next check.
 fn may_have_changed(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -171,8 +172,8 @@ fn may_have_changed(event: &Event) -> bool {
     }
 }
 
-/// Blocks until it is time to look at the file: once the folder is quiet after a signal, or after
-/// `look_again` without a signal. Returns false if there will be no more signals.
+/// Blocks until it is time to check the file: once the folder is quiet after a signal, or after
+/// `look_again` without a signal. Returns `false` if there will be no more signals.
 fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
     match signals.recv_timeout(look_again) {
         Ok(()) => {}
@@ -180,8 +181,8 @@ fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
         Err(RecvTimeoutError::Disconnected) => return false,
     }
     let clock = SystemClock::new();
-    // Without this bound, a folder with constant events, such as one with a log in it, would keep
-    // the file from being read.
+    // Without this bound, constant events in the folder, such as writes to a log file, would
+    // prevent the file from being read.
     let latest = clock.now() + pace.patience;
     while clock.now() < latest {
         match signals.recv_timeout(pace.quiet) {
@@ -193,37 +194,37 @@ fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
     true
 }
 
-/// A file, and the result of the last look at it.
+/// A file, and the result of its last check.
 #[derive(Debug)]
 struct Watched<L> {
-    /// Reads the file. A closure, so that tests need no file.
+    /// The closure that reads the file. Tests pass a closure that needs no file.
     look: L,
-    /// The result of the last look that found a file; `None` if there was none, or after
-    /// [`forget`](Self::forget).
+    /// The result of the last check that found the file. `None` if no check has found the file, or
+    /// after [`forget`](Self::forget).
     seen: Option<Seen>,
 }
 
-/// The result of a look at a file.
+/// The result of reading a file.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Content(Vec<u8>),
-    /// The file exists but cannot be read. Reported like a change, so that the callback finds out
-    /// why.
+    /// The file exists but cannot be read. This result is reported like a change, so that the
+    /// callback finds the reason.
     Unreadable(io::ErrorKind),
 }
 
 impl<L: FnMut() -> Option<Seen>> Watched<L> {
-    /// Takes a first look, which later looks are compared with.
+    /// Reads the file for the first time. Later results are compared with the result of this read.
     fn new(mut look: L) -> Self {
         Self { seen: look(), look }
     }
 
-    /// Makes the next look count as a change, unless the file is missing.
+    /// Makes the next check report a change, unless the file is missing.
     fn forget(&mut self) {
         self.seen = None;
     }
 
-    /// Looks at the file again. Returns whether it exists and differs from the last look.
+    /// Reads the file again. Returns whether the file exists and differs from the last result.
     fn changed(&mut self) -> bool {
         let seen = (self.look)();
         let changed = seen.is_some() && seen != self.seen;
@@ -234,7 +235,7 @@ impl<L: FnMut() -> Option<Seen>> Watched<L> {
     }
 }
 
-/// Reads the file; `None` if it does not exist.
+/// Reads the file. Returns `None` if it does not exist.
 fn look(path: &Path) -> Option<Seen> {
     match text::read(path) {
         Ok(content) => Some(Seen::Content(content)),

@@ -1,9 +1,9 @@
-//! The limits and gates that telemetry reports about, and the events that they report.
+//! The limits and gates that telemetry reports on, and their events.
 //!
 //! A busy service reports one decision per limit and one outcome per gate for each request. The
-//! counters of the most frequent ones are therefore kept with the limit or the gate, next to its
-//! name. All other counters are looked up each time. Without the feature `metrics`, a subject is
-//! only a name.
+//! counters of the most frequent decisions and outcomes are therefore stored with the name of the
+//! limit or gate. All other counters are looked up for each report. Without the feature `metrics`,
+//! a [`Subject`] contains only a name.
 
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
@@ -14,19 +14,19 @@ use waiting_room_core::gate::RefusedBecause;
 /// A limit or a gate, with its name and its most frequent counters.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// The name in events and metrics.
+    /// The name of the limit or gate in events and metrics.
     pub(super) name: Arc<str>,
-    /// Counts requests that a limit allowed, or that a gate admitted without a wait.
+    /// The counter of requests that a limit allowed, or that a gate admitted without a wait.
     #[cfg(feature = "metrics")]
     pub(super) allowed: Frequent,
-    /// Counts requests that a limit refused, or that found the queue of a gate full. A flood
-    /// increments it for every request.
+    /// The counter of requests that a limit refused, or that found the queue of a gate full. In a
+    /// flood, every request increments this counter.
     #[cfg(feature = "metrics")]
     pub(super) refused: Frequent,
 }
 
 impl Subject {
-    /// Creates a subject. Its counters are looked up at their first use.
+    /// Creates a subject whose counters are looked up at their first use.
     pub(crate) fn new(name: Arc<str>) -> Self {
         Self {
             name,
@@ -38,15 +38,15 @@ impl Subject {
     }
 }
 
-/// A counter that most requests increment. It is looked up once, since looking it up allocates
-/// memory for its labels.
+/// A counter that most requests increment. The counter is looked up only once, because a lookup
+/// allocates memory for the labels.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Default)]
 pub(super) struct Frequent(OnceLock<metrics::Counter>);
 
 #[cfg(feature = "metrics")]
 impl Frequent {
-    /// Increments the counter. The first call looks it up with `find`.
+    /// Increments the counter, which `find` looks up on the first call.
     pub(super) fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
         self.0.get_or_init(find).increment(1);
     }
@@ -55,32 +55,33 @@ impl Frequent {
 /// The outcome of a request at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateEvent {
-    /// Admitted without a wait.
+    /// The request was admitted without a wait.
     AdmittedFast,
-    /// Admitted from the queue.
+    /// The request was admitted from the queue.
     AdmittedQueued,
-    /// Left the queue because the client disconnected or the future was dropped.
+    /// The request left the queue because its client disconnected or its future was dropped.
     Cancelled,
-    /// Refused because the gate is being drained.
+    /// The request was refused because the gate is being drained.
     Drained,
-    /// Refused after a wait, to make room in the queue for another request.
+    /// The request was refused after a wait, to make room in the queue for another request.
     Evicted,
-    /// Refused because the queue is full.
+    /// The request was refused because the queue is full.
     Full,
-    /// Would have waited, but runs without a permit in shadow mode.
+    /// The request would have waited, but runs without a permit in shadow mode.
     OverShadow,
-    /// Refused because of overload: the wait would be, or has been, longer than allowed.
+    /// The request was refused because of overload: the wait would be, or has been, longer than
+    /// allowed.
     Shed,
-    /// Lost its permit while it was running, because its response was not read or it held the
-    /// permit for too long.
+    /// The request lost its permit while it was running, because its response was not read or
+    /// because it held the permit for too long.
     Swept,
-    /// Refused because it waited for as long as the gate or its client allows.
+    /// The request was refused because it waited for as long as the gate or its client allows.
     TimedOut,
 }
 
 impl GateEvent {
-    /// Returns the event for a refusal with this cause. Causes that this release does not know
-    /// count as a full queue.
+    /// Returns the event for a refusal with this cause. A cause that this version does not know
+    /// counts as a full queue.
     pub(crate) const fn of(because: RefusedBecause) -> Self {
         match because {
             RefusedBecause::Drained => Self::Drained,
@@ -91,7 +92,7 @@ impl GateEvent {
         }
     }
 
-    /// Returns the stable name, which is the label in metrics.
+    /// Returns the stable name of the event, which is a label value in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::AdmittedFast => "admitted_fast",
@@ -108,22 +109,22 @@ impl GateEvent {
     }
 }
 
-/// The decision of a rate limit about a request. Each limit that applies to a request reports a
-/// decision of its own.
+/// The decision of one rate limit about a request. Each limit that applies to the request reports
+/// its decision separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rate {
-    /// Within the limit.
+    /// The request is within the limit.
     Allowed,
-    /// Over a limit in shadow mode: forwarded, and only reported.
+    /// The request exceeds a limit in shadow mode: it is forwarded, and only reported.
     OverShadow,
-    /// Over a soft limit: forwarded with a mark.
+    /// The request exceeds a soft limit: it is forwarded with a mark.
     OverSoft,
-    /// Over a hard limit.
+    /// The request exceeds a hard limit and is refused.
     Refused,
 }
 
 impl Rate {
-    /// Returns the stable name, which is the label in metrics.
+    /// Returns the stable name of the decision, which is a label value in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",

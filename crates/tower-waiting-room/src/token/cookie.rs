@@ -1,8 +1,9 @@
-//! The settings of the cookie, and the checks that they do not contradict each other.
+//! The settings of the cookie, and the checks that the settings do not contradict each other.
 //!
-//! Browsers drop a cookie that breaks the promise of its name prefix or lacks an attribute that
-//! another one requires, and report nothing to the server: every visitor would then stay a
-//! newcomer. Such settings are therefore refused at start-up.
+//! Browsers drop a cookie that breaks the promise of its name prefix, or that lacks an attribute
+//! which another attribute requires. Browsers do not report a dropped cookie to the server, so
+//! every visitor would remain a newcomer. Settings that lead to a dropped cookie are therefore
+//! refused at start-up.
 
 use std::fmt;
 
@@ -13,8 +14,8 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 /// The settings of the cookie that carries a token.
 ///
 /// By default the cookie is `__Host-wr-<room>=…; HttpOnly; SameSite=Lax; Secure; Path=/`. Browsers
-/// send it only to the host that set it, only over TLS, and hide it from scripts. `HttpOnly` cannot
-/// be turned off.
+/// send this cookie only over TLS and only to the host that set it, and hide it from scripts.
+/// `HttpOnly` cannot be turned off.
 ///
 /// ```
 /// use tower_waiting_room::{WaitingRoomConfig, token::CookieSettings};
@@ -42,9 +43,10 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CookieSettings {
-    /// `None` for the default name, which depends on the room and on `is_secure`.
+    /// The name of the cookie; `None` for the default name, which depends on the room and on
+    /// `is_secure`.
     name: Option<String>,
-    /// `None` for the host that sets the cookie, and no other.
+    /// The domain of the cookie; `None` if only the host that sets the cookie receives it.
     domain: Option<String>,
     path: String,
     same_site: SameSite,
@@ -53,7 +55,7 @@ pub struct CookieSettings {
 }
 
 impl CookieSettings {
-    /// The maximum length of the name, the path and the domain, in bytes each. Browsers ignore
+    /// The maximum length of the name, of the path and of the domain, in bytes. Browsers ignore
     /// attributes of more than 1 KiB.
     pub const MAX_LEN: usize = 255;
 
@@ -70,9 +72,10 @@ impl CookieSettings {
         }
     }
 
-    /// Sets the full name of the cookie, including its prefix. `__Host-wr-<room>` by default.
+    /// Sets the full name of the cookie, including its prefix. The default is `__Host-wr-<room>`.
     ///
-    /// Two rooms on one host need different names, or each overwrites the tokens of the other.
+    /// Two rooms on the same host need cookies with different names, or each room overwrites the
+    /// tokens of the other room.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -82,15 +85,15 @@ impl CookieSettings {
     /// Sends the cookie to this domain and all of its subdomains, so that several hosts share the
     /// room.
     ///
-    /// Each of these hosts can then read and replace the token. Requires a name without the prefix
-    /// `__Host-`.
+    /// Each of these hosts can then read and replace the token. A cookie with a domain requires a
+    /// name without the prefix `__Host-`.
     #[must_use]
     pub fn domain(mut self, domain: impl Into<String>) -> Self {
         self.domain = Some(domain.into());
         self
     }
 
-    /// Sends the cookie only for this path and the paths below it. `/` by default.
+    /// Sends the cookie only for this path and the paths below it. The default is `/`.
     ///
     /// Any other path requires a name without the prefix `__Host-`.
     #[must_use]
@@ -99,29 +102,31 @@ impl CookieSettings {
         self
     }
 
-    /// Sets which requests from other sites carry the cookie. [`SameSite::Lax`] by default.
+    /// Sets which requests from other sites include the cookie. The default is [`SameSite::Lax`].
     #[must_use]
     pub fn same_site(mut self, same_site: SameSite) -> Self {
         self.same_site = same_site;
         self
     }
 
-    /// Keeps a separate cookie for each top-level site (CHIPS), for a room inside frames of other
-    /// sites. Off by default.
+    /// Makes browsers store a separate cookie for each top-level site (CHIPS), for a room inside
+    /// frames of other sites. The default is a single cookie for all sites.
     ///
-    /// Use it together with [`SameSite::None`]: browsers send no other cookie into such a frame.
+    /// Use this setting together with [`SameSite::None`], because browsers send no other cookies
+    /// with requests from frames of other sites.
     #[must_use]
     pub fn partitioned(mut self) -> Self {
         self.is_partitioned = true;
         self
     }
 
-    /// Drops `Secure`, and the prefix `__Host-` of the default name. For development without TLS.
+    /// Removes the attribute `Secure`, and the prefix `__Host-` from the default name, for
+    /// development without TLS.
     ///
-    /// Browsers and `curl` treat `http://localhost` as secure, but not every other name of the
-    /// local machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would
-    /// therefore never leave the line. In production, an attacker on the network path can read and
-    /// reuse the token of an insecure cookie.
+    /// Browsers and `curl` treat `http://localhost` as secure, but not all other names of the local
+    /// machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would therefore
+    /// never leave the line. In production, an attacker on the network path can read and reuse the
+    /// token of an insecure cookie.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.is_secure = false;
@@ -132,13 +137,14 @@ impl CookieSettings {
     ///
     /// # Errors
     ///
-    /// The first setting that no browser would accept or that contradicts another setting. The
-    /// error states both values.
+    /// Returns an error for the first setting that no browser would accept or that contradicts
+    /// another setting. For a contradiction, the error states both values.
     pub(crate) fn validate(&self, room: &str) -> Result<(), ConfigError> {
         let name = self.resolve_name(room);
         self.check_forms(&name)?;
-        // The prefix promises `Secure`, no `Domain` and the path `/`; a browser drops a cookie that
-        // breaks any of these. `Secure` is checked below, together with the other prefixes.
+        // The prefix `__Host-` promises `Secure`, no `Domain` and the path `/`. A browser drops a
+        // cookie that breaks one of these promises. `Secure` is checked below, together with the
+        // other prefixes.
         if has_prefix(&name, "__Host-") {
             if let Some(domain) = &self.domain {
                 let expected = format_args!("none with the name {name:?}");
@@ -156,7 +162,8 @@ impl CookieSettings {
             let expected = "a name without such a prefix for an insecure cookie";
             return contradicts("cookie_name", format_args!("{name:?}"), expected);
         }
-        // Browsers drop such cookies unless they are `Secure`. The same holds for `Partitioned`.
+        // Browsers drop cookies with `SameSite=None` or `Partitioned` unless they are also
+        // `Secure`.
         if self.same_site == SameSite::None {
             let expected = "Lax or Strict for an insecure cookie";
             return contradicts("cookie_same_site", "None", expected);
@@ -171,8 +178,8 @@ impl CookieSettings {
     ///
     /// # Errors
     ///
-    /// The same as for [`validate`](Self::validate), so a cookie that was built is a valid header
-    /// value.
+    /// Returns the errors of [`validate`](Self::validate), so a cookie that was built is a valid
+    /// header value.
     pub(super) fn build(&self, room: &str) -> Result<Cookie<'static>, ConfigError> {
         self.validate(room)?;
         let mut cookie = Cookie::new(self.resolve_name(room), "");
@@ -191,7 +198,7 @@ impl CookieSettings {
         Ok(cookie)
     }
 
-    /// Returns the name of the cookie in the room with this name.
+    /// Returns the name of the cookie for the room with this name.
     fn resolve_name(&self, room: &str) -> String {
         match &self.name {
             Some(name) => name.clone(),
@@ -200,7 +207,7 @@ impl CookieSettings {
         }
     }
 
-    /// Checks the form of the name, the path and the domain, each independently of the others.
+    /// Checks the form of the name, of the path and of the domain separately.
     fn check_forms(&self, name: &str) -> Result<(), ConfigError> {
         check("cookie_name", name, is_token(name), "a token (RFC 9110 section 5.6.2)")?;
         let is_path = self.path.starts_with('/')
@@ -219,22 +226,23 @@ impl Default for CookieSettings {
     }
 }
 
-/// The requests from other sites that carry the cookie.
+/// The requests from other sites that include the cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "the standard has these three")]
+#[expect(clippy::exhaustive_enums, reason = "the standard defines these three values")]
 pub enum SameSite {
-    /// Top-level navigations: a visitor who follows a link from an email or another site keeps the
-    /// place.
+    /// Top-level navigations include the cookie. A visitor who follows a link from an email or
+    /// another site keeps the place.
     #[default]
     Lax,
-    /// All requests. Required for a room inside frames of other sites.
+    /// All requests include the cookie. A room inside frames of other sites requires this value.
     None,
-    /// No requests: a visitor who follows a link from another site joins the line as a newcomer.
+    /// No requests include the cookie. A visitor who follows a link from another site joins the
+    /// line as a newcomer.
     Strict,
 }
 
-/// Checks the length of one setting, then its form.
+/// Checks the length of one setting, and then its form.
 fn check(
     field: &'static str,
     given: &str,
@@ -253,7 +261,7 @@ fn check(
     Ok(())
 }
 
-/// Returns the error for a setting that contradicts another one, with both values.
+/// Returns the error for a setting that contradicts another setting. The error states both values.
 fn contradicts(
     field: &'static str,
     given: impl fmt::Display,
@@ -262,7 +270,8 @@ fn contradicts(
     Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
 }
 
-/// Returns whether the text is a token, as the name of a cookie must be (RFC 6265 section 4.1.1).
+/// Returns whether the string is a token, which the name of a cookie must be (RFC 6265 section
+/// 4.1.1).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -270,8 +279,8 @@ fn is_token(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Returns whether the text consists of labels of letters, digits and hyphens between dots. An
-/// internationalized name must be given as punycode.
+/// Returns whether the string consists of labels that are separated by dots and contain only
+/// letters, digits and hyphens. An internationalized name must be in punycode.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -279,14 +288,14 @@ fn is_domain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Returns whether a name has this prefix in any case, as browsers match it
+/// Returns whether a name has this prefix in any letter case, since browsers ignore the case
 /// (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
 fn has_prefix(name: &str, prefix: &str) -> bool {
     name.get(..prefix.len()).is_some_and(|front| front.eq_ignore_ascii_case(prefix))
 }
 
-/// The prefixes that promise `Secure`. The third is from draft-ietf-httpbis-layered-cookies-02
-/// section 4.1.3.3.
+/// The name prefixes that promise `Secure`. `__Http-` is defined in
+/// draft-ietf-httpbis-layered-cookies-02 section 4.1.3.3.
 const PREFIXES: [&str; 3] = ["__Host-", "__Secure-", "__Http-"];
 
 #[cfg(test)]

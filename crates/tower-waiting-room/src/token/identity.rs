@@ -1,8 +1,8 @@
-//! Visitor ids, which show that visitors share a network without revealing the network.
+//! Visitor ids, which show whether visitors share a network without revealing the network.
 //!
-//! An id is 128 bits, drawn at the first touch and sealed into every token. 32 of these bits are a
-//! hash of the visitor's network. The room counts the places of each network by this hash, so a
-//! network costs the room no memory beyond one counter:
+//! An id has 128 bits, of which 32 are a hash of the visitor's network. The id is generated at the
+//! first touch and sealed into every token of the visitor. The room counts the places of each
+//! network by this hash, so it needs only one counter in memory for each network:
 //!
 //! ```text
 //!   bits   127 … 96     95 … 64      63 … 0
@@ -13,12 +13,13 @@
 //!
 //! The hash is keyed with a secret that is derived from the sealing key. All nodes with the same
 //! sealing key therefore compute the same hash, clients cannot choose networks that collide, and
-//! addresses cannot be recovered from what the store keeps.
+//! the contents of the store do not reveal addresses.
 //!
 //! - While a key is being replaced, nodes that seal with different keys compute different hashes.
-//!   A network may then hold its share of the line once for each key.
-//! - Two networks collide with a probability of 2⁻³². They then have one share between them.
-//! - An unknown network is stored as zero. No known network hashes to zero.
+//!   During this time, a network may use its quota of places once for each key.
+//! - Two networks have the same hash with a probability of 2⁻³², and then share one quota of
+//!   places.
+//! - An unknown network is stored as zero. No known network has the hash zero.
 
 use std::{net::IpAddr, num::NonZeroU32};
 
@@ -27,10 +28,11 @@ use waiting_room_core::{VisitorId, rate::KeyHasher};
 use super::keys::KeyRing;
 use crate::ambient::random_visitor_id;
 
-/// Draws the ids of new visitors.
+/// Generates the ids of new visitors.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    /// Keyed with the network secret of the key that seals. Keys that only open are not used.
+    /// The hasher of networks. The secret of the hasher is derived from the key that seals, and the
+    /// keys that only open have no effect.
     hasher: KeyHasher,
 }
 
@@ -41,10 +43,10 @@ impl Identities {
         Self { hasher: KeyHasher::shared(sealing.network_secret()) }
     }
 
-    /// Draws the id of a new visitor.
+    /// Generates the id of a new visitor.
     ///
-    /// `network` is an IPv4 address or an IPv6 address with its host bits cleared; `None` if the
-    /// network is unknown. Visitors of an unknown network are not counted against any network.
+    /// `network` is an IPv4 address, or an IPv6 address with its host bits cleared, or `None` if
+    /// the network is unknown. Visitors of an unknown network are not counted against any network.
     pub(crate) fn draw(&self, network: Option<IpAddr>) -> VisitorId {
         random_visitor_id().of_network(network.map(|network| self.hash(network)))
     }
@@ -56,7 +58,8 @@ impl Identities {
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         };
         let [a, b, c, d, ..] = hash.as_u64().to_be_bytes();
-        // Zero stands for an unknown network, so a network that hashes to zero gets one instead.
+        // Zero stands for an unknown network, so a network with the hash zero gets the hash 1
+        // instead.
         NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN)
     }
 }
@@ -89,7 +92,8 @@ mod tests {
         assert_eq!(by.draw(None).network(), None);
     }
 
-    /// A release that changed these values would count the networks of older nodes apart.
+    /// If a release changed these values, it would count the same network separately from older
+    /// nodes.
     #[test]
     fn the_networks_that_nodes_share_stay_what_they_are() {
         let of = |address| format!("{:08x}", network(&identities(1), address).unwrap());

@@ -1,11 +1,11 @@
 //! The keys that seal and open tokens.
 //!
-//! One key seals and up to seven further ones only open, so that a key can be replaced while the
-//! tokens that it sealed stay valid. A token names its key by an id, and the id is derived from
-//! the key one-way. A second secret is derived from the key in the same way, for the hashes of
-//! networks; see `identity`.
+//! One key seals tokens, and up to seven further keys only open them. A key can therefore be
+//! replaced while the tokens that it sealed stay valid. A token names its key by an id, which is
+//! derived from the key by a one-way function. The secret for the hashes of networks is derived
+//! from the key in the same way (see `identity`).
 //!
-//! This module does not store or rotate keys. They come from the configuration at start-up.
+//! This module does not store or rotate keys. Keys come from the configuration at start-up.
 
 use std::{fmt, iter};
 
@@ -23,9 +23,9 @@ use crate::ambient;
 
 /// A key that seals passes and tickets: 32 random bytes.
 ///
-/// Every process that serves the room needs the same keys. For example, `openssl rand -base64 32`
-/// generates one. The [`Debug`](fmt::Debug) form shows only the key id, which every token carries
-/// in the clear, and nothing of the key itself.
+/// Every process that serves the room needs the same keys. The command `openssl rand -base64 32`
+/// generates a key. The [`Debug`](fmt::Debug) form shows only the key id, which every token
+/// contains unencrypted, and nothing of the key itself.
 ///
 /// ```
 /// use tower_waiting_room::TokenKey;
@@ -39,9 +39,10 @@ use crate::ambient;
 /// ```
 #[derive(Clone)]
 pub struct TokenKey {
-    /// The key itself. It must never be logged.
+    /// The bytes of the key, which must never be logged.
     bytes: [u8; Self::LEN],
-    /// Derived from `bytes` once, since every token that is opened is matched by it.
+    /// The id of the key, which is derived from `bytes` only once, because each token that is
+    /// opened is matched by this id.
     id: KeyId,
 }
 
@@ -51,23 +52,23 @@ impl TokenKey {
 
     /// Creates a key from its bytes.
     ///
-    /// The bytes must be random: a password is not a key.
+    /// The bytes must be random. A password is not a suitable key.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self { bytes, id: KeyId::of(&bytes) }
     }
 
     /// Reads a key from base64: standard or URL-safe, with or without padding. Leading and trailing
-    /// ASCII white space, such as the line end of a file, is ignored.
+    /// ASCII whitespace, such as the line break at the end of a file, is ignored.
     ///
     /// # Errors
     ///
-    /// If the text is not base64 or does not encode 32 bytes. The message states the number of
-    /// bytes, but never their values.
+    /// Returns an error if `text` is not base64 or does not encode 32 bytes. The error message
+    /// states the number of bytes, but never their values.
     pub fn from_base64(text: &str) -> Result<Self, ConfigError> {
         let text = text.trim_ascii();
-        // The two alphabets differ in two characters only. A text without any of them is the same
-        // in both, and a text that mixes them is refused by either.
+        // The two alphabets differ in only two characters. A string without these characters
+        // decodes identically in both alphabets, and a string that mixes them is refused by both.
         let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
         let Ok(bytes) = engine.decode(text) else {
             return Err(wrong_key("not base64"));
@@ -80,18 +81,18 @@ impl TokenKey {
 
     /// Generates a new random key.
     ///
-    /// Meant for development and tests: no other process can open what this key seals, nor can this
-    /// process after a restart.
+    /// Use a random key only for development and tests. No other process can open the tokens that
+    /// this key seals, and neither can this process after a restart.
     ///
     /// # Panics
     ///
-    /// If the operating system provides no entropy.
+    /// Panics if the operating system provides no entropy.
     #[must_use]
     pub fn random() -> Self {
         Self::from_bytes(ambient::system_bytes())
     }
 
-    /// Returns the key itself, to set up a cipher.
+    /// Returns the bytes of the key, to initialize a cipher.
     pub(super) const fn bytes(&self) -> &[u8; Self::LEN] {
         &self.bytes
     }
@@ -117,10 +118,10 @@ impl fmt::Debug for TokenKey {
 
 /// The keys in use: one seals, and all open.
 ///
-/// To replace a key without invalidating the tokens that it sealed, deploy three times. First, let
-/// every process open with the new key as well. Then seal with the new key and still open with the
-/// old one. Finally, after the longest session and the longest retention of a place, drop the old
-/// key.
+/// Replacing a key without invalidating the tokens that it sealed takes three deployments. First,
+/// let every process also open tokens with the new key. Then seal with the new key, and still open
+/// with the old key. Finally, after the longest session and the longest retention of a place,
+/// remove the old key.
 ///
 /// ```
 /// use tower_waiting_room::{KeyRing, TokenKey};
@@ -132,7 +133,7 @@ impl fmt::Debug for TokenKey {
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     sealing: TokenKey,
-    /// The keys that only open. None of them equals another or the sealing key.
+    /// The keys that only open. All keys on the ring are different.
     older: Vec<TokenKey>,
 }
 
@@ -157,12 +158,12 @@ impl KeyRing {
         self
     }
 
-    /// Checks that there are not too many keys, and that no two of them have the same id.
+    /// Checks that the ring does not have too many keys, and that no two keys have the same id.
     ///
     /// # Errors
     ///
-    /// If there are more than [`MAX_KEYS`](Self::MAX_KEYS) keys, or if two keys share an id. Two
-    /// random keys do so with a probability of 2⁻³².
+    /// Returns an error if the ring has more than [`MAX_KEYS`](Self::MAX_KEYS) keys, or if two keys
+    /// have the same id. Two random keys have the same id with a probability of 2⁻³².
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, given: fmt::Arguments<'_>, expected: fmt::Arguments<'_>| {
             Err(ConfigError::new(kind, "token_keys", given, expected))
@@ -173,8 +174,8 @@ impl KeyRing {
             return wrong(ConfigErrorKind::TooLarge, format_args!("{count} keys"), expected);
         }
         for (index, key) in self.keys().enumerate() {
-            // A token names its key by the id alone, so the tokens of one of the two keys would be
-            // taken for forged ones.
+            // A token names its key only by the id, so tokens sealed with one of the two keys would
+            // be rejected as forged.
             if self.keys().take(index).any(|earlier| earlier.id == key.id) {
                 let given = format_args!("two keys with the {:?}", key.id);
                 let expected = format_args!("one of them replaced by a new random key");
@@ -189,13 +190,14 @@ impl KeyRing {
         (&self.sealing, &self.older)
     }
 
-    /// Returns all keys, the sealing one first.
+    /// Returns all keys, starting with the sealing key.
     fn keys(&self) -> impl Iterator<Item = &TokenKey> {
         iter::once(&self.sealing).chain(&self.older)
     }
 }
 
-/// Identifies the key that sealed a token: 32 bits, derived from the key one-way.
+/// The id of the key that sealed a token. The id has 32 bits, which are derived from the key by a
+/// one-way function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyId(pub(super) [u8; Self::LEN]);
 
@@ -203,20 +205,22 @@ impl KeyId {
     /// The length of an id, in bytes.
     pub(super) const LEN: usize = 4;
 
-    /// Derives the id of a key: the first bytes of a tag, which reveal nothing about the key.
+    /// Derives the id of a key. The id is the first bytes of a tag, which reveal nothing about the
+    /// key.
     ///
-    /// The nonce is a constant of this crate. The random nonce of a token equals it with a
-    /// probability of 2⁻¹⁹².
+    /// The nonce is a constant of this crate. The random nonce of a token equals this constant with
+    /// a probability of 2⁻¹⁹².
     fn of(key: &[u8; TokenKey::LEN]) -> Self {
         let [a, b, c, d, ..] = tag(key, KEY_ID_NONCE);
         Self([a, b, c, d])
     }
 }
 
-/// Returns the authentication tag of an empty plaintext: 16 bytes derived from a key one-way.
+/// Returns the authentication tag of an empty plaintext: 16 bytes that are derived from the key by
+/// a one-way function.
 ///
-/// Each purpose has a nonce of its own, so no tag reveals anything about another. Without the key,
-/// a tag is indistinguishable from random bytes.
+/// Each purpose has a separate nonce, so the tag for one purpose reveals nothing about the others.
+/// Without the key, a tag is indistinguishable from random bytes.
 fn tag(key: &[u8; TokenKey::LEN], nonce: &[u8; 24]) -> [u8; 16] {
     let tag = Xaes256Gcm::new(key.into())
         .encrypt_inout_detached(nonce.into(), &[], [].as_mut_slice().into())
@@ -231,19 +235,22 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// Returns the error for a text that is not a key. `given` must not contain the text: it may be
-/// most of a secret.
+/// Returns the error for a string that is not a key. `given` must not contain the string, which may
+/// be most of a secret.
 fn wrong_key(given: impl fmt::Display) -> ConfigError {
     let expected = format_args!("{} bytes in base64", TokenKey::LEN);
     ConfigError::new(ConfigErrorKind::Malformed, "token_key", given, expected)
 }
 
-/// The nonce for the ids of keys. Changing it would make every token of older releases unknown.
+/// The nonce for the ids of keys. Changing this nonce would make the keys of all earlier tokens
+/// unknown.
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
-/// The nonce for the secrets of networks. Changing it would change the hash of every network.
+/// The nonce for the secrets of networks. Changing this nonce would change the hash of every
+/// network.
 const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";
 
-/// Tools differ in whether they pad, and the padding adds nothing to a key of fixed length.
+/// Accepts base64 with or without padding. Not all tools add padding, and a key of fixed length
+/// does not need padding.
 const EITHER_PADDING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, EITHER_PADDING);

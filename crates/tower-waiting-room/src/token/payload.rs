@@ -6,14 +6,15 @@
 //!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
 //! ```
 //!
-//! All numbers are little-endian. Times are in nanoseconds since the Unix epoch, and waits are in
-//! whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
-//! `first_seen`. A position of 0 means that none was shown, and three waits of `u32::MAX` mean that
-//! the wait is unknown. Both lengths are multiples of 16, the block size of the cipher in bytes: a
-//! partial block would cost one more call of the cipher.
+//! All numbers are little-endian. Timestamps are in nanoseconds since the Unix epoch, and waits are
+//! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
+//! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
+//! mean that the wait is unknown. The lengths of a pass and of a ticket are multiples of 16, the
+//! block size of the cipher in bytes, because a partial block would cost one more call of the
+//! cipher.
 //!
-//! Every change of the layout gets a new number. A payload with an unknown number, an unknown flag
-//! or a length other than the exact one is refused, so old and new releases never misread each
+//! Every change of the layout increments the layout number. A payload with an unknown layout
+//! number, an unknown flag or a wrong length is refused, so old and new releases never misread each
 //! other's tokens.
 
 use std::time::Duration;
@@ -22,18 +23,19 @@ use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
 
 /// The kind of proof in a token.
 ///
-/// The kind is written in the clear in front of the payload. The seal covers it, so a ticket cannot
-/// be presented as a pass.
+/// The kind is written unencrypted in front of the payload. The seal covers the kind, so a ticket
+/// cannot be presented as a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The proof that a visitor was admitted.
     Pass,
-    /// The proof of a place in line, or a first ticket that leads to a place when it is returned.
+    /// The proof of a place in line, or a first ticket, which gains a place when the visitor
+    /// returns it.
     Ticket,
 }
 
 impl Kind {
-    /// Every kind, in the order in which a sealer keeps their associated data.
+    /// Every kind, in the order in which a sealer stores the associated data.
     pub(super) const ALL: [Self; 2] = [Self::Pass, Self::Ticket];
 
     /// Returns the byte that stands for this kind in the header of a token.
@@ -44,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind that a byte of the header stands for; `None` if it stands for no kind.
+    /// Returns the kind that a byte of the header stands for, or `None` if it stands for no kind.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
@@ -63,8 +65,8 @@ pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     bytes
 }
 
-/// Encodes a ticket. Decoding the result returns the same ticket, since a [`WaitEstimate`] holds
-/// whole seconds only.
+/// Encodes a ticket. Decoding the result returns the same ticket, since a [`WaitEstimate`] contains
+/// only whole seconds.
 pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     let mut bytes = [0; TICKET_LEN];
     let mut writer = Writer(&mut bytes);
@@ -83,12 +85,12 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     bytes
 }
 
-/// Decodes a pass. The bytes must have been authenticated; their values are not checked here.
+/// Decodes a pass. The bytes must have been authenticated, since their values are not checked here.
 ///
 /// # Errors
 ///
-/// [`OpenError::UnknownVersion`] if the layout has another number, and [`OpenError::Malformed`] if
-/// the length is wrong.
+/// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
+/// [`OpenError::Malformed`] if the length is wrong.
 pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     let mut reader = Reader::begin(bytes)?;
     let id = reader.take_id()?;
@@ -100,12 +102,13 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
 }
 
-/// Decodes a ticket. The bytes must have been authenticated; their values are not checked here.
+/// Decodes a ticket. The bytes must have been authenticated, since their values are not checked
+/// here.
 ///
 /// # Errors
 ///
-/// [`OpenError::UnknownVersion`] if the layout has another number, and [`OpenError::Malformed`] if
-/// the length is wrong or a flag is unknown.
+/// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
+/// [`OpenError::Malformed`] if the length is wrong or a flag is unknown.
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let mut reader = Reader::begin(bytes)?;
     let id = reader.take_id()?;
@@ -131,7 +134,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     Ok(ticket)
 }
 
-/// Writes words to a buffer from the front. The words of a layout fill its buffer exactly.
+/// Writes words to a buffer, starting at the front. The words of a layout fill the buffer exactly.
 struct Writer<'a>(&'a mut [u8]);
 
 impl Writer<'_> {
@@ -147,11 +150,11 @@ impl Writer<'_> {
     }
 }
 
-/// Reads words from the front of a payload.
+/// Reads words from a payload, starting at the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Checks the number of the layout, and continues after it.
+    /// Checks the layout number, and creates a reader of the words after it.
     fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
         let mut reader = Self(bytes);
         if reader.take_u32()? == LAYOUT { Ok(reader) } else { Err(OpenError::UnknownVersion) }
@@ -175,7 +178,7 @@ impl<'a> Reader<'a> {
         self.take().map(u128::from_le_bytes).map(VisitorId::new)
     }
 
-    /// Checks that no bytes are left.
+    /// Checks that no unread bytes are left.
     fn end(self) -> Result<(), OpenError> {
         if self.0.is_empty() { Ok(()) } else { Err(OpenError::Malformed) }
     }
@@ -183,8 +186,8 @@ impl<'a> Reader<'a> {
 
 /// Returns a wait in whole seconds.
 ///
-/// A wait is at most [`WaitEstimate::MAX`], so it is never taken for the `u32::MAX` of an unknown
-/// wait.
+/// A wait is at most [`WaitEstimate::MAX`], so it is never confused with the `u32::MAX` of an
+/// unknown wait.
 fn seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
@@ -194,27 +197,30 @@ pub(super) const PASS_LEN: usize = 48;
 /// The length of an encoded ticket, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
 
-/// The number of the layout that this release writes, and the only one that it reads.
+/// The number of the only layout that this release writes and reads.
 const LAYOUT: u32 = 1;
-/// Stands for a ticket that shows no position. Positions count from 1.
+/// The encoded position of a ticket that shows no position. The first position in the line is 1.
 const NO_POSITION: u32 = 0;
-/// Stands for an unknown wait.
+/// The encoded waits of a ticket whose expected wait is unknown.
 const NO_WAIT: [u32; 3] = [u32::MAX; 3];
-/// The flag of a ticket that holds a place.
+/// The flag of a ticket that has a place in line.
 const PLACED: u32 = 1;
 /// The flag of a ticket that shows an approximate position.
 const APPROXIMATE: u32 = 2;
 
-/// Why a token was not accepted. For metrics and spans; it is never reported to the client.
+/// The reason why a token was not accepted. The reason is reported in metrics and spans, and never
+/// to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenError {
-    /// The token was valid, but is past its expiry or older than any token may be.
+    /// The token was valid, but has expired or exceeds the maximum age of a token.
     Expired,
-    /// The seal does not match: the token was changed, or was sealed for another room, kind or key.
+    /// The seal does not match, because the token was changed or was sealed for a different room,
+    /// kind or key.
     Forged,
-    /// The token was issued further in the future than a clock may be set back.
+    /// The token was issued further in the future than a clock that was set back can explain.
     FromTheFuture,
-    /// The text is not a token: it is too long, not base64url, or not of the documented form.
+    /// The string is not a token: it is too long, is not base64url, or does not have the documented
+    /// form.
     Malformed,
     /// The token names a key that is not on the ring.
     UnknownKey,
@@ -223,7 +229,7 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the stable name, which is the label in metrics.
+    /// Returns the stable name of the error, which is its label in metrics.
     #[must_use]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

@@ -7,10 +7,11 @@ use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
 
 use super::{KeyRing, TokenKey, Tokens};
 
-/// The time at which all tests take place. 2027-01-15T08:00:00Z.
+/// The current time in all tests: 2027-01-15T08:00:00Z.
 pub(super) const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// Returns the tokens of the room `shop`, with the key that tests use unless they need another one.
+/// Returns the tokens of the room `shop`, with the key that tests use unless they need a different
+/// key.
 pub(super) fn tokens() -> Tokens {
     Tokens::new(&KeyRing::new(TokenKey::from_bytes([1; 32])), "shop")
 }
@@ -21,7 +22,7 @@ pub(super) fn pass(now: Timestamp) -> Pass {
     Pass::new(VisitorId::new(7), 30_000_000, accepted_at, now, now + Duration::from_secs(300))
 }
 
-/// Returns a ticket that was issued at `now` and holds a place, a position and a wait.
+/// Returns a ticket that was issued at `now` and has a place, a position and an expected wait.
 pub(super) fn ticket(now: Timestamp) -> Ticket {
     let first_seen = now.before(Duration::from_secs(600));
     let mut ticket = Ticket::new(VisitorId::new(8), first_seen, now, now + Duration::from_secs(20));

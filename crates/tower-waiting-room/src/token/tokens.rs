@@ -1,12 +1,12 @@
-//! Seals passes and tickets as tokens of one room, and opens them again. Apart from `keys`, no
-//! other file uses a cipher.
+//! Seals passes and tickets as tokens of one room, and opens them again. Apart from `keys`, this is
+//! the only file that uses a cipher.
 //!
-//! The clear part of a token is bound as associated data. A changed version, kind or key id, or the
-//! name of another room, therefore fails authentication just like a changed payload. The cipher
-//! compares tags in constant time and decrypts nothing before they match.
+//! The unencrypted part of a token is authenticated as associated data. A changed version, kind or
+//! key id, or the name of another room, therefore fails authentication just like a changed payload.
+//! The cipher compares tags in constant time, and decrypts nothing before the tags match.
 //!
-//! A token that was opened is authentic and within its age. Opening does not check whether the
-//! session or the place still exists; the room does.
+//! A token that was opened is authentic and does not exceed the maximum age. The room checks
+//! whether the session or the place of the visitor still exists.
 
 use std::{ops::Deref, time::Duration};
 
@@ -26,33 +26,33 @@ use crate::ambient;
 /// Seals and opens the tokens of one room.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    /// The key that seals. Almost every token names it, so its id is compared first.
+    /// The key that seals. Almost every token names this key, so its id is compared first.
     sealing: Sealer,
     /// The keys that only open.
     older: Box<[Sealer]>,
 }
 
 impl Tokens {
-    /// The maximum length of a text that is decoded, in bytes. Longer texts are refused unread. The
-    /// longest token of this release has 147.
+    /// The maximum length of a string that is decoded, in bytes. Longer strings are refused without
+    /// being read. The longest token of this release has 147 bytes.
     pub(crate) const MAX_TOKEN_LEN: usize = 256;
-    /// How far the clocks of two nodes may differ. A token that is ahead of the clock by no more
-    /// than this is taken as it is.
+    /// The maximum difference between the clocks of two nodes. A token that is ahead of the clock
+    /// by at most this duration is accepted unchanged.
     pub(crate) const LEEWAY: Duration = Duration::from_secs(30);
-    /// How far the clock may have been set back since a token was issued. A token that is ahead of
-    /// the clock by no more than this is treated as issued now; one that is further ahead is
-    /// refused.
+    /// The maximum duration by which the clock may have been set back since a token was issued. A
+    /// token that is ahead of the clock by at most this duration is treated as if it had been
+    /// issued now. A token that is further ahead is refused.
     pub(crate) const MAX_SET_BACK: Duration = Duration::from_secs(5 * 60);
-    /// The time after its last check-in at which a token is void, even if its payload states
-    /// otherwise.
+    /// The maximum age of a token since its last check-in. An older token is void, even if its
+    /// payload states a later expiry.
     ///
-    /// It is longer than the longest lifetime of a pass (a session of 24 h and the eighth that
-    /// renewal adds) and the longest retention of a place (24 h). An expired pass of a session
+    /// The maximum age exceeds the longest lifetime of a pass (a session of 24 h and the eighth
+    /// that renewal adds) and the longest retention of a place (24 h). An expired pass of a session
     /// longer than 21 h 20 min is void earlier than [`session_may_last`](Self::session_may_last)
     /// would allow.
     pub(crate) const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 
-    /// Creates the sealers of the room with this name. The ring must have been validated.
+    /// Creates the sealers for the room with this name. The ring must have been validated.
     pub(crate) fn new(keys: &KeyRing, room: &str) -> Self {
         let (first, rest) = keys.split();
         Self {
@@ -61,27 +61,28 @@ impl Tokens {
         }
     }
 
-    /// Seals a pass under a fresh random nonce, so two tokens of one pass differ.
+    /// Seals a pass with a new random nonce, so two tokens for the same pass differ.
     pub(crate) fn seal_pass(&self, pass: &Pass) -> SealedToken {
         self.seal(Kind::Pass, &payload::encode_pass(pass))
     }
 
-    /// Seals a ticket under a fresh random nonce, so two tokens of one ticket differ.
+    /// Seals a ticket with a new random nonce, so two tokens for the same ticket differ.
     pub(crate) fn seal_ticket(&self, ticket: &Ticket) -> SealedToken {
         self.seal(Kind::Ticket, &payload::encode_ticket(ticket))
     }
 
-    /// Authenticates a text, and returns the pass or the ticket in it, judged at `now`.
+    /// Authenticates a string, and returns the pass or the ticket that it contains. The age of the
+    /// token is checked at `now`.
     ///
-    /// Any client can send any text, so opening never allocates.
+    /// Any client can send any string, so opening never allocates memory.
     ///
     /// # Errors
     ///
-    /// An [`OpenError`] for every text that is not a valid token of this room.
+    /// Returns an [`OpenError`] for every string that is not a valid token of this room.
     pub(crate) fn open(&self, text: &[u8], now: Timestamp) -> Result<Opened, OpenError> {
         let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
-        // The kind and the key id are not authenticated yet. Both are part of the associated data,
-        // so a token that lies about either of them fails to open below.
+        // The kind and the key id are not authenticated yet, but are part of the associated data. A
+        // token with a false kind or key id therefore fails to open below.
         let (kind, key, sealed) = split(decode(text, &mut buffer)?)?;
         let is_from_old_key = key != self.sealing.id();
         let sealer = if is_from_old_key {
@@ -94,8 +95,9 @@ impl Tokens {
             Kind::Pass => {
                 let mut value = payload::decode_pass(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
-                // Both times move by the same amount, so the pass keeps its lifetime. `accepted_at`
-                // stays as it is: it identifies the session.
+                // `last_check_in` and `expires_at` move by the same amount, so the lifetime of the
+                // pass does not change. `accepted_at` is not moved, because it identifies the
+                // session.
                 value.last_check_in = value.last_check_in.before(ahead);
                 value.expires_at = value.expires_at.before(ahead);
                 let verified = Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() };
@@ -111,9 +113,10 @@ impl Tokens {
                 let mut value = payload::decode_ticket(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
                 if !ahead.is_zero() {
-                    // Every such ticket moves by the same amount, so that the tickets keep their
-                    // order. The amount is the largest possible, so that they stay ahead of
-                    // visitors who arrived after the clock was set back.
+                    // Every ticket that is ahead of the clock moves by the same amount, which
+                    // preserves the order of these tickets. The amount is the largest possible, so
+                    // the visitors with these tickets stay ahead of visitors who arrived after the
+                    // clock was set back.
                     value.first_seen = value.first_seen.before(Self::MAX_SET_BACK);
                     value.last_check_in = now;
                     value.next_check_in = now;
@@ -123,10 +126,10 @@ impl Tokens {
         })
     }
 
-    /// Returns the latest time at which the session of a pass can end, as far as the pass shows.
+    /// Returns the latest time at which the session of a pass can end, judging by the pass alone.
     ///
-    /// The last renewal can have happened right before the pass expired, without the renewed pass
-    /// having reached the client. The session then lasts for one more lifetime.
+    /// The session may have been renewed right before the pass expired, without the renewed pass
+    /// reaching the client. In that case, the session lasts for one more lifetime of a pass.
     pub(crate) fn session_may_last(pass: &Pass) -> Timestamp {
         pass.expires_at + pass.expires_at.since(pass.last_check_in)
     }
@@ -141,8 +144,8 @@ impl Tokens {
 /// A token that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// The visitor was admitted, but the pass has expired. The session may still go on: a renewal
-    /// may have reached the store without its response having reached the visitor.
+    /// The visitor was admitted, but the pass has expired. The session may still be active, because
+    /// a renewal may have reached the store although the response did not reach the visitor.
     Lapsed(Verified<Pass>),
     /// The visitor was admitted, and the pass has not expired.
     Pass(Verified<Pass>),
@@ -159,14 +162,14 @@ pub(crate) struct Verified<T> {
 }
 
 impl<T> Verified<T> {
-    /// Returns whether the token was sealed with a key that now only opens. Its client should then
-    /// get a fresh token, before the key leaves the ring.
+    /// Returns whether the token was sealed with a key that now only opens. The client of this
+    /// token should get a new token before the key is removed from the ring.
     pub(crate) const fn is_from_old_key(&self) -> bool {
         self.is_from_old_key
     }
 
-    /// Returns whether the clock was set back after the token was sealed, so that the times in it
-    /// were moved as if it had been issued now.
+    /// Returns whether the clock was set back after the token was sealed. The timestamps of the
+    /// token have then been moved as if it had been issued now.
     pub(crate) const fn is_ahead(&self) -> bool {
         self.is_ahead
     }
@@ -180,8 +183,8 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-/// A token in its sealed form: base64url, which cookies, headers and JSON strings can carry as it
-/// is.
+/// A token in its sealed form: base64url, which needs no escaping in cookies, headers and JSON
+/// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealedToken(String);
 
@@ -196,8 +199,8 @@ impl SealedToken {
 struct Sealer {
     id: KeyId,
     cipher: Xaes256Gcm,
-    /// The associated data for each kind: the header of the token, then the name of the room. It is
-    /// the same for all tokens of a kind, so it is built once.
+    /// The associated data for each kind: the header of the token, followed by the name of the
+    /// room. All tokens of a kind have the same associated data, so it is built only once.
     bound: [Box<[u8]>; Kind::ALL.len()],
 }
 
@@ -216,14 +219,14 @@ impl Sealer {
         self.id
     }
 
-    /// Seals `payload` into the front of `token`, and returns the part that was written.
+    /// Seals `payload` into the front of `token`, and returns the part of `token` that was written.
     fn seal<'a, const N: usize>(
         &self,
         kind: Kind,
         payload: &[u8; N],
         token: &'a mut [u8; MAX_SEALED_LEN],
     ) -> &'a [u8] {
-        const { assert!(OVERHEAD + N <= MAX_SEALED_LEN, "every payload has room") };
+        const { assert!(OVERHEAD + N <= MAX_SEALED_LEN, "every payload fits") };
         let (token, _) = token.split_at_mut(OVERHEAD + N);
         let nonce = ambient::random_bytes::<NONCE_LEN>();
         let (clear, rest) = token.split_at_mut(HEADER_LEN + NONCE_LEN);
@@ -231,8 +234,8 @@ impl Sealer {
         clear[..HEADER_LEN].copy_from_slice(&header(kind, self.id));
         clear[HEADER_LEN..].copy_from_slice(&nonce);
         text.copy_from_slice(payload);
-        // Encryption in place: `text` holds the payload before the call and the ciphertext after
-        // it.
+        // The encryption works in place, so `text` contains the payload before the call and the
+        // ciphertext after it.
         let computed = self
             .cipher
             .encrypt_inout_detached(&Nonce::from(nonce), self.bound(kind), text.into())
@@ -246,8 +249,8 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Malformed`] if it is too short, and [`OpenError::Forged`] if the tag does not
-    /// match.
+    /// Returns [`OpenError::Malformed`] if `sealed` is too short, and [`OpenError::Forged`] if the
+    /// tag does not match.
     fn open<'a>(&self, kind: Kind, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
         let (nonce, rest) =
             sealed.split_first_chunk_mut::<NONCE_LEN>().ok_or(OpenError::Malformed)?;
@@ -282,7 +285,7 @@ fn split(token: &mut [u8]) -> Result<(Kind, KeyId, &mut [u8]), OpenError> {
     }
 }
 
-/// Returns the header: the clear bytes in front of the nonce.
+/// Returns the header of a token: the unencrypted bytes in front of the nonce.
 fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
     [VERSION, kind.byte(), a, b, c, d]
 }
@@ -290,18 +293,18 @@ fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
 /// The length of the longest token of this release before base64, in bytes.
 const MAX_SEALED_LEN: usize = OVERHEAD + TICKET_LEN;
 
-/// The version of the form around the payload. The payload has a layout number of its own.
+/// The version of the format around the payload. The payload has a separate layout number.
 const VERSION: u8 = 1;
-/// The version, the kind and the key id.
+/// The length of the header, in bytes: the version, the kind and the key id.
 const HEADER_LEN: usize = 2 + KeyId::LEN;
-/// The nonce of XAES-256-GCM, in bytes.
+/// The length of the nonce of XAES-256-GCM, in bytes.
 const NONCE_LEN: usize = 24;
-/// The tag of AES-GCM, in bytes.
+/// The length of the tag of AES-GCM, in bytes.
 const TAG_LEN: usize = 16;
-/// The bytes of a token beside its payload.
+/// The number of bytes of a token in addition to its payload.
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
 
-/// Decodes a text into `buffer`, and returns the part that was written.
+/// Decodes a string into `buffer`, and returns the part of `buffer` that was written.
 fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
     if text.len() > Tokens::MAX_TOKEN_LEN {
         return Err(OpenError::Malformed);
@@ -310,13 +313,14 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenErr
     buffer.get_mut(..len).ok_or(OpenError::Malformed)
 }
 
-/// Returns by how much a token with this time of issue has to be moved back: zero, unless it is
-/// ahead of the clock by more than the clocks of nodes may differ.
+/// Returns the duration by which a token that was issued at `stamp` must be moved back. The
+/// duration is zero unless the token is ahead of the clock by more than [`Tokens::LEEWAY`].
 ///
 /// # Errors
 ///
-/// [`OpenError::FromTheFuture`] if it is ahead by more than [`Tokens::MAX_SET_BACK`], and
-/// [`OpenError::Expired`] if it is older than [`Tokens::MAX_AGE`].
+/// Returns [`OpenError::FromTheFuture`] if the token is ahead by more than
+/// [`Tokens::MAX_SET_BACK`], and [`OpenError::Expired`] if the token is older than
+/// [`Tokens::MAX_AGE`].
 fn check_age(stamp: Timestamp, now: Timestamp) -> Result<Duration, OpenError> {
     let ahead = stamp.since(now);
     if ahead > Tokens::MAX_SET_BACK {

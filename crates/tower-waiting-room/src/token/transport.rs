@@ -1,6 +1,7 @@
 //! Finds the token in a request, and adds the next token to a response.
 //!
-//! A token travels in one of two ways, and its source decides how the next one is sent:
+//! A token is sent in one of two ways. The layer sends the next token in the same way as it
+//! received the last token:
 //!
 //! ```text
 //!   request                                             response
@@ -9,12 +10,12 @@
 //! ```
 //!
 //! A client may send several candidates: a cookie set for another path, a forged cookie from a
-//! subdomain, or a header beside a cookie. Each candidate is opened until one is a valid pass, up
-//! to [`Transport::MAX_CANDIDATES`]. The bytes that are searched are bounded as well, so a request
-//! costs little however it was built.
+//! subdomain, or a header beside a cookie. The candidates are opened in turn until one of them is a
+//! valid pass, up to [`Transport::MAX_CANDIDATES`]. The number of bytes that are searched is
+//! bounded too, so even a crafted request costs little.
 //!
-//! A response with a token must not be stored by a shared cache, which would hand one visitor's
-//! token to others. [`Transport::attach`] and [`Transport::detach`] therefore adjust the
+//! A shared cache must not store a response with a token, because it would serve the token of one
+//! visitor to other visitors. [`Transport::attach`] and [`Transport::detach`] therefore adjust the
 //! `Cache-Control` of the response.
 
 use std::time::Duration;
@@ -32,51 +33,53 @@ use super::{
 
 /// The header in which clients without cookies send their tokens and receive new ones.
 ///
-/// Each line belongs to one room: `waiting-room-token: <room>=<token>`. A response contains a line
-/// only for the rooms whose token changed. A client therefore keeps the last line of each room and
-/// sends all of them, either as separate lines or as one line with commas between them (RFC 9110
-/// section 5.3). A line that ends with the equals sign withdraws the token of its room, and the
-/// client can discard it.
+/// Each line, in the form `waiting-room-token: <room>=<token>`, belongs to one room. A response
+/// contains lines only for the rooms whose token changed. A client therefore stores the last line
+/// of each room and sends all of these lines, either separately or as one line with commas between
+/// them (RFC 9110 section 5.3). A line that ends with the equals sign withdraws the token of its
+/// room, which the client can then discard.
 ///
 /// A client that has no token yet may send the header with an empty value, to receive its tokens by
-/// header from the start. Native gRPC clients receive theirs by header in any case. A token without
-/// the name of a room is tried by every room. At most 16 KiB of these lines are read.
+/// header from the start. Native gRPC clients always receive their tokens by header. A token
+/// without the name of a room is tried by every room. At most 16 KiB of the header are read.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
-/// The names under which the tokens of one room travel, in the cookie and in the header.
+/// The names under which the tokens of one room are sent, in the cookie and in the header.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     set_cookie: SetCookie,
-    /// Finds the name of the cookie, followed by an equals sign. Built once for all requests.
+    /// The searcher for the name of the cookie, followed by an equals sign. The searcher is built
+    /// once for all requests.
     pair: memmem::Finder<'static>,
-    /// The beginning of a line of this room in the header: the name of the room and an equals sign.
+    /// The beginning of a header line of this room: the name of the room and an equals sign.
     prefix: Box<str>,
 }
 
 impl Transport {
-    /// The maximum number of tokens of one request that are opened. Further ones are ignored.
+    /// The maximum number of tokens of one request that are opened. Further tokens are ignored.
     pub(crate) const MAX_CANDIDATES: usize = 4;
     /// The maximum number of bytes that are searched in all `Cookie` headers of a request together.
     pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
     /// The maximum number of bytes that are read in all [`TOKEN_HEADER`] lines of a request
-    /// together. A line that exceeds the rest of it is skipped, and so are all lines after it.
+    /// together. A line that exceeds the remaining bytes is skipped, and so are all lines after it.
     pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
 
     /// Creates the transport of the room with this name.
     ///
     /// # Errors
     ///
-    /// The same as for [`CookieSettings::validate`].
+    /// Returns the errors of [`CookieSettings::validate`].
     pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         let set_cookie = SetCookie::new(cookie, room)?;
         let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
         Ok(Self { set_cookie, pair, prefix: format!("{room}=").into() })
     }
 
-    /// Opens the tokens of a request, and returns the one that counts at `now`.
+    /// Opens the tokens of a request, and returns the token that takes precedence at `now`.
     ///
-    /// A pass wins over a ticket, and a ticket over a pass that has expired. Among equals, the
-    /// first candidate wins. Candidates after a valid pass are not opened.
+    /// A valid pass takes precedence over a ticket, and a ticket over a pass that has expired. Of
+    /// two passes or two tickets, the first takes precedence. Candidates after a valid pass are not
+    /// opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
         let mut found = FoundToken::nothing(if headers.contains_key(TOKEN_HEADER) {
             TokenSource::Header
@@ -85,7 +88,7 @@ impl Transport {
         });
         for (text, source) in self.candidates(headers) {
             match (tokens.open(text, now), found.opened) {
-                // Nothing beats a valid pass, so the usual request costs a single decryption.
+                // A valid pass ends the search, so a typical request costs a single decryption.
                 (Ok(opened @ Opened::Pass(_)), _) => {
                     return FoundToken { opened: Some(opened), source, ..found };
                 }
@@ -103,14 +106,15 @@ impl Transport {
         found
     }
 
-    /// Returns the tokens that a request carries: first those in its header, then those in its
-    /// cookies. Empty values are left out, since they are how a token is deleted.
+    /// Returns the tokens in a request: first the tokens in its header, and then the tokens in its
+    /// cookies. Empty values are skipped, because an empty value is what a deleted token leaves
+    /// behind.
     pub(crate) fn candidates<'a>(
         &'a self,
         headers: &'a HeaderMap,
     ) -> impl Iterator<Item = (&'a [u8], TokenSource)> {
-        // `scan` ends at the first line that exceeds the rest of the budget, even if shorter lines
-        // after it would fit.
+        // `scan` ends at the first line that exceeds the remaining budget, even if a later line
+        // would fit.
         let by_header = headers
             .get_all(TOKEN_HEADER)
             .iter()
@@ -130,9 +134,10 @@ impl Transport {
         by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
     }
 
-    /// Adds a token to a response, by cookie or by header like the client's own token.
+    /// Adds a token to a response, by cookie or by header depending on `source`.
     ///
-    /// The client keeps a cookie for `max_age`, rounded up to whole seconds. The header has no age.
+    /// The client stores a cookie for `max_age`, rounded up to whole seconds. A token in the header
+    /// has no maximum age.
     pub(crate) fn attach(
         &self,
         headers: &mut HeaderMap,
@@ -149,7 +154,7 @@ impl Transport {
         make_private(headers);
     }
 
-    /// Adds an instruction to a response that makes the client discard its token.
+    /// Adds a cookie or a header to a response that makes the client discard its token.
     pub(crate) fn detach(&self, headers: &mut HeaderMap, source: TokenSource) {
         match source {
             TokenSource::Cookie => {
@@ -160,16 +165,16 @@ impl Transport {
         make_private(headers);
     }
 
-    /// Returns the line for a token in the header. The line names the room, so that a client can
-    /// keep the tokens of several rooms apart.
+    /// Returns the header line for a token. The line names the room, so a client can tell the
+    /// tokens of several rooms apart.
     pub(crate) fn line(&self, token: &str) -> String {
         [&self.prefix, token].concat()
     }
 
-    /// Appends a line to the header, next to those of other rooms.
+    /// Appends a line to the token header, which may already have lines of other rooms.
     ///
-    /// The line is marked as sensitive, which keeps it out of logs and of compression tables (RFC
-    /// 7541 section 7.1).
+    /// The line is marked as sensitive, which keeps it out of logs and compression tables (RFC 7541
+    /// section 7.1).
     fn append_line(&self, headers: &mut HeaderMap, token: &str) {
         let mut line = HeaderValue::try_from(self.line(token))
             .expect("the name of a room and base64url are visible ASCII");
@@ -177,22 +182,24 @@ impl Transport {
         headers.append(TOKEN_HEADER, line);
     }
 
-    /// Returns the token in one item of the header; `None` if the item belongs to another room.
+    /// Returns the token in one item of the header, or `None` if the item belongs to another room.
     fn own<'a>(&self, item: &'a [u8]) -> Option<&'a [u8]> {
         item.strip_prefix(self.prefix.as_bytes())
             .or_else(|| (!item.contains(&b'=')).then_some(item))
     }
 
-    /// Returns the values of our cookie in one `Cookie` header: `name=value; name=value`.
+    /// Returns the values of the room's cookie in one `Cookie` header, which has the form
+    /// `name=value; name=value`.
     ///
-    /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1). A search
-    /// for the name therefore suffices, and the cost hardly depends on the number of other cookies.
+    /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1). Searching
+    /// for the name is therefore sufficient, and its cost hardly depends on the number of other
+    /// cookies.
     fn in_cookies<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.pair
             .find_iter(line)
             .map(move |at| line.split_at(at))
-            // The match may be the end of a longer name or a part of another cookie's value. It is
-            // the name of a cookie only at the start of the line or after a semicolon.
+            // The match may be the end of a longer name or a part of another cookie's value. A
+            // match is the name of the cookie only at the start of the line or after a semicolon.
             .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
             .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
     }
@@ -201,7 +208,8 @@ impl Transport {
 /// Creates the `Set-Cookie` headers of one room.
 #[derive(Clone, Debug)]
 pub(super) struct SetCookie {
-    /// The cookie with every attribute but its value and its age, which differ for each response.
+    /// The cookie with all its attributes, but without the value and the maximum age, which differ
+    /// for each response.
     template: Cookie<'static>,
 }
 
@@ -210,7 +218,7 @@ impl SetCookie {
     ///
     /// # Errors
     ///
-    /// The same as for [`CookieSettings::validate`].
+    /// Returns the errors of [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         Ok(Self { template: settings.build(room)? })
     }
@@ -220,10 +228,10 @@ impl SetCookie {
         self.template.name()
     }
 
-    /// Returns a header that makes the client keep `token` for `max_age`.
+    /// Returns a header that makes the client store `token` for `max_age`.
     ///
-    /// `Max-Age` has whole seconds (RFC 6265 section 5.2.2). They are rounded up, so the client
-    /// never discards a token that is still valid.
+    /// `Max-Age` is in whole seconds (RFC 6265 section 5.2.2). The duration is rounded up, so the
+    /// client never discards a token that is still valid.
     pub(super) fn keep(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
         let seconds = max_age.as_secs().saturating_add(u64::from(max_age.subsec_nanos() > 0));
         self.header(token.as_str(), i64::try_from(seconds).unwrap_or(i64::MAX))
@@ -234,8 +242,8 @@ impl SetCookie {
         self.header("", 0)
     }
 
-    /// Builds one header. It is marked as sensitive, which keeps it out of logs and of compression
-    /// tables (RFC 7541 section 7.1).
+    /// Builds a `Set-Cookie` header. The header is marked as sensitive, which keeps it out of logs
+    /// and compression tables (RFC 7541 section 7.1).
     fn header(&self, value: &str, max_age_secs: i64) -> HeaderValue {
         let mut cookie = self.template.clone();
         cookie.set_value(value);
@@ -247,38 +255,38 @@ impl SetCookie {
     }
 }
 
-/// The token that counts for a request, and the way it was sent.
+/// The token that takes precedence in a request, and the way in which it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundToken {
-    /// The pass or the ticket; `None` if the request has no valid one.
+    /// The pass or the ticket; `None` if the request has no valid token.
     pub(crate) opened: Option<Opened>,
-    /// The way the token was sent. Without a valid token, the way that the client presumably
-    /// supports: the header if the request has one, and the cookie otherwise.
+    /// The way in which the token was sent. If the request has no valid token, this is the way that
+    /// the client is likely to support: the header if the request has it, and the cookie otherwise.
     pub(crate) source: TokenSource,
-    /// The number of candidates that were refused.
+    /// The number of candidates that could not be opened.
     pub(crate) rejected: usize,
-    /// Why the last of them was refused.
+    /// The error for the last candidate that could not be opened.
     pub(crate) last_error: Option<OpenError>,
 }
 
 impl FoundToken {
-    /// The result for a request of which no candidate has been opened yet.
+    /// Returns the result for a request before any of its candidates has been opened.
     const fn nothing(source: TokenSource) -> Self {
         Self { opened: None, source, rejected: 0, last_error: None }
     }
 }
 
-/// The way in which a token travels.
+/// The way in which a token is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenSource {
-    /// In our cookie.
+    /// The token is in the cookie of the room.
     Cookie,
-    /// In the header [`TOKEN_HEADER`].
+    /// The token is in the header [`TOKEN_HEADER`].
     Header,
 }
 
-/// Returns the part of `line` that the budget still covers, cut after a whole cookie; `None` once
-/// the budget is used up.
+/// Returns the part of `line` that fits in the budget, truncated after the last whole cookie.
+/// Returns `None` once the budget is used up.
 fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     if *budget == 0 {
         return None;
@@ -286,7 +294,7 @@ fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     match line.split_at_checked(*budget) {
         Some((allowed, [_, ..])) => {
             *budget = 0;
-            // A token that is cut in two would count as a forged one, so everything after the last
+            // A token that is cut in two would count as forged, so everything after the last
             // semicolon is dropped.
             Some(&allowed[..memrchr(b';', allowed).unwrap_or(0)])
         }
@@ -297,8 +305,8 @@ fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the value at the start of `rest`, without the quotes that may surround it (RFC 6265
-/// section 4.1.1).
+/// Returns the value at the start of `rest`, without any surrounding quotes (RFC 6265 section
+/// 4.1.1).
 fn value(rest: &[u8]) -> &[u8] {
     let end = memchr(b';', rest).unwrap_or(rest.len());
     match rest[..end].trim_ascii() {
@@ -307,12 +315,12 @@ fn value(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// Prevents shared caches from storing a response that contains a token, which they would serve to
-/// other clients (RFC 9111 section 7.3).
+/// Prevents shared caches from storing a response that contains a token. A shared cache would serve
+/// the token to other clients (RFC 9111 section 7.3).
 ///
-/// Directives of the application for private caches stay. Directives for shared caches alone are
-/// removed, among them the headers for CDNs (RFC 9213), which would take precedence over
-/// `Cache-Control`.
+/// Directives of the application for private caches are preserved. Directives that only concern
+/// shared caches are removed, and so are the headers for CDNs (RFC 9213), which would take
+/// precedence over `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
     for targeted in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
         headers.remove(targeted);
@@ -321,8 +329,8 @@ fn make_private(headers: &mut HeaderMap) {
     for line in headers.get_all(header::CACHE_CONTROL) {
         for directive in line.to_str().unwrap_or_default().split(',').map(str::trim) {
             let name = directive.split('=').next().unwrap_or_default();
-            // The application has excluded shared caches already. For `private`, the whole
-            // directive is compared: `private="field"` excludes them from single fields only.
+            // The application already excludes shared caches. The whole directive is compared with
+            // `private`, since `private="field"` excludes shared caches only from single fields.
             if name.eq_ignore_ascii_case("no-store") || directive.eq_ignore_ascii_case("private") {
                 return;
             }

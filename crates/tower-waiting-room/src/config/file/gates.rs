@@ -1,7 +1,7 @@
 //! Gates in a configuration file: everything about a [`Concurrency`] that needs no closure.
 //!
-//! Classes need a closure, and so do adaptive limits other than those of this crate. Both can only
-//! be configured in code.
+//! Classes need a closure, and so do adaptive limits that are not built in. Classes and custom
+//! adaptive limits can therefore only be configured in code.
 
 mod limit;
 
@@ -22,130 +22,134 @@ use crate::{
     request::MissingKey,
 };
 
-/// One gate. An absent field has the default of [`Concurrency`].
+/// The fields of one gate. An absent field has the default of [`Concurrency`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConcurrencyFile {
-    /// The number of requests that run at once. Exactly one of this and `adaptive` is required,
-    /// since a forgotten limit must not mean that there is none.
+    /// The maximum number of requests that run at once. Exactly one of `limit` and `adaptive` is
+    /// required, so that a forgotten limit does not mean an unlimited gate.
     #[serde(default, deserialize_with = "given")]
     limit: Option<LimitFile>,
-    /// A limit that adapts to how long requests hold their permits.
+    /// A limit that is adjusted according to how long requests hold their permits.
     adaptive: Option<AdaptiveFile>,
-    /// The name in headers, logs and metrics: `gate` by default.
+    /// The name of the gate in headers, logs and metrics. The default is `gate`.
     name: Option<String>,
-    /// The maximum number of requests that wait: 1 024 by default. With 0, no request waits.
+    /// The maximum number of requests that wait for a permit. The default is 1 024. With a value of
+    /// 0, no request waits.
     queue: Option<u32>,
-    /// The longest time for which a request waits: `5s` by default.
+    /// The longest time for which a request waits for a permit. The default is `5s`.
     #[serde(default, with = "optional")]
     max_wait: Option<Duration>,
-    /// The longest `Retry-After` of a refusal: `60s` by default.
+    /// The longest `Retry-After` of a refusal. The default is `60s`.
     #[serde(default, with = "optional")]
     longest_retry: Option<Duration>,
-    /// The order in which the queue is served: controlled delay by default.
+    /// The order in which the queue is served. The default is controlled delay.
     discipline: Option<DisciplineFile>,
-    /// The key whose values have a gate each. By default, all requests share one gate.
+    /// The key whose values have separate gates. By default, all requests share one gate.
     for_each: Option<KeyFile>,
-    /// What happens to requests without the key of `for_each`: `address` by default.
+    /// The treatment of requests that lack the key of `for_each`. The default is `address`.
     missing_key: Option<MissingKey>,
-    /// The methods that the gate covers. All of them if empty.
+    /// The methods that the gate covers. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path that the gate covers; all paths by default. If `path_prefix` is given as well, a
-    /// request must match both.
+    /// The path that the gate covers. By default, the gate covers all paths. If `path_prefix` is
+    /// given too, a request must match both fields.
     path: Option<String>,
-    /// The beginning of the paths that the gate covers.
+    /// The prefix of the paths that the gate covers.
     path_prefix: Option<String>,
-    /// When a permit is released: at `body_end` by default, or at `head`.
+    /// The point at which a permit is released, either `body_end` (the default) or `head`.
     release_at: Option<ReleaseAt>,
-    /// The longest wait for a frame of a request's body: `30s` by default.
+    /// The longest wait for a frame of a request's body. The default is `30s`.
     #[serde(default, deserialize_with = "given")]
     body_read_timeout: Option<HoldFile>,
-    /// The time after which a permit is released whose response is not read: `30s` by default.
+    /// The time after which the permit of a response that is not being read is released. The
+    /// default is `30s`.
     #[serde(default, deserialize_with = "given")]
     body_stall: Option<HoldFile>,
-    /// The time after which a permit is released in any case: `none` by default.
+    /// The time after which a permit is released unconditionally. The default is `none`.
     #[serde(default, deserialize_with = "given")]
     max_hold: Option<HoldFile>,
-    /// The number of bytes of a request's body that are read while it waits, to notice clients that
-    /// disconnect: 32 768 by default. With 0, the body is not touched.
+    /// The number of bytes of a request's body that are read while the request waits, to notice
+    /// that its client disconnects. The default is 32 768. With a value of 0, the body is not
+    /// touched.
     watched_bytes: Option<usize>,
-    /// Headers in which clients state how long they wait, in milliseconds. `grpc-timeout` is always
-    /// read.
+    /// Headers in which clients state how long they wait for an answer, in milliseconds.
+    /// `grpc-timeout` is always read.
     #[serde(default)]
     client_deadline_ms: Vec<String>,
-    /// The same in seconds.
+    /// Headers in which clients state how long they wait for an answer, in seconds.
     #[serde(default)]
     client_deadline_s: Vec<String>,
-    /// The statuses of refusals: `limiter` by default, or `origin`.
+    /// The statuses of refusals, either `limiter` (the default) or `origin`.
     statuses: Option<GateStatuses>,
 }
 
-/// A time such as `30s`, or `none` (or `null`) for no bound.
+/// A duration such as `30s`, or `none` (or `null`) for no bound.
 ///
-/// Absent means the default, so "no bound" needs a value of its own.
+/// An absent field means the default, so "no bound" needs an explicit value.
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "body_read_timeout, body_stall or max_hold is neither a time nor none"
+    expecting = "body_read_timeout, body_stall or max_hold is neither a duration nor none"
 )]
 enum HoldFile {
-    /// The longest time that is allowed.
+    /// The longest duration that is allowed.
     AtMost(#[serde(with = "required")] Duration),
-    /// `none`, or `null` if the option is empty.
+    /// No bound, written as `none` or as `null`.
     ForEver(Option<NoneName>),
 }
 
-/// The word `none`.
+/// The keyword `none`.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum NoneName {
     None,
 }
 
-/// The disciplines that need no closure. Each is a table with its parameters, such as
-/// `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`; that of `fifo` is empty.
+/// The disciplines that need no closure. Each discipline is a table of its parameters, such as
+/// `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`. The table of `fifo` is empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum DisciplineFile {
-    /// The newest request first while the gate is overloaded.
+    /// Serves requests in order of arrival, but the newest request first while the gate is
+    /// overloaded.
     AdaptiveLifo {
-        /// How long the queue may stand before it counts as overload.
+        /// The time for which the queue may be non-empty before that counts as overload.
         #[serde(with = "required")]
         interval: Duration,
     },
-    /// First come, first served, with shorter waits while the gate is overloaded.
+    /// Serves requests in order of arrival, with shorter waits while the gate is overloaded.
     ControlledDelay {
         /// The longest wait under overload.
         #[serde(with = "required")]
         target: Duration,
-        /// How long the queue may stand before it counts as overload.
+        /// The time for which the queue may be non-empty before that counts as overload.
         #[serde(with = "required")]
         interval: Duration,
     },
-    /// Turns among the values of a key.
+    /// Serves the values of a key in turns.
     FairBy {
         key: KeyFile,
-        /// Whether the values share a fixed number of queues, for keys that clients can make up.
-        /// False by default.
+        /// Whether the values share a fixed number of queues, which suits keys that clients can
+        /// make up. The default is false.
         #[serde(default)]
         shuffled: bool,
     },
-    /// First come, first served.
+    /// Serves requests in order of arrival.
     Fifo {},
 }
 
 impl ConcurrencyFile {
-    /// Turns the fields into a gate of the builder.
+    /// Converts the fields to a gate of the builder.
     ///
     /// # Errors
     ///
-    /// If there is not exactly one kind of limit, or if a method or a key is malformed. Bounds are
-    /// checked when the configuration is built.
+    /// Returns an error if no limit or both kinds of limit are given, or if a method or a key is
+    /// malformed. Bounds are checked when the configuration is built.
     pub(super) fn concurrency(self) -> Result<Concurrency, ConfigError> {
         let mut gate = limit::begin(self.limit, self.adaptive)?;
         gate = with(gate, self.name, Concurrency::name);
-        // The name is set first, because the errors below state it.
+        // The name is set first, because the errors below contain it.
         let name = gate.name.to_string();
         let methods = self.methods.iter().map(|method| self::method("concurrency", &name, method));
         gate = gate.methods(methods.collect::<Result<Vec<_>, _>>()?);
@@ -178,7 +182,7 @@ impl ConcurrencyFile {
 }
 
 impl HoldFile {
-    /// Returns the time; `None` for no bound.
+    /// Returns the duration, or `None` for no bound.
     const fn time(self) -> Option<Duration> {
         match self {
             Self::AtMost(time) => Some(time),
@@ -188,7 +192,7 @@ impl HoldFile {
 }
 
 impl DisciplineFile {
-    /// Applies the discipline to a gate. `name` is the name of the gate, for errors.
+    /// Applies the discipline to a gate. `name` is the name of the gate in error messages.
     fn of(self, gate: Concurrency, name: &str) -> Result<Concurrency, ConfigError> {
         Ok(match self {
             Self::AdaptiveLifo { interval } => {
@@ -208,7 +212,7 @@ impl DisciplineFile {
 
 /// Deserializes a field that is present, even if its value is `null`.
 ///
-/// Serde's own `Option` reads `null` like an absent field, and an explicit "no limit" would become
+/// Serde's own `Option` treats `null` like an absent field, so an explicit "no limit" would become
 /// the default.
 fn given<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where

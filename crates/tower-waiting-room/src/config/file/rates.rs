@@ -1,7 +1,7 @@
 //! Rate limits in a configuration file: everything about a [`RateLimit`] that needs no closure.
 //!
-//! Tiers, costs by closure, conditions by closure and keys by closure can only be configured in
-//! code. A rate has the form that it has in a rules file.
+//! Tiers, and costs, conditions and keys that are closures, can only be configured in code. The
+//! table `rate_limit` has the same form as in a rules file.
 
 use std::time::Duration;
 
@@ -32,70 +32,73 @@ pub(super) struct Rates {
     pub(super) max_held: Option<usize>,
 }
 
-/// One rate limit. An absent field has the default of [`RateLimit`].
+/// The fields of one rate limit. An absent field has the default of [`RateLimit`].
 ///
-/// `key`, `rate_limit`, `shadow_mode` and `soft` have the form and the meaning that they have in a
-/// rules file.
+/// `key`, `rate_limit`, `shadow_mode` and `soft` have the same form and meaning as in a rules file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateLimitFile {
-    /// The part of a request that identifies a client to the limit. Required.
+    /// The part of a request that identifies a client to the limit. This field is required.
     key: KeyFile,
-    /// How much is allowed in which time. Required.
+    /// The name, the quota and the algorithm of the limit. This field is required.
     rate_limit: RateFile,
-    /// A trial: the limit counts and reports, and refuses no request. False by default.
+    /// Whether the limit only counts and reports requests, and refuses none. The default is false.
     #[serde(default)]
     shadow_mode: bool,
-    /// Whether requests over the limit are forwarded with a mark. False by default.
+    /// Whether requests over the limit are forwarded with a mark. The default is false.
     #[serde(default)]
     soft: bool,
-    /// The methods of the requests that are limited. All of them if empty.
+    /// The methods of the requests that are limited. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path of the requests that are limited; all paths by default. If `path_prefix` is given
-    /// as well, a request must match both.
+    /// The path of the requests that are limited. By default, all paths are limited. If
+    /// `path_prefix` is given too, a request must match both fields.
     path: Option<String>,
-    /// The beginning of the paths of the requests that are limited.
+    /// The prefix of the paths of the requests that are limited.
     path_prefix: Option<String>,
-    /// The unit of the quota, as stated in headers: `requests` by default, or `content_bytes`.
+    /// The unit of the quota, as stated in headers, either `requests` (the default) or
+    /// `content_bytes`.
     quota_unit: Option<QuotaUnit>,
-    /// What happens to requests without the key: `address` by default, `bypass` or `refuse`.
+    /// The treatment of requests that lack the key, one of `address` (the default), `bypass` and
+    /// `refuse`.
     missing_key: Option<MissingKey>,
-    /// Whether the application may correct the cost of a request afterwards. False by default.
+    /// Whether the application may correct the cost of a request afterwards. The default is false.
     adjustable: Option<bool>,
 }
 
-/// The table `rate_limit`, as in a rules file, where it may also be `unlimited`.
+/// The table `rate_limit`, as in a rules file. Only there, a rule may be `unlimited`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateFile {
-    /// The name in headers, logs and metrics. Required, and unique among all limits.
+    /// The name of the limit in headers, logs and metrics. The name is required, and must be unique
+    /// among all limits.
     name: String,
-    /// The number of requests that are allowed in each window. 0 allows none.
+    /// The number of units that each window allows. With 0, nothing is allowed.
     requests_per_unit: u64,
-    /// The length of the window: `second`, `minute`, `hour`, `day` or `week`. Exactly one of this
-    /// and `window` is required.
+    /// The length of the window, one of `second`, `minute`, `hour`, `day` and `week`. Either `unit`
+    /// or `window` is required.
     unit: Option<String>,
-    /// The length of the window as a duration, from `1ms` to 366 days.
+    /// The length of the window as a duration from `1ms` to 366 days.
     #[serde(default, with = "friendly")]
     window: Option<Duration>,
-    /// The algorithm: `gcra` by default.
+    /// The name of the algorithm. The default is `gcra`.
     algorithm: Option<String>,
-    /// Whether a `sliding_log` counts refused requests: `ignore` by default, or `count`.
+    /// The treatment of refused requests by a `sliding_log`, either `ignore` (the default) or
+    /// `count`.
     refusals: Option<String>,
-    /// When the windows of a `fixed_window` begin: `epoch` by default, or `first_hit`.
+    /// The start of the windows of a `fixed_window`, either `epoch` (the default) or `first_hit`.
     alignment: Option<String>,
-    /// The number of requests allowed at once, for algorithms that have a burst:
-    /// `requests_per_unit` by default.
+    /// The number of units that are allowed at once, for algorithms that support a burst. The
+    /// default is `requests_per_unit`.
     burst: Option<u64>,
-    /// The cost of each request: 1 by default.
+    /// The cost of each request. The default is 1.
     cost: Option<u64>,
-    /// The maximum number of keys that are remembered: 65 536 by default.
+    /// The maximum number of keys that are remembered. The default is 65 536.
     max_keys: Option<usize>,
 }
 
-/// The name of a key such as `remote_address`, or a list of names. Requests share a key of several parts
-/// only if they share every part.
+/// The name of a key such as `remote_address`, or a list of names. Requests share a key of several
+/// parts only if they share every part.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
 pub(super) enum KeyFile {
@@ -103,29 +106,28 @@ pub(super) enum KeyFile {
     Several(Vec<String>),
 }
 
-/// Where the address of a client is read from. Without any field, it is the address of the
-/// connection.
+/// The source of a client's address. Without any field, the address of the connection is used.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
-    /// The header in which the proxies report the address. It requires `trusted` or `hops`: if the
-    /// header were trusted from any sender, clients could choose their address.
+    /// The header in which the proxies report the address. This field requires `trusted` or `hops`,
+    /// because clients could choose their address if the header were trusted from any sender.
     header: Option<String>,
-    /// The networks of the proxies.
+    /// The networks of the trusted proxies.
     trusted: Option<Vec<String>>,
     /// The number of proxies in front of the service, as an alternative to their networks.
     hops: Option<u8>,
-    /// The length of the IPv6 prefix that identifies a client, in bits: 64 by default.
+    /// The length of the IPv6 prefix that identifies a client, in bits. The default is 64.
     ipv6_prefix: Option<u8>,
 }
 
 impl Rates {
-    /// Applies every field that is given to a builder.
+    /// Applies every given field to a builder.
     ///
     /// # Errors
     ///
-    /// If a key, a method or a network is malformed, or if fields of `client_ip` contradict each
-    /// other. Everything else is checked when the configuration is built.
+    /// Returns an error if a key, a method or a network is malformed, or if fields of `client_ip`
+    /// contradict each other. Everything else is checked when the configuration is built.
     pub(super) fn apply(
         self,
         mut builder: WaitingRoomConfigBuilder,
@@ -146,7 +148,7 @@ impl Rates {
 }
 
 impl RateLimitFile {
-    /// Turns the fields into a limit of the builder.
+    /// Converts the fields to a limit of the builder.
     ///
     /// # Errors
     ///
@@ -164,7 +166,7 @@ impl RateLimitFile {
             (true, false) => OverLimit::Shadow,
             (true, true) => {
                 let given = format!("true in the limit {:?}", rate.name);
-                let expected = "nothing beside shadow_mode";
+                let expected = "no such field beside shadow_mode";
                 return Err(ConfigError::new(
                     ConfigErrorKind::Contradicts,
                     "soft",
@@ -193,7 +195,7 @@ impl RateFile {
     /// # Errors
     ///
     /// Returns an error if neither `unit` nor `window` is given, or both are. There is no default,
-    /// since a window that the author of the file did not choose would be a guess.
+    /// because a window that the author of the file did not choose would be a guess.
     fn quota(&self) -> Result<Quota, ConfigError> {
         let window = match (&self.unit, self.window) {
             (Some(unit), None) => self.one_of("unit", unit, &UNITS)?,
@@ -202,7 +204,7 @@ impl RateFile {
                 return Err(self.contradicts(
                     "window",
                     format!("{window:?}"),
-                    "nothing beside unit",
+                    "no such field beside unit",
                 ));
             }
             (None, None) => {
@@ -227,14 +229,14 @@ impl RateFile {
         };
         if let Some(name) = &self.refusals {
             let Algorithm::SlidingLog(refusals) = &mut algorithm else {
-                let expected = "nothing without algorithm: sliding_log";
+                let expected = "no such field without algorithm: sliding_log";
                 return Err(self.contradicts("refusals", format!("{name:?}"), expected));
             };
             *refusals = self.one_of("refusals", name, &REFUSALS)?;
         }
         if let Some(name) = &self.alignment {
             let Algorithm::FixedWindow(alignment) = &mut algorithm else {
-                let expected = "nothing without algorithm: fixed_window";
+                let expected = "no such field without algorithm: fixed_window";
                 return Err(self.contradicts("alignment", format!("{name:?}"), expected));
             };
             *alignment = self.one_of("alignment", name, &ALIGNMENTS)?;
@@ -270,11 +272,11 @@ impl RateFile {
 }
 
 impl KeyFile {
-    /// Turns the names into a key. `limit` is the name of the limit or the gate, for errors.
+    /// Converts the names to a key. `limit` is the name of the limit or the gate in error messages.
     ///
     /// # Errors
     ///
-    /// If a name is unknown, or if the list is empty.
+    /// Returns an error if a name is unknown or the list is empty.
     pub(super) fn key(self, limit: &str) -> Result<Key, ConfigError> {
         let names = match self {
             Self::One(name) => vec![name],
@@ -293,12 +295,12 @@ impl KeyFile {
 }
 
 impl ClientIpFile {
-    /// Turns the fields into an option of the builder.
+    /// Converts the fields to an option of the builder.
     ///
     /// # Errors
     ///
-    /// If a network is malformed, if the proxies are given in both ways, or if only one of the
-    /// header and the proxies is given: neither of them has a meaning without the other.
+    /// Returns an error if a network is malformed, if the proxies are given in both ways, or if the
+    /// header is given without the proxies or the proxies without the header.
     fn client_ip(self) -> Result<ClientIp, ConfigError> {
         let wrong =
             |kind, given, expected: &str| Err(ConfigError::new(kind, "client_ip", given, expected));
@@ -310,24 +312,25 @@ impl ClientIpFile {
             (None, None) => None,
             (Some(_), Some(_)) => {
                 let given = "trusted and hops";
-                return wrong(ConfigErrorKind::Contradicts, given, "one of the two");
+                return wrong(ConfigErrorKind::Contradicts, given, "only one of the two");
             }
         };
         let client_ip = match (self.header, trusted) {
             (None, None) => ClientIp::peer(),
-            // These two are chains to which each proxy adds an entry. Every other header has one
-            // address.
+            // `Forwarded` and `X-Forwarded-For` are chains to which each proxy adds an entry. Every
+            // other header contains a single address.
             (Some(header), Some(trusted)) => match &*header.to_ascii_lowercase() {
                 "forwarded" => ClientIp::forwarded(trusted),
                 "x-forwarded-for" => ClientIp::x_forwarded_for(trusted),
                 _ => ClientIp::header(header, trusted),
             },
             (Some(_), None) => {
-                let expected = "trusted or hops as well: only proxies are trusted with a header";
+                let expected =
+                    "trusted or hops as well, since only proxies are trusted with a header";
                 return wrong(ConfigErrorKind::Missing, "a header alone", expected);
             }
             (None, Some(_)) => {
-                let (given, expected) = ("proxies alone", "the header that they set as well");
+                let (given, expected) = ("proxies alone", "proxies and the header that they set");
                 return wrong(ConfigErrorKind::Missing, given, expected);
             }
         };
@@ -335,11 +338,11 @@ impl ClientIpFile {
     }
 }
 
-/// The names of all keys, for errors.
+/// The names of all keys, as listed in error messages.
 const KEYS: &str =
     "everyone, method, path, remote_address, visitor, cookie.<name> or header.<name>";
 
-/// Sets an option if a value is given, and leaves its default otherwise.
+/// Sets an option if a value is given, and leaves the default in place otherwise.
 pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
     match given {
         Some(value) => set(builder, value),
@@ -347,11 +350,11 @@ pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) ->
     }
 }
 
-/// Parses a method. `field` and `rule` are named in the error.
+/// Parses a method. Error messages contain `field` and `rule`.
 ///
 /// # Errors
 ///
-/// If the text is not a token (RFC 9110 section 9.1).
+/// Returns an error if the string is not a token (RFC 9110 section 9.1).
 pub(super) fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
     Method::from_bytes(text.as_bytes()).map_err(|_| {
         let given = format!("{text:?} in the rule {rule:?}");

@@ -1,4 +1,4 @@
-//! The room in a configuration file: its rules, keys and cookie, and the statuses of its answers.
+//! The room in a configuration file: its rules, keys and cookie, and the statuses of answers.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
 };
 
-/// The fields of a configuration file that concern the room, under their names in the file.
+/// The fields of a configuration file that concern the room, with the same names as in the file.
 pub(super) struct RoomFields {
     pub(super) total_active_users: Option<u32>,
     pub(super) new_users_per_minute: Option<u32>,
@@ -41,11 +41,11 @@ pub(super) struct RoomFields {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MethodName {
-    /// In order of arrival.
+    /// Visitors are admitted in the order of their arrival.
     Fifo,
-    /// Without waiting: the limits are counted, but do not apply.
+    /// Visitors are admitted without waiting. Visitors are counted, but the limits have no effect.
     Passthrough,
-    /// By lot among the visitors who wait, drawn again every minute.
+    /// Visitors are admitted in an order drawn by lot. New lots are drawn every minute.
     Random,
     /// Visitors who find the room full are refused instead of waiting.
     Reject,
@@ -55,13 +55,13 @@ pub(super) enum MethodName {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ModeName {
-    /// The limits decide.
+    /// Visitors are admitted up to the limits.
     Auto,
-    /// Visitors with a place are served, but no visitor joins the line.
+    /// Visitors with a place are served, and newcomers cannot join the line.
     Drain,
-    /// No visitor is admitted; sessions go on.
+    /// No visitor is admitted. Existing sessions continue.
     QueueAll,
-    /// Requests pass the room uncounted. Rate limits and gates stay in force.
+    /// Requests bypass the room and are not counted. Rate limits and gates stay in effect.
     Suspended,
 }
 
@@ -75,24 +75,28 @@ pub(super) enum RecoveryName {
     Pause,
 }
 
-/// `1000`, `{ "shadow": 1000 }` or `"off"`.
+/// A limit on places, written as `1000`, `{ "shadow": 1000 }` or `"off"`.
 ///
-/// The usual case is a bare number. Untagged enums report nothing but that no variant matched, so
-/// the message lists the forms.
+/// A bare number is the usual case. By default, an untagged enum reports only that no variant
+/// matched, so this message lists the accepted forms.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "places_per_network is a number, { \"shadow\": number } or \"off\"")]
+#[serde(
+    untagged,
+    expecting = "places_per_network must be a number, { \"shadow\": number } or \"off\""
+)]
 pub(super) enum PlacesFile {
     Limit(u32),
     Other(OtherPlaces),
 }
 
-/// The forms that are not a bare number.
+/// The forms of a limit on places other than a bare number.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OtherPlaces {
-    /// One network may hold all places of the line.
+    /// A single network may hold all places of the line.
     Off,
-    /// The same, but visitors over this number are reported.
+    /// A single network may hold all places of the line, but visitors beyond this number are
+    /// reported.
     Shadow(u32),
 }
 
@@ -100,15 +104,16 @@ pub(super) enum OtherPlaces {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CookieFile {
-    /// The full name, including its prefix: `__Host-wr-<room>` by default.
+    /// The full name of the cookie, including its prefix. The default is `__Host-wr-<room>`.
     name: Option<String>,
-    /// A domain whose hosts share the room. By default, the cookie belongs to one host.
+    /// A domain whose hosts share the room. By default, only one host receives the cookie.
     domain: Option<String>,
-    /// The path below which the cookie is sent: `/` by default.
+    /// The path below which the cookie is sent. The default is `/`.
     path: Option<String>,
-    /// The requests from other sites that carry the cookie: `lax` by default.
+    /// The requests from other sites that include the cookie. The default is `lax`.
     same_site: Option<SameSiteName>,
-    /// If true, the cookie is also sent over plain HTTP. For development only; false by default.
+    /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
+    /// default is false.
     insecure: Option<bool>,
 }
 
@@ -123,28 +128,28 @@ enum SameSiteName {
 
 /// The HTTP statuses of answers to clients that wait, by the kind of the client.
 ///
-/// Each of them is 200, 202, 429 or 503. There is no field for gRPC, whose HTTP status is always
-/// 200.
+/// Each status is 200, 202, 429 or 503. There is no field for gRPC clients, whose HTTP status is
+/// always 200.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusFile {
-    /// For programs that accept JSON: 429 by default.
+    /// The status for programs that accept JSON. The default is 429.
     json: Option<u16>,
-    /// For browsers that show a page: 503 by default.
+    /// The status for browsers that show a page. The default is 503.
     navigation: Option<u16>,
-    /// For programs that accept a problem document (RFC 9457): 429 by default.
+    /// The status for programs that accept a problem document (RFC 9457). The default is 429.
     problem: Option<u16>,
-    /// For clients that get plain text: 429 by default.
+    /// The status for clients that get plain text. The default is 429.
     text: Option<u16>,
 }
 
 impl RoomFields {
-    /// Applies every field that is given to a builder.
+    /// Applies every given field to a builder.
     ///
     /// # Errors
     ///
-    /// If a key cannot be read, or a status is not one of HTTP. Everything else is checked when the
-    /// configuration is built.
+    /// Returns an error if a key cannot be decoded or a status is not an HTTP status. Everything
+    /// else is checked when the configuration is built.
     pub(super) fn apply(
         self,
         mut builder: WaitingRoomConfigBuilder,
@@ -167,7 +172,7 @@ impl RoomFields {
         builder = with(builder, self.cookie_test, |to, percent| {
             to.cookie_test(CookieTest::AboveUtilization(percent))
         });
-        // `false` is the default of the builder, so only `true` changes anything.
+        // `false` is the default of the builder, so only `true` has an effect.
         if self.disable_session_renewal == Some(true) {
             builder = builder.session_renewal(SessionRenewal::Fixed);
         }
@@ -184,7 +189,7 @@ impl RoomFields {
     }
 }
 
-/// Reads the keys of a ring; `None` if there are none.
+/// Decodes the keys of a ring. Returns `None` if there are no keys.
 fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
     let Some((sealing, older)) = keys.split_first() else { return Ok(None) };
     let mut ring = KeyRing::new(TokenKey::from_base64(sealing)?);
@@ -195,7 +200,7 @@ fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
 }
 
 impl CookieFile {
-    /// Applies every field that is given to the default settings.
+    /// Returns the default settings, changed by every given field.
     fn settings(self) -> CookieSettings {
         let mut cookie = CookieSettings::default();
         if self.insecure == Some(true) {
@@ -209,7 +214,7 @@ impl CookieFile {
 }
 
 impl StatusFile {
-    /// Returns the statuses that are given, each with the kind of client that gets it.
+    /// Returns every status that is given, together with the kind of client that gets it.
     fn by_kind(&self) -> impl Iterator<Item = (ClientKind, u16)> {
         [
             (ClientKind::Json, self.json),

@@ -1,4 +1,4 @@
-//! Gates from a file equal those of the builder.
+//! Gates from a file equal the same gates from the builder.
 
 use waiting_room_core::{
     error::ConfigErrorKind,
@@ -76,7 +76,7 @@ fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
         (r#"{ "queue": 8 }"#, format!("limit is missing, expected {either}")),
         (
             r#"{ "limit": 4, "adaptive": { "vegas": {} } }"#,
-            format!("limit is given beside adaptive, expected {either}"),
+            format!("limit is given together with adaptive, expected {either}"),
         ),
         (r#"{ "limit": "many" }"#, "limit is neither a number".to_owned()),
         (r#"{ "limit": -1 }"#, "limit is neither a number".to_owned()),
@@ -126,7 +126,7 @@ fn a_permit_can_be_held_for_ever() {
     assert_eq!(gate.body_read_timeout, Some(Concurrency::BODY_READ_TIMEOUT));
     let error = error_of(r#"{ "limit": 4, "body_stall": "never" }"#);
     assert!(
-        error.contains("body_read_timeout, body_stall or max_hold is neither a time nor none"),
+        error.contains("body_read_timeout, body_stall or max_hold is neither a duration nor none"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! Rate limits from a file equal those of the builder.
+//! Rate limits from a file equal the same limits from the builder.
 
 use http::Method;
 use waiting_room_core::{
@@ -13,8 +13,8 @@ use crate::{
     request::{Key, MissingKey, TrustedProxies},
 };
 
-/// Returns the limits and the address rules of a configuration as text, since they cannot be
-/// compared themselves.
+/// Returns the limits and the address rules of a configuration as a string, since they cannot be
+/// compared directly.
 fn rates_of(config: &WaitingRoomConfig) -> String {
     let RateConfig { limits, client_ip, headers, max_held, shared } = &config.rates;
     assert!(shared.is_none());
@@ -23,7 +23,7 @@ fn rates_of(config: &WaitingRoomConfig) -> String {
     format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")
 }
 
-/// Returns everything about a limit that is not a closure.
+/// Returns all options of a limit that are not closures.
 fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
     let cost = match &limit.cost {
         Cost::By(_) => None,
@@ -130,7 +130,7 @@ fn every_name_in_a_file_is_the_name_of_an_option_in_code() {
     }
 }
 
-/// Returns a configuration with a limit and these further fields.
+/// Returns a configuration with a limit and these additional fields.
 fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     let rate = r#"{ "name": "x", "unit": "minute", "requests_per_unit": 5 }"#;
     let limit = format!(r#"{{ "key": "path", "rate_limit": {rate} }}"#);
@@ -174,7 +174,7 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
         ),
         (
             r#""key": "path", "soft": true, "shadow_mode": true"#,
-            "soft is true in the limit \"x\", expected nothing beside shadow_mode",
+            "soft is true in the limit \"x\", expected no such field beside shadow_mode",
         ),
     ] {
         let error = with_limit(fields).unwrap_err().to_string();
@@ -195,7 +195,7 @@ fn what_is_wrong_with_a_rate_in_a_file_is_named() {
         ),
         (
             minute(r#""window": "1m""#),
-            "window is 60s in the limit \"x\", expected nothing beside unit",
+            "window is 60s in the limit \"x\", expected no such field beside unit",
         ),
         (
             r#""unit": "fortnight", "requests_per_unit": 5"#.to_owned(),
@@ -207,11 +207,11 @@ fn what_is_wrong_with_a_rate_in_a_file_is_named() {
         ),
         (
             minute(r#""refusals": "count""#),
-            "refusals is \"count\" in the limit \"x\", expected nothing without algorithm: sliding_log",
+            "refusals is \"count\" in the limit \"x\", expected no such field without algorithm: sliding_log",
         ),
         (
             minute(r#""alignment": "epoch""#),
-            "alignment is \"epoch\" in the limit \"x\", expected nothing without algorithm: \
+            "alignment is \"epoch\" in the limit \"x\", expected no such field without algorithm: \
              fixed_window",
         ),
         (minute(r#""max_keys": 0"#), "max_keys is 0, expected at least 1"),
@@ -288,11 +288,11 @@ fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
         ),
         (
             r#""client_ip": { "hops": 1 }"#,
-            "client_ip is proxies alone, expected the header that they set as well",
+            "client_ip is proxies alone, expected proxies and the header that they set",
         ),
         (
             r#""client_ip": { "header": "forwarded", "hops": 1, "trusted": ["::1"] }"#,
-            "client_ip is trusted and hops, expected one of the two",
+            "client_ip is trusted and hops, expected only one of the two",
         ),
         (
             r#""client_ip": { "header": "forwarded", "trusted": ["10.0.0.1/8"] }"#,
@@ -328,7 +328,7 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
     let message = "max_keys is 131072 keys with 6313345024 bytes for all limits together, expected at \
                    most 4294967296 bytes";
     assert_eq!(error, message);
-    // If all requests share one key, its log may be large.
+    // A key that all requests share may have a large log.
     let all = RateLimit::global(Quota::per_hour(1_000_000));
     assert!(build(&[all.algorithm(Algorithm::SlidingLog(Refusals::Ignore))]).is_ok());
 }

@@ -1,9 +1,9 @@
 //! Validation of the gates in a configuration.
 //!
-//! Settings that a gate cannot honor, or that contradict each other, are errors: the layer is not
-//! built. Settings that a gate can honor but that rarely do what their author wants are reported as
-//! a [`Misconfiguration`] and stay in force. The core crate's `GateRules` check their own bounds;
-//! this module checks the settings that this crate adds.
+//! Settings that a gate cannot honor, or that contradict each other, are errors, and the layer is
+//! not built. Settings that a gate can honor, but that rarely do what their author wants, take
+//! effect and are reported as a [`Misconfiguration`]. The core crate's `GateRules` check their own
+//! bounds, while this module checks the settings that this crate adds.
 
 use std::time::Duration;
 
@@ -20,17 +20,18 @@ use crate::{
 impl Concurrency {
     /// The minimum of `body_stall`, `body_read_timeout` and `max_hold`. With a shorter time,
     /// requests that run normally would lose their permits, and the sweeper would run more than 40
-    /// times a second.
+    /// times per second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
     /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer time would have
-    /// hardly any effect; `None` states that intention.
+    /// hardly any effect, and `None` states that intention more clearly.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     /// Checks every setting of one gate.
     ///
     /// # Errors
     ///
-    /// Returns the first violation, with the field, the given value and the expected value.
+    /// Returns an error for the first violation, with the field, the given value and the expected
+    /// value.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("concurrency", &self.name)?;
         let too_large = |field, given: String, expected: String| {
@@ -50,18 +51,19 @@ impl Concurrency {
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope.iter().try_for_each(|it| Scope::validate(it, "concurrency", &self.name))?;
-        // Each value would need an adaptive limit of its own, and an adaptive limit does not adapt
-        // if it gets fewer than about ten requests a minute.
+        // Each key value would need a separate adaptive limit, and an adaptive limit does not adapt
+        // if it gets fewer than about ten requests per minute.
         if self.adaptive.is_some() && self.for_each.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
-            let expected = "a number: the values of a key have too few requests to learn from";
+            let expected = "a fixed limit: one value of a key has too few requests to adapt to";
             return Err(ConfigError::new(kind, "for_each", given, expected));
         }
         self.validate_discipline()?;
         self.rules.validate()
     }
 
-    /// Checks a time after which a permit is taken back or a read is given up; `None` means never.
+    /// Checks the time after which a permit is taken back or a read times out. `None` means that
+    /// the permit is never taken back or that reads never time out.
     fn validate_hold(field: &'static str, time: Option<Duration>) -> Result<(), ConfigError> {
         let Some(time) = time else { return Ok(()) };
         let (kind, expected) = if time < Self::SHORTEST_HOLD {
@@ -77,9 +79,9 @@ impl Concurrency {
     /// Checks that the discipline matches the option that distinguishes its waiting requests:
     /// `fair_by` for turns by tenant, and `classes` for priorities.
     ///
-    /// Each option sets its discipline. So a mismatch means either that a later call replaced the
-    /// discipline, or that the discipline was set without its option and cannot distinguish waiting
-    /// requests.
+    /// Each of these options sets its discipline. A mismatch therefore means that a later call
+    /// replaced the discipline, or that the discipline was set without its option and cannot
+    /// distinguish waiting requests.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
         let (has_turns, has_classes) = match self.rules.current_discipline() {
             Discipline::FairByTenant(_) => (true, false),
@@ -89,10 +91,10 @@ impl Concurrency {
         let given = format!("{:?} for the gate {:?}", self.rules.current_discipline(), self.name);
         let expected = match (self.fair_by.is_some(), self.class.is_some()) {
             is if is == (has_turns, has_classes) => return Ok(()),
-            (true, true) => "either turns by a key or classes",
-            (true, false) => "the one that fair_by has chosen",
-            (false, true) => "the one that classes has chosen",
-            (false, false) => "fair_by or classes instead, which also state the key or the class",
+            (true, true) => "either fair_by or classes, but not both",
+            (true, false) => "the discipline that fair_by sets",
+            (false, true) => "the discipline that classes sets",
+            (false, false) => "fair_by or classes instead, which take the key or the class",
         };
         Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
     }
@@ -101,8 +103,8 @@ impl Concurrency {
 /// Returns the settings of these gates that are allowed but probably not intended, each at most
 /// once.
 ///
-/// `NoCommonGate` concerns all gates together: on their own, gates by a key that clients can make
-/// up protect nothing, because each new value gets its own gate.
+/// `NoCommonGate` concerns all gates together. Gates for a key that clients can make up protect
+/// nothing by themselves, because each new value gets a new gate.
 pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
     let is_long = gates.iter().any(has_long_wait);
     let is_open = !gates.iter().any(is_for_everybody)
@@ -111,13 +113,13 @@ pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = M
     long.into_iter().chain(is_open.then_some(Misconfiguration::NoCommonGate))
 }
 
-/// Returns whether requests may wait so long that, under overload, every response comes too late:
-/// the queue then holds only requests whose clients have given up.
+/// Returns whether requests may wait so long that, under overload, every response comes too late,
+/// because the queue contains only requests whose clients have given up.
 fn has_long_wait(gate: &Concurrency) -> bool {
     let wait = gate.rules.current_max_wait();
-    // These disciplines do not shorten the wait under overload, which is easy to miss. A plain
-    // first-come, first-served queue is not reported: it is chosen explicitly, and `max_wait` is
-    // obviously its only bound.
+    // Disciplines by tenant or by class do not shorten the wait under overload, which is easy to
+    // miss. A plain first-come, first-served queue is not reported, because it is chosen explicitly
+    // and `max_wait` is obviously the only bound on its waits.
     let is_without_shedding = matches!(
         gate.rules.current_discipline(),
         Discipline::FairByTenant(_) | Discipline::Priority { .. }
@@ -126,8 +128,8 @@ fn has_long_wait(gate: &Concurrency) -> bool {
 }
 
 /// Returns whether this gate bounds all requests, even those of a client that sends a new key value
-/// with each request. Such a gate covers every request, and either is a single gate with a limit or
-/// has a constant key or one based on the address.
+/// with each request. Such a gate covers every request, and is either a single gate with a limit or
+/// a gate whose key is constant or based on the address.
 fn is_for_everybody(gate: &Concurrency) -> bool {
     let is_common = match &gate.for_each {
         Some(key) => key.is_by_address() || key.is_constant(),
@@ -136,10 +138,10 @@ fn is_for_everybody(gate: &Concurrency) -> bool {
     is_common && gate.is_for_all()
 }
 
-/// With a `max_wait` of this length or more, common proxies may give up before the request is
-/// served.
+/// The shortest `max_wait` that is reported for every discipline. Common proxies may give up within
+/// this time, before the request is served.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
 /// The longest `max_wait` that is not reported for a discipline without shedding. Under overload,
-/// every request waits for the whole `max_wait`, and people give up sooner than proxies.
+/// every request waits for the whole `max_wait`, and people give up sooner than proxies do.
 const LONG_PLAIN_WAIT: Duration = Duration::from_secs(1);

@@ -1,15 +1,15 @@
 //! The hops that a forwarding header lists, from the nearest to the farthest.
 //!
-//! Proxies append, so the last entry of the last line is the nearest hop. The lines and the entries
-//! are read in reverse, without joining or splitting them first:
+//! Each proxy appends an entry, so the last entry of the last line is the nearest hop. The lines
+//! and the entries are read in reverse, without joining or splitting them first:
 //!
 //! ```text
 //!  x-forwarded-for: 8.8.8.8, 203.0.113.9      third, second
 //!  x-forwarded-for: 10.0.0.2                  first
 //! ```
 //!
-//! This file finds the entries. `entry.rs` reads the address in each of them, and `trusted.rs`
-//! decides how far the chain is believed.
+//! This file finds the entries. `entry.rs` parses the address in each entry, and `trusted.rs`
+//! decides which hops are trusted.
 
 use std::net::IpAddr;
 
@@ -23,21 +23,21 @@ use super::entry;
 /// The notation of the entries in a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Syntax {
-    /// `Forwarded`: `for=192.0.2.7;proto=https, for="[2001:db8::1]"`
+    /// The notation of `Forwarded`, as in `for=192.0.2.7;proto=https, for="[2001:db8::1]"`.
     Elements,
-    /// `X-Forwarded-For`: `192.0.2.7, 2001:db8::1`
+    /// The notation of `X-Forwarded-For`, as in `192.0.2.7, 2001:db8::1`.
     Nodes,
 }
 
 /// An iterator over the entries of all lines of a header, from the last to the first.
 ///
 /// Reading from the end guarantees that an entry is never affected by anything to its left, which
-/// the client may have written. The item is `None` for an entry that is not an address, and for an
-/// entry beyond [`MAX_ENTRIES`] or [`MAX_LEN`]; the walk ends there.
+/// the client may have written. An item is `None` if the entry is not an address, or exceeds
+/// [`MAX_ENTRIES`] or [`MAX_LEN`]. An item that is `None` ends the walk over the chain.
 pub(super) struct Chain<'a> {
     /// The unread part of the current line; `None` before the first line and between two lines.
     line: Option<&'a [u8]>,
-    /// The lines that were not reached yet.
+    /// The lines that have not been reached yet.
     lines: ValueIter<'a, HeaderValue>,
     syntax: Syntax,
     /// The number of entries that may still be read.
@@ -57,19 +57,19 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Takes the last entry off `line` and keeps the part before its comma for the next call.
+    /// Removes the last entry from `line`, and stores the part before its comma for the next call.
     /// Returns `None` if the entry does not begin within the bounds.
     fn take_last(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         self.entries_left = self.entries_left.checked_sub(1)?;
-        // Only the part of the line within the bound is searched, so that a long line costs no
-        // more.
+        // Only the part of the line within the bound is searched, so a longer line costs no more
+        // work.
         let beyond = line.len().saturating_sub(self.bytes_left);
         let within = &line[beyond..];
         let comma = match self.syntax {
             Syntax::Elements => entry::last_comma(within),
             Syntax::Nodes => within.iter().rposition(|byte| *byte == b','),
         };
-        // Without a comma, the entry begins with the line, or beyond the bound.
+        // If there is no comma, the entry begins at the start of the line or beyond the bound.
         let Some(comma) = comma else {
             self.bytes_left -= within.len();
             return (beyond == 0).then_some(within);
@@ -96,9 +96,10 @@ impl Iterator for Chain<'_> {
     }
 }
 
-/// The number of entries that are read. No real path of a request has as many proxies.
+/// The maximum number of entries that are read. It exceeds the number of proxies of any real
+/// request.
 pub(super) const MAX_ENTRIES: usize = 32;
 
-/// The number of bytes that are read from the end, over all lines: enough for 32 entries of 128
-/// bytes.
+/// The maximum number of bytes that are read over all lines, from the end. The bound suffices for
+/// 32 entries of 128 bytes.
 const MAX_LEN: usize = 4096;

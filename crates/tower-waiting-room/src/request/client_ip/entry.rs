@@ -5,13 +5,13 @@
 //! contains a node as the value of `for`.
 //!
 //! The parsers accept what real proxies write, such as an IPv6 address without the required quotes.
-//! Anything else is no address, rather than a guess: the walk over the entries then ends before it.
-//! All of them work on bytes, copy nothing, and take linear time.
+//! The parsers do not guess: any other entry is not an address, and ends the walk over the entries.
+//! All parsers work on bytes, copy nothing, and take linear time.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Returns the address in `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]` or
-/// `[2001:db8::1]:80`.
+/// Returns the address of a node such as `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`,
+/// `[2001:db8::1]` or `[2001:db8::1]:80`.
 ///
 /// Returns `None` for anything else, such as `unknown`, an obfuscated name (`_gateway`), or an
 /// address with a zone, which is meaningful only on the machine of the sender.
@@ -24,14 +24,15 @@ pub(super) fn address(node: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Returns the address before the last colon, which is required: `2001:db8::1:443` is `2001:db8::1`
-/// with the port 443. This is the notation of `CloudFront-Viewer-Address`.
+/// Returns the address before the last colon. The colon is required, so `2001:db8::1:443` stands
+/// for `2001:db8::1` with port 443. `CloudFront-Viewer-Address` uses this notation.
 pub(super) fn address_before_port(node: &[u8]) -> Option<IpAddr> {
     let (host, port) = text(node)?.rsplit_once(':')?;
     with_port(host, port)
 }
 
-/// Returns the node as text without the space around it, or `None` if it is too long or not UTF-8.
+/// Returns the node as a string without surrounding whitespace, or `None` if the node is too long
+/// or not UTF-8.
 fn text(node: &[u8]) -> Option<&str> {
     let node = node.trim_ascii();
     if node.len() > MAX_NODE_LEN {
@@ -40,37 +41,40 @@ fn text(node: &[u8]) -> Option<&str> {
     str::from_utf8(node).ok()
 }
 
-/// Returns the address of a host whose port is valid: 1 to 5 digits, or obfuscated.
+/// Returns the address of a host if its port is valid. A valid port has 1 to 5 digits, or is
+/// obfuscated.
 fn with_port(host: &str, port: &str) -> Option<IpAddr> {
     let is_port = match port.strip_prefix('_') {
-        // RFC 7239 section 6 allows an obfuscated port beside an address that is not.
+        // RFC 7239 section 6 allows an obfuscated port after an address that is not obfuscated.
         Some(name) => name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)),
         None => (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit()),
     };
     is_port.then(|| without_port(host))?
 }
 
-/// Parses an address, which may have brackets only if it is IPv6, into its canonical form.
+/// Parses an address into its canonical form. Only an IPv6 address may have brackets.
 fn without_port(host: &str) -> Option<IpAddr> {
     let address = match host.strip_prefix('[') {
         Some(bracketed) => IpAddr::V6(bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?),
         None => host.parse::<IpAddr>().ok()?,
     };
-    // A client must not get a second key by the IPv4-mapped IPv6 notation of its IPv4 address.
+    // The IPv4-mapped IPv6 notation of a client's IPv4 address must not give the client a second
+    // key.
     Some(address.to_canonical())
 }
 
-/// The longest node that is parsed, in bytes, without the space around it. The longest IPv6 address
-/// in brackets with a numeric port has 53.
+/// The maximum length of a node that is parsed, in bytes without surrounding whitespace. The
+/// longest IPv6 address in brackets with a numeric port has 53 bytes.
 const MAX_NODE_LEN: usize = 64;
 
 /// Returns the index of the comma before the last element of a list, or `None` if the list has only
 /// one element.
 ///
-/// A comma in a quoted string is not a separator. Read from the end, a quotation mark closes a
-/// string, and the next one opens it unless it follows a backslash: an opening mark follows an
-/// equals sign. An element that a proxy wrote is therefore always found, even if the client has
-/// left a string open to the left of it.
+/// A comma in a quoted string is not a separator. The list is read from its end, so the first
+/// quotation mark closes a string, and the next one opens the string unless it follows a backslash.
+/// An opening quotation mark never follows a backslash, because it follows an equals sign. An
+/// element that a proxy wrote is therefore always found, even if the client has left a string
+/// unterminated to the left of the element.
 pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
     let mut in_string = false;
     (0..list.len()).rev().find(|&at| match list[at] {
@@ -84,11 +88,11 @@ pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
 }
 
 /// Returns the value of the `for` parameter, without quotes. Returns `None` if the element is
-/// malformed or does not have exactly one such parameter.
+/// malformed or does not have exactly one `for` parameter.
 ///
-/// An address with colons or brackets requires quotes. Some proxies omit them, which is accepted.
-/// An escaped character in an address is not accepted, since no proxy writes one: it stays in the
-/// value, which then is no address.
+/// An address with colons or brackets requires quotes. Some proxies omit the quotes, so an address
+/// without quotes is accepted. An escaped character in an address is not accepted, since no proxy
+/// writes one. The backslash of the escape stays in the value, which is then not an address.
 pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
     let mut found = None;
     let mut rest = element;
@@ -102,9 +106,9 @@ pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
     found
 }
 
-/// Splits off the first parameter. Returns its name, its value and the rest, which is empty or
-/// begins with a semicolon. Returns `None` if the name is not a token, or if the value is followed
-/// by anything else, such as a quotation mark or a comma outside a string.
+/// Splits off the first parameter, and returns its name, its value and the rest of `text`. The rest
+/// is empty or begins with a semicolon. Returns `None` if the name is not a token, or if anything
+/// but a semicolon follows the value, such as a quotation mark or a comma outside a string.
 fn first_pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (&text[..equals], &text[equals + 1..]);
@@ -133,7 +137,7 @@ fn end_of_string(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// Returns whether a text is a token (RFC 9110 section 5.6.2).
+/// Returns whether `text` is a token (RFC 9110 section 5.6.2).
 fn is_token(text: &[u8]) -> bool {
     let is_token_byte =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);

@@ -1,14 +1,14 @@
 //! The proxies that are trusted to report the address of their peer.
 //!
-//! There are two ways to recognize them, and each fails in its own way:
+//! Proxies can be recognized in two ways, which fail under different conditions:
 //!
 //! | trust | recognizes a proxy by | fails if |
 //! |---|---|---|
 //! | networks | its address | a client has an address in one of the networks |
 //! | hops | its position, counted from the service | a client reaches the service past a proxy |
 //!
-//! With too little trust, clients share the limit of a proxy, which is noticed. With too much, a
-//! client can choose its address, which is not.
+//! If too few addresses are trusted, clients share the limit of a proxy, which is soon noticed. If
+//! too many addresses are trusted, a client can choose its address, which goes unnoticed.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -20,10 +20,10 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::chain::{Chain, MAX_ENTRIES};
 
-/// The proxies in front of the service whose forwarding headers are believed.
+/// The proxies in front of the service whose forwarding headers are trusted.
 ///
-/// If a proxy is missing, all of its clients share one limit. If an address is trusted that is not
-/// a proxy, a client that sends from it can claim any address.
+/// If a proxy is missing, all of its clients share one limit. If a trusted address is not that of a
+/// proxy, a client at this address can claim any address.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TrustedProxies(Trust);
@@ -40,13 +40,14 @@ enum Trust {
 impl TrustedProxies {
     /// Trusts proxies with addresses in these networks, such as `10.0.0.0/8`, `192.0.2.7` or `::1`.
     ///
-    /// IPv4 and IPv6 are separate: `::/0` contains no IPv4 address. An IPv4-mapped IPv6 network is
-    /// the IPv4 network.
+    /// IPv4 and IPv6 networks are separate, so `::/0` contains no IPv4 address. An IPv4-mapped IPv6
+    /// network is treated as the IPv4 network.
     ///
     /// # Errors
     ///
-    /// If there is no network, if one of them cannot be parsed, or if one has bits beyond its
-    /// prefix: `10.0.0.1/8` may mean the address or the network.
+    /// Returns an error if there is no network, if a network cannot be parsed, or if a network has
+    /// bits beyond its prefix. For example, `10.0.0.1/8` could mean either the address or the
+    /// network.
     pub fn networks<'a>(cidrs: impl IntoIterator<Item = &'a str>) -> Result<Self, ConfigError> {
         let networks = cidrs.into_iter().map(network).collect::<Result<Vec<_>, _>>()?;
         if networks.is_empty() {
@@ -56,14 +57,15 @@ impl TrustedProxies {
         Ok(Self::of(&networks))
     }
 
-    /// Trusts `count` proxies in a row, whatever their addresses: 1 to 32.
+    /// Trusts a chain of `count` proxies, from 1 to 32, whatever their addresses.
     ///
-    /// With 1, the client is the rightmost entry of the header. If the chain has fewer entries than
-    /// `count`, the client is the peer. For a header with a single value, the count does not
-    /// matter.
+    /// If `count` is 1, the client is the rightmost entry of the header. If the chain has fewer
+    /// entries than `count`, the client is the peer. For a header with a single value, `count` has
+    /// no effect.
     ///
-    /// This is safe only if the service and all proxies but the first can be reached in no other
-    /// way. A client that bypasses a proxy can claim any address.
+    /// Trusting a number of hops is safe only if clients cannot bypass the first proxy and connect
+    /// to the service, or to one of the other proxies, directly. A client that bypasses any of the
+    /// proxies can claim any address.
     pub const fn hops(count: u8) -> Self {
         Self(Trust::Hops(count))
     }
@@ -71,12 +73,13 @@ impl TrustedProxies {
     /// Trusts proxies with addresses that are not routed on the Internet: loopback, private (RFC
     /// 1918), link-local (RFC 3927, RFC 4291) and unique local (RFC 4193).
     ///
-    /// Clients in the same private network are trusted as well, and can claim any address.
+    /// Clients in the same private network are trusted too, and can claim any address.
     pub fn private() -> Self {
         Self::of(&PRIVATE)
     }
 
-    /// Merges the networks into ascending ones without overlaps, which [`contain`] relies on.
+    /// Sorts the networks in ascending order and merges overlapping networks, as [`contain`]
+    /// requires.
     fn of(networks: &[IpNet]) -> Self {
         Self(Trust::Networks(IpNet::aggregate(&networks.to_vec()).into()))
     }
@@ -85,8 +88,8 @@ impl TrustedProxies {
     ///
     /// # Errors
     ///
-    /// If the number of hops is not 1 to [`MAX_ENTRIES`]: more entries are never read, so no client
-    /// would be found.
+    /// Returns an error if the number of hops is not between 1 and [`MAX_ENTRIES`]. Entries beyond
+    /// this number are never read, so no client would be found.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let (kind, count) = match self.0 {
             Trust::Hops(0) => (ConfigErrorKind::TooSmall, 0),
@@ -99,7 +102,7 @@ impl TrustedProxies {
         Err(ConfigError::new(kind, FIELD, given, format_args!("1 to {MAX_ENTRIES} hops")))
     }
 
-    /// Returns whether all addresses of IPv4 or all of IPv6 are trusted.
+    /// Returns whether all IPv4 addresses or all IPv6 addresses are trusted.
     pub(super) fn covers_everyone(&self) -> bool {
         match &self.0 {
             Trust::Hops(_) => false,
@@ -107,7 +110,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Returns whether the headers of a peer with this address are believed.
+    /// Returns whether the headers of a peer with this address are trusted.
     pub(super) fn covers_peer(&self, peer: IpAddr) -> bool {
         match &self.0 {
             Trust::Hops(_) => true,
@@ -116,7 +119,7 @@ impl TrustedProxies {
     }
 
     /// Walks the chain from `peer` outwards and returns the client: the first hop that is not a
-    /// trusted proxy or, if the chain ends before, the last hop that is known.
+    /// trusted proxy or, if the chain ends earlier, the last known hop.
     pub(super) fn client(&self, peer: IpAddr, chain: Chain<'_>) -> IpAddr {
         match &self.0 {
             Trust::Hops(count) => client_after(*count, peer, chain),
@@ -125,22 +128,22 @@ impl TrustedProxies {
     }
 }
 
-/// Returns the client behind `count` proxies, of which `peer` is the nearest.
+/// Returns the client behind `count` proxies, the nearest of which is `peer`.
 fn client_after(count: u8, peer: IpAddr, mut chain: Chain<'_>) -> IpAddr {
     let mut hop = peer;
     for _ in 0..count {
         match chain.next() {
             Some(Some(address)) => hop = address,
             Some(None) => return hop,
-            // The request bypassed a proxy, so it is unknown which entries were written by proxies
-            // and which by the client. The peer alone is certain.
+            // The request bypassed a proxy, so entries written by proxies cannot be told apart from
+            // entries written by the client. Only the address of the peer is certain.
             None => return peer,
         }
     }
     hop
 }
 
-/// Returns the first hop from `peer` outwards whose address is in none of the networks.
+/// Returns the first hop, starting at `peer`, whose address is in none of the networks.
 fn first_outside(networks: &[IpNet], peer: IpAddr, chain: Chain<'_>) -> IpAddr {
     let mut hop = peer;
     for entry in chain {
@@ -155,24 +158,27 @@ fn first_outside(networks: &[IpNet], peer: IpAddr, chain: Chain<'_>) -> IpAddr {
 
 /// Returns whether one of the networks contains the address.
 ///
-/// The networks are ascending and do not overlap, so a binary search finds the only candidate: the
-/// last network that begins at or before the address.
+/// The networks are in ascending order and do not overlap, so a binary search finds the only
+/// candidate: the last network that begins at or before the address.
 fn contain(networks: &[IpNet], address: IpAddr) -> bool {
     let after = networks.partition_point(|network| network.network() <= address);
     networks[..after].last().is_some_and(|network| network.contains(&address))
 }
 
-/// Parses a network in CIDR notation. An address without a prefix is a network of that one address.
+/// Parses a network in CIDR notation. An address without a prefix is parsed as a network that
+/// contains only this address.
 ///
 /// # Errors
 ///
-/// If the text is neither, or if the address has bits beyond the prefix.
+/// Returns an error if the string is neither a network nor an address, or if the address has bits
+/// beyond the prefix.
 pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     let wrong = |expected: &str| {
         let given = format_args!("{cidr:?}");
         ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
     };
-    let network = parse(cidr).ok_or_else(|| wrong("an address or a network, as 10.0.0.0/8"))?;
+    let network =
+        parse(cidr).ok_or_else(|| wrong("an address or a network, such as 10.0.0.0/8"))?;
     let truncated = network.trunc();
     if network != truncated {
         let address = network.addr();
@@ -186,13 +192,13 @@ fn parse(cidr: &str) -> Option<IpNet> {
     let Some((address, prefix)) = cidr.split_once('/') else {
         return Some(IpNet::from(cidr.parse::<IpAddr>().ok()?.to_canonical()));
     };
-    // `u8::from_str` accepts a sign, as in `10.0.0.0/+8`.
+    // `u8::from_str` accepts a plus sign, as in `10.0.0.0/+8`.
     if !prefix.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let (address, prefix) = (address.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
-    // Addresses are compared in canonical form, so an IPv4-mapped network has to become an IPv4
-    // network. The 96 leading bits of the mapped notation are not part of its prefix.
+    // Addresses are compared in canonical form, so an IPv4-mapped network must be converted to an
+    // IPv4 network. The 96 leading bits of the mapped notation are not part of its prefix.
     match address.to_canonical() {
         IpAddr::V4(v4) if address.is_ipv6() => {
             Some(IpNet::V4(Ipv4Net::new(v4, prefix.checked_sub(96)?).ok()?))
@@ -201,11 +207,11 @@ fn parse(cidr: &str) -> Option<IpNet> {
     }
 }
 
-/// The field that errors name.
+/// The name of the field in error messages.
 const FIELD: &str = "trusted_proxies";
 
-/// The networks of [`TrustedProxies::private`]. 100.64.0.0/10 (RFC 6598) is not among them: it
-/// contains the customers of a carrier, who are clients.
+/// The networks of [`TrustedProxies::private`]. The network 100.64.0.0/10 (RFC 6598) is not
+/// included, because its addresses belong to the customers of a carrier, who are clients.
 const PRIVATE: [IpNet; 8] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)),
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),

@@ -29,7 +29,7 @@ fn requests_share_a_key_if_they_share_every_part_of_it() {
     assert_ne!(with("a", "/x"), with("b", "/x"));
     assert_ne!(with("a", "/x"), with("a", "/y"));
     assert_eq!(hash(&key, get("/x")), None);
-    // The order of the parts counts, and so does the boundary between them.
+    // The order of the parts matters, and so does the boundary between two parts.
     let reversed = Key::path().and(Key::header("x-api-key"));
     assert_ne!(hash(&reversed, get("/x").header("x-api-key", "/x")), None);
     let cookies = Key::cookie("a").and(Key::cookie("b"));
@@ -55,7 +55,8 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
     let head = RequestHead::new(&first, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
     assert!(!head.readings(|readings| readings.is_clear()));
-    // Cached values are not computed again, so the same findings wrongly serve another request too.
+    // Cached values are not computed again, so reusing the findings for a second request returns
+    // the values of the first.
     let second = from("192.0.2.2").body(()).unwrap();
     let head = RequestHead::new(&second, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));

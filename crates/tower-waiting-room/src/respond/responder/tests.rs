@@ -55,12 +55,12 @@ fn refuse(
     })
 }
 
-/// Refuses a request by the limit `per_ip` alone, with the default headers.
+/// Refuses a request that exceeds only the limit `per_ip`, with the default headers.
 fn refuse_one(request: &Request<()>) -> Response<Bytes> {
     refuse(RateHeaders::Common, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
 }
 
-/// Formats all headers, sorted, one in each line.
+/// Formats all headers, sorted, one per line.
 fn text(headers: &HeaderMap) -> String {
     let mut lines: Vec<_> = headers
         .iter()
@@ -168,7 +168,7 @@ fn a_head_request_gets_the_length_without_the_body() {
     assert!(response.body().is_empty());
 }
 
-/// Refuses a request at a gate through which 10 requests may run at once.
+/// Refuses a request at a gate that lets 10 requests run at once.
 fn refuse_at_gate(
     status: StatusCode,
     request: &Request<()>,

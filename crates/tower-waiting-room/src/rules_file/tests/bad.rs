@@ -1,4 +1,4 @@
-//! Errors state the place of a mistake, what was given, and what was expected.
+//! Tests that errors state the position of a mistake, the given value and the expected value.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn refused(name: &str, text: &str) -> String {
     error.to_string()
 }
 
-/// Returns the message for a YAML file with these lines as its descriptors, from line 3 on.
+/// Returns the message for a YAML file with these lines as its descriptors, which begin on line 3.
 #[track_caller]
 fn refused_descriptors(lines: &str) -> String {
     refused("limits.yaml", &format!("domain: d\ndescriptors:\n{lines}"))
@@ -17,10 +17,10 @@ fn refused_descriptors(lines: &str) -> String {
 #[test]
 fn a_wrong_frame_is_named() {
     for (text, message) in [
-        ("", "1:1: domain is missing, expected a name for all these rules"),
-        ("# nothing\n", "1:1: domain is missing, expected a name for all these rules"),
-        ("domain: ''\n", "1:9: domain is \"\", expected a text of 1 to 256 bytes"),
-        ("\u{feff}domain: ''\n", "1:9: domain is \"\", expected a text of 1 to 256 bytes"),
+        ("", "1:1: domain is missing, expected a name for all rules of the file"),
+        ("# nothing\n", "1:1: domain is missing, expected a name for all rules of the file"),
+        ("domain: ''\n", "1:9: domain is \"\", expected a string of 1 to 256 bytes"),
+        ("\u{feff}domain: ''\n", "1:9: domain is \"\", expected a string of 1 to 256 bytes"),
         ("domain: d\n", "1:1: descriptors is missing, expected a list"),
         ("domain: d\ndescriptors:\n", "2:12: descriptors is empty, expected a list"),
         ("- 1\n", "1:1: the file is a list, expected a table"),
@@ -41,7 +41,7 @@ fn a_wrong_frame_is_named() {
             "domain: d\ndescriptors: []\n---\ndomain: e\n",
             "3:1: a second document begins, expected only one",
         ),
-        ("? [a]\n: b\n", "1:3: the name of a field is a list, expected a text"),
+        ("? [a]\n: b\n", "1:3: the name of a field is a list, expected a string"),
     ] {
         assert_eq!(refused("limits.yaml", text), format!("limits.yaml:{message}"), "{text}");
     }
@@ -50,8 +50,8 @@ fn a_wrong_frame_is_named() {
 #[test]
 fn the_same_is_wrong_in_toml() {
     for (text, message) in [
-        ("", "1:1: domain is missing, expected a name for all these rules"),
-        ("[domain]\n", "1:1: domain is a table, expected a text of 1 to 256 bytes"),
+        ("", "1:1: domain is missing, expected a name for all rules of the file"),
+        ("[domain]\n", "1:1: domain is a table, expected a string of 1 to 256 bytes"),
         (
             "domain = 'd'\ndescriptors = []\nx.y = 1\na = 1\n",
             "3:1: x is not a field, expected domain or descriptors",
@@ -90,7 +90,7 @@ fn an_error_keeps_what_is_given_apart_from_what_is_expected() {
     assert_eq!(error.expected(), None);
 }
 
-/// The parsers word these messages, but the place is ours.
+/// The parsers write these messages, but this crate adds the position.
 #[test]
 fn a_file_that_cannot_be_parsed_is_named_with_the_place() {
     for (name, text, message) in [
@@ -112,7 +112,7 @@ fn a_wrong_descriptor_is_named() {
             "  - value: x\n",
             "3:5: descriptors[0].key is missing, expected the part of a request to match",
         ),
-        ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a text of 1 to 256 bytes"),
+        ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a string of 1 to 256 bytes"),
         (
             "  - key: plan\n",
             "3:10: descriptors[0].key is \"plan\", expected method, path, remote_address, visitor, \
@@ -134,11 +134,11 @@ fn a_wrong_descriptor_is_named() {
         ),
         (
             "  - key: path\n    value:\n",
-            "4:10: descriptors[0].value is empty, expected a text of 1 to 256 bytes",
+            "4:10: descriptors[0].value is empty, expected a string of 1 to 256 bytes",
         ),
         (
             "  - key: path\n    value: /a\n    Value: /b\n",
-            "5:12: descriptors[0].Value is \"/b\", expected nothing beside value",
+            "5:12: descriptors[0].Value is \"/b\", expected no such field beside value",
         ),
         (
             "  - key: path\n    limit: 1\n",
@@ -158,15 +158,15 @@ fn a_wrong_descriptor_is_named() {
         ("  - key: path\n    soft: 1\n", "4:11: descriptors[0].soft is 1, expected true or false"),
         (
             "  - key: path\n    soft: true\n",
-            "4:11: descriptors[0].soft is true, expected nothing without a rate_limit",
+            "4:11: descriptors[0].soft is true, expected no such field without a rate_limit",
         ),
         (
             "  - key: path\n    soft: true\n    shadow_mode: true\n",
-            "4:11: descriptors[0].soft is true, expected nothing beside shadow_mode",
+            "4:11: descriptors[0].soft is true, expected no such field beside shadow_mode",
         ),
         (
             "  - key: path\n    soft: true\n    rate_limit: { unlimited: true }\n",
-            "4:11: descriptors[0].soft is true, expected nothing beside unlimited",
+            "4:11: descriptors[0].soft is true, expected no such field beside unlimited",
         ),
         (
             "  - key: path\n    descriptors:\n      - key: path\n",
@@ -182,10 +182,10 @@ fn a_wrong_descriptor_is_named() {
     }
 }
 
-/// A rule for such a value would never apply.
+/// A rule for a value that no request can have would never apply.
 #[test]
 fn a_value_that_no_request_can_have_is_named() {
-    const ADDRESS: &str = "an address or a network, as 10.0.0.0/8";
+    const ADDRESS: &str = "an address or a network, such as 10.0.0.0/8";
     const METHOD: &str = "the name of a method in upper case, such as POST";
     const PATH: &str = "a path that starts with '/', in printable ASCII and without a query";
     for (key, value, expected) in [
@@ -239,7 +239,11 @@ fn a_wrong_limit_is_named() {
             17,
             "unit is missing, expected second, minute, hour, day or week, or a window",
         ),
-        ("unit: day", 17, "requests_per_unit is missing, expected how many requests are allowed"),
+        (
+            "unit: day",
+            17,
+            "requests_per_unit is missing, expected the number of requests in each window",
+        ),
         (
             "unit: day, requests_per_unit: -5",
             49,
@@ -300,12 +304,12 @@ fn a_wrong_limit_is_named() {
         (
             "unit: day, requests_per_unit: 5, refusals: count",
             62,
-            "refusals is \"count\", expected nothing without algorithm: sliding_log",
+            "refusals is \"count\", expected no such field without algorithm: sliding_log",
         ),
         (
             "unit: day, requests_per_unit: 5, algorithm: sliding_log, alignment: epoch",
             87,
-            "alignment is \"epoch\", expected nothing without algorithm: fixed_window",
+            "alignment is \"epoch\", expected no such field without algorithm: fixed_window",
         ),
         (
             "unit: day, requests_per_unit: 5, algorithm: fixed_window, alignment: clock",
@@ -321,7 +325,7 @@ fn a_wrong_limit_is_named() {
         (
             "unit: day, window: 5s, requests_per_unit: 5",
             38,
-            "window is 5s, expected nothing beside unit",
+            "window is 5s, expected no such field beside unit",
         ),
         (
             "window: 5, requests_per_unit: 5",
@@ -335,11 +339,15 @@ fn a_wrong_limit_is_named() {
             "window is 32400000 s, expected at most 366 days",
         ),
         ("unlimited: yes", 30, "unlimited is \"yes\", expected true or false"),
-        ("unlimited: true, unit: day", 36, "unit is \"day\", expected nothing beside unlimited"),
+        (
+            "unlimited: true, unit: day",
+            36,
+            "unit is \"day\", expected no such field beside unlimited",
+        ),
         (
             "unlimited: true, name: a\"b",
             42,
-            "name is \"a\\\"b\", expected printable ASCII without spaces, quotes and backslashes",
+            "name is \"a\\\"b\", expected printable ASCII without spaces, quotes or backslashes",
         ),
         (
             "detailed_metric: true",
@@ -374,7 +382,7 @@ fn a_file_has_bounds() {
     let shown = "x".repeat(60);
     assert_eq!(
         refused("limits.yaml", &long),
-        format!("limits.yaml:1:9: domain is \"{shown}…\", expected a text of 1 to 256 bytes")
+        format!("limits.yaml:1:9: domain is \"{shown}…\", expected a string of 1 to 256 bytes")
     );
 
     let rules = |count: usize| {

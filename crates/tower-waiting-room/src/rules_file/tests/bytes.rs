@@ -1,10 +1,11 @@
-//! Any content is read as a file of rules or refused with an error, and never causes a panic.
+//! Tests that any content is read as a rules file or refused with an error, and never causes a
+//! panic.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
 
-/// Pieces that make a text look like a file of rules, or break one that does.
+/// Fragments that make a text look like a rules file, or that break such a text.
 const FRAGMENTS: [&str; 44] = [
     "domain: d\n",
     "descriptors:\n",

@@ -11,7 +11,7 @@ use crate::rules_file::RulesFile;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Looks at the file after events only: the intervals are longer than any test.
+/// A pace that reads the file only after events, because the intervals are longer than any test.
 const EVENTS: Pace = Pace {
     quiet: Duration::from_millis(20),
     patience: HOUR,
@@ -93,7 +93,7 @@ fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
     fs::write(&scene.path, "unusable").unwrap();
     scene.becomes("unusable");
     scene.becomes("unusable");
-    // The content that the first look found counts as a change again.
+    // The content that was read first counts as a change again.
     fs::write(&scene.path, "old").unwrap();
     scene.becomes("old");
 }
@@ -103,7 +103,7 @@ fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
 fn a_link_that_is_swapped_is_noticed() {
     use std::os::unix::fs::symlink;
 
-    // This is how Kubernetes mounts a ConfigMap.
+    // Kubernetes mounts a ConfigMap with symbolic links like these.
     let scene = Scene::new(EVENTS, "limits.yaml", |folder| {
         for (version, content) in [("..1", "old"), ("..2", "new")] {
             fs::create_dir(folder.join(version)).unwrap();
@@ -196,8 +196,8 @@ fn signals_are_taken_together_until_it_is_quiet() {
         sender.send(()).unwrap();
     }
     assert!(settled(&signals, HOUR, &pace));
-    assert!(signals.try_recv().is_err(), "one look for all five");
-    assert!(settled(&signals, Duration::ZERO, &pace), "a look without a signal");
+    assert!(signals.try_recv().is_err(), "one check for all five signals");
+    assert!(settled(&signals, Duration::ZERO, &pace), "a check without a signal");
     drop(sender);
     assert!(!settled(&signals, HOUR, &pace));
 }
@@ -209,7 +209,7 @@ fn a_folder_that_is_never_quiet_does_not_hide_a_change() {
     sender.send(()).unwrap();
     sender.send(()).unwrap();
     assert!(settled(&signals, HOUR, &pace));
-    assert!(signals.try_recv().is_ok(), "the second is for the next look");
+    assert!(signals.try_recv().is_ok(), "the second signal is for the next check");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Tests of the cipher with the vectors of C2SP (<https://c2sp.org/XAES-256-GCM>), and of the form
-//! around it.
+//! Tests of the cipher with the vectors of C2SP (<https://c2sp.org/XAES-256-GCM>), and of the token
+//! format around it.
 
 use shake::{
     Shake128,
@@ -107,7 +107,7 @@ fn every_part_of_the_clear_header_is_bound() {
             let mut token = token.clone();
             token[byte] ^= 1 << bit;
             let mut claimed = Sealer::new(&key, "shop");
-            // The same key, but with the changed header as its associated data.
+            // This sealer has the same key, but the changed header as its associated data.
             let bound = [&token[..HEADER_LEN], b"shop"].concat().into_boxed_slice();
             claimed.bound = [bound.clone(), bound];
             let opened = claimed.open(Kind::Ticket, &mut token[HEADER_LEN..]);

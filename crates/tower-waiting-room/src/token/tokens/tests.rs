@@ -24,7 +24,7 @@ fn opened_pass(result: Result<Opened, OpenError>) -> Verified<Pass> {
     }
 }
 
-/// Returns a token of each kind, as text.
+/// Returns a token of each kind, as a string.
 fn both() -> [String; 2] {
     [tokens().seal_pass(&pass(NOW)).0, tokens().seal_ticket(&ticket(NOW)).0]
 }
@@ -216,7 +216,7 @@ fn a_token_that_is_ahead_by_more_than_the_leeway_is_one_of_now() {
     let lifetime = pass(NOW).expires_at.since(NOW);
     assert!(opened.is_ahead());
     assert_eq!((opened.last_check_in, opened.expires_at), (now, now + lifetime));
-    // The time at which it began identifies a session, so it must not move.
+    // The start time of a session identifies it, so it must not move.
     assert_eq!(opened.accepted_at, pass(NOW).accepted_at);
 
     let mut ticket = Ticket::new(
@@ -263,7 +263,7 @@ fn a_text_is_decoded_up_to_256_bytes_and_not_looked_at_beyond() {
 
 #[test]
 fn a_token_made_by_another_implementation_is_opened() {
-    // Sealed in Python with OpenSSL, following the form in the module docs.
+    // This token was sealed in Python with OpenSSL, in the format that the module docs describe.
     let text = b"AQFZ7ypIQUJDREVGR0hJSktMTU5PUFFSU1RVVldYlxUrpRau8zFI1XVE3NOp-thNHtiZsq\
         fGGIhm6zN6aD0DppiFFlJYz_OjVzlXzAWlGrHrptfhcD4AxZGc9Tkr4w";
     assert_eq!(*opened_pass(tokens().open(text, NOW)), pass(NOW));

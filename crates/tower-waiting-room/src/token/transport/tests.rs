@@ -132,7 +132,8 @@ fn cookies_beyond_sixteen_kibibytes_are_not_searched() {
     assert_eq!(candidates(&cookies(&["x".repeat(fits) + &ours])), ["T"]);
     assert!(candidates(&cookies(&["x".repeat(fits + 1) + &ours])).is_empty());
 
-    // The bound applies to all headers together: one of 16 KiB leaves no budget for the next.
+    // The bound applies to all `Cookie` headers together, so a header of 16 KiB leaves no budget
+    // for the next header.
     let ours = format!("{NAME}=T");
     let filler = "x".repeat(Transport::MAX_COOKIE_BYTES - ours.len());
     assert_eq!(candidates(&cookies(&[&filler, &ours])), ["T"]);
@@ -320,7 +321,7 @@ fn a_transport_of_wrong_settings_cannot_be_made() {
     assert!(Transport::new(&CookieSettings::new(), "a b").is_err());
 }
 
-/// Finds candidates by splitting the headers exactly as the grammar states, as an oracle.
+/// Finds candidates by splitting the headers exactly as the grammar states. Serves as an oracle.
 fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let pairs = lines.iter().flat_map(|line| line.split(|byte| *byte == b';'));
     pairs

@@ -14,36 +14,39 @@ use crate::{config::file::rates::with, gate::Concurrency};
 
 /// A number such as `64`, or `unlimited` (or `null`).
 ///
-/// With 0 the gate is closed. The operator's handle can change a limit of either form.
+/// A limit of 0 closes the gate. The operator can change a number, and also `unlimited`, through
+/// the handle.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "limit is neither a number up to 4194303 nor unlimited")]
 pub(super) enum LimitFile {
-    /// The number of requests that run at once.
+    /// The maximum number of requests that run at once.
     AtMost(u32),
-    /// `unlimited`, or `null` if the option is empty.
+    /// No limit, written as `unlimited` or as `null`.
     None(Option<UnlimitedName>),
 }
 
-/// The word `unlimited`.
+/// The keyword `unlimited`.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum UnlimitedName {
     Unlimited,
 }
 
-/// An adaptive limit: the name of its algorithm, with its rules.
+/// An adaptive limit: the name of its algorithm, and the rules of the limit.
 ///
-/// The limit measures how long requests hold their permits and how they end, and settles between
-/// `min` and `max`.
+/// The limit is adjusted between `min` and `max`, according to how long requests hold their permits
+/// and how the requests end.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AdaptiveFile {
-    /// Grows by one after a good window, and shrinks by a tenth after a bad one.
+    /// Increases the limit by one after a good window, and reduces it by a tenth after a bad
+    /// window.
     Aimd(AdaptiveRulesFile),
-    /// Compares how long permits are held with the mean of many windows. For holds that vary.
+    /// Compares how long permits are held with the mean of many windows. This algorithm suits
+    /// requests that hold their permits for widely varying times.
     Gradient2(AdaptiveRulesFile),
-    /// Estimates from how long permits are held how many requests wait inside the service. For
-    /// holds that are alike.
+    /// Estimates the number of requests that wait inside the service, based on how long permits are
+    /// held. This algorithm suits requests that hold their permits for similar times.
     Vegas(AdaptiveRulesFile),
 }
 
@@ -51,27 +54,29 @@ pub(super) enum AdaptiveFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdaptiveRulesFile {
-    /// The lowest limit: 1 by default.
+    /// The lowest value of the limit. The default is 1.
     min: Option<u32>,
-    /// The highest limit: 200 by default. The service must survive that many requests at once.
+    /// The highest value of the limit. The default is 200. The service must be able to handle the
+    /// highest number of concurrent requests.
     max: Option<u32>,
-    /// The limit at the start: 20 by default, or the bound that is nearest to it.
+    /// The initial value of the limit. The default is 20, or the nearest bound if 20 is out of
+    /// bounds.
     initial: Option<u32>,
-    /// The limit does not grow while permits are typically held for longer than this. No target by
-    /// default.
+    /// The target for the time that permits are held. The limit does not grow while permits are
+    /// typically held for longer than the target. By default, there is no target.
     #[serde(default, with = "friendly")]
     latency_target: Option<Duration>,
-    /// The time over which samples are collected before the limit changes: `1s` by default.
+    /// The time for which samples are collected before the limit changes. The default is `1s`.
     #[serde(default, with = "friendly")]
     window: Option<Duration>,
 }
 
-/// Creates a gate with this limit and the defaults of everything else.
+/// Creates a gate with this limit, and with the defaults of all other options.
 ///
 /// # Errors
 ///
-/// If neither kind of limit is given, or both are, or if the rules of an adaptive limit contradict
-/// each other.
+/// Returns an error if `limit` and `adaptive` are both given or both missing, or if the rules of an
+/// adaptive limit contradict each other.
 pub(super) fn begin(
     limit: Option<LimitFile>,
     adaptive: Option<AdaptiveFile>,
@@ -87,7 +92,7 @@ pub(super) fn begin(
         }
         (None, Some(adaptive)) => adaptive.concurrency(),
         (None, None) => wrong(ConfigErrorKind::Missing, "missing"),
-        (Some(_), Some(_)) => wrong(ConfigErrorKind::Contradicts, "given beside adaptive"),
+        (Some(_), Some(_)) => wrong(ConfigErrorKind::Contradicts, "given together with adaptive"),
     }
 }
 
@@ -96,7 +101,7 @@ impl AdaptiveFile {
     ///
     /// # Errors
     ///
-    /// If a rule is out of bounds, or contradicts another one.
+    /// Returns an error if a rule is out of bounds or contradicts another rule.
     fn concurrency(self) -> Result<Concurrency, ConfigError> {
         Ok(match self {
             Self::Aimd(rules) => Concurrency::adaptive(Aimd::new(rules.into())?),
@@ -108,7 +113,8 @@ impl AdaptiveFile {
 
 impl From<AdaptiveRulesFile> for AdaptiveRules {
     fn from(file: AdaptiveRulesFile) -> Self {
-        // `latency_target` takes an option itself: `None` means that there is no target.
+        // The method `latency_target` takes an `Option`, whose value `None` means that there is no
+        // target.
         let mut rules = Self::new().latency_target(file.latency_target);
         rules = with(rules, file.min, Self::min);
         rules = with(rules, file.max, Self::max);

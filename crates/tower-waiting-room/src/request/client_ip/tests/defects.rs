@@ -1,5 +1,5 @@
-//! Defects of other rate limiters. Each of them lets a client choose its key, or gives all clients
-//! the same one.
+//! Defects of other rate limiters. Each defect lets a client choose its key, or gives all clients
+//! the same key.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// Returns the lines after each proxy has appended an entry to the last line, or a line of its own.
+/// Returns the lines after each proxy has appended an entry to the last line, or has added a line.
 fn pass_on(sent: &[Vec<u8>], entries: &[(String, bool)]) -> Vec<Vec<u8>> {
     let mut lines = sent.to_vec();
     for (entry, own_line) in entries {
@@ -27,7 +27,7 @@ fn from_bytes(name: &'static str, lines: &[Vec<u8>]) -> HeaderMap {
     headers
 }
 
-/// Lines of any bytes that HTTP allows, many of which have a meaning in these headers.
+/// Lines of bytes that HTTP allows, many of which have a special meaning in forwarding headers.
 fn sent() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let meant = || prop::sample::select(&b"\",;=\\ []:._%fFoOrR0123456789abc"[..]);
     let allowed = prop_oneof![32..127_u8, 128..=255_u8, Just(b'\t')];
@@ -51,7 +51,8 @@ fn stranger() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// The address of a client and of the trusted proxies behind it, as each next hop has seen them.
+/// The addresses of a client and of the trusted proxies on the way to the layer, as seen by the
+/// next hop of each.
 fn chain() -> impl Strategy<Value = (IpAddr, Vec<IpAddr>)> {
     (stranger(), vec(any::<[u8; 3]>().prop_map(|[b, c, d]| IpAddr::from([10, b, c, d])), 0..5))
 }
@@ -64,7 +65,8 @@ fn node(address: IpAddr, port: Option<u16>) -> String {
     }
 }
 
-/// The element of a proxy that also passes on a host chosen by the client, quoted as required.
+/// The `Forwarded` element of a proxy that also passes on a host chosen by the client, quoted as
+/// required.
 fn element(address: IpAddr, port: Option<u16>, host: &str) -> String {
     let host = host.replace('\\', "\\\\").replace('"', "\\\"");
     format!("proto=https;for=\"{}\";host=\"{host}\"", node(address, port))

@@ -1,4 +1,4 @@
-//! Set-ups that are refused, and set-ups that are reported.
+//! Setups that are refused, and setups that are reported as misconfigurations.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn private_networks_are_those_that_are_not_routed() {
 
 #[test]
 fn what_cannot_be_meant_as_a_network_is_refused() {
-    let form = "an address or a network, as 10.0.0.0/8";
+    let form = "an address or a network, such as 10.0.0.0/8";
     for (cidr, expected) in [
         ("", form),
         ("proxy.internal", form),
