@@ -144,12 +144,6 @@ impl Key {
         Self(vec![Part::Visitor])
     }
 
-    /// Returns the key with this name in a configuration file, or `None` if no key has this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let part = if name == "everyone" { Some(Part::Everyone) } else { Part::named(name) };
-        part.map(|part| Self(vec![part]))
-    }
-
     /// Combines two keys. Requests share the combined key only if they share both of its parts.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {

@@ -17,7 +17,7 @@ use crate::{
         names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
     },
     rate_headers::{QuotaUnit, RateHeaders},
-    request::{ClientIp, Key, MissingKey, TrustedProxies},
+    request::{ClientIp, Key, MissingKey, Part, TrustedProxies},
 };
 
 /// The fields of a configuration file that concern rate limits.
@@ -286,7 +286,7 @@ impl KeyFile {
             ConfigError::new(kind, "key", format!("{given} in the limit {limit:?}"), KEYS)
         };
         let keys = names.iter().map(|name| {
-            Key::named(name).ok_or_else(|| wrong(ConfigErrorKind::Malformed, format!("{name:?}")))
+            key(name).ok_or_else(|| wrong(ConfigErrorKind::Malformed, format!("{name:?}")))
         });
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let all = keys.into_iter().reduce(Key::and);
@@ -335,6 +335,15 @@ impl ClientIpFile {
             }
         };
         Ok(with(client_ip, self.ipv6_prefix, ClientIp::ipv6_prefix))
+    }
+}
+
+/// Returns the key with this name, or `None` if no key has this name. Keys are displayed under the
+/// same names.
+fn key(name: &str) -> Option<Key> {
+    match name {
+        "everyone" => Some(Key::global()),
+        _ => Part::named(name).map(|part| Key::from(vec![part])),
     }
 }
 
