@@ -1,22 +1,23 @@
-//! Errors: an invalid configuration, and a store that could not make a decision.
+//! The errors of this crate, for an invalid configuration and for a store that made no decision.
 //!
-//! The two kinds never mix. A [`ConfigError`] occurs at start-up or when rules are changed, and is
-//! meant for the operator. A [`StoreError`] occurs while requests are served, and determines how
-//! the layer treats the request. Its text goes to the log, not to the client.
+//! Configuration errors and store errors never mix. A [`ConfigError`] occurs at start-up or when
+//! rules are changed, and is meant for the operator. A [`StoreError`] occurs while requests are
+//! served, and determines how the layer treats the request. The message of a [`StoreError`] goes to
+//! the log, not to the client.
 //!
-//! Waiting and being refused are not errors. Both are expressed by a [`Verdict`](crate::Verdict).
+//! Waiting and being refused are not errors: a [`Verdict`](crate::Verdict) expresses both results.
 
 use std::{error::Error, fmt};
 
 /// An invalid value in the configuration, found at start-up or when limits are changed at run time.
 ///
-/// The message names the field, its value, and the values that it accepts: `max_keys is 0, expected
-/// at least 1`.
+/// The message names the field, its value, and the accepted values:
+/// `max_keys is 0, expected at least 1`.
 ///
 /// # Design
 ///
-/// An opaque struct with a [`kind`](Self::kind): a future version can carry more details without
-/// breaking callers that match on the kind.
+/// The error is an opaque struct with a [`kind`](Self::kind), so a future version can contain more
+/// details without breaking callers that match on the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     kind: ConfigErrorKind,
@@ -52,7 +53,7 @@ impl ConfigError {
         self.field
     }
 
-    /// The rejected value, as text.
+    /// The rejected value, as a string.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
@@ -79,20 +80,21 @@ impl Error for ConfigError {}
 pub enum ConfigErrorKind {
     /// The value contradicts the value of another field.
     Contradicts,
-    /// The value does not have the required form.
+    /// The value does not have the required format.
     Malformed,
     /// The value is required but missing.
     Missing,
-    /// The value exceeds the largest number, or the longest duration, that is supported.
+    /// The value exceeds the largest number or the longest duration that is supported.
     TooLarge,
-    /// The value is below the smallest number, or the shortest duration, that is supported.
+    /// The value is below the smallest number or the shortest duration that is supported.
     TooSmall,
 }
 
 /// An error from a store that could not make a decision.
 ///
-/// It never reaches the client as an error. For [`Busy`](StoreErrorKind::Busy), the layer asks the
-/// client to come back later. For all other kinds, it applies the configured failure policy.
+/// A store error never reaches the client as an error. For the kind [`Busy`](StoreErrorKind::Busy),
+/// the layer asks the client to come back later. For all other kinds, the layer applies the
+/// configured failure policy.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -150,11 +152,12 @@ pub enum StoreErrorKind {
     /// The store responds, but this node sends more calls than the store completes within the
     /// deadline.
     ///
-    /// An overloaded queue on this node is not an outage: if it were treated as one, a flood of
-    /// requests could trigger a failure policy that admits everything. The failure policy therefore
-    /// does not apply, and the client is asked to come back later.
+    /// An overloaded queue on this node is not an outage. If an overload were treated as an outage,
+    /// a flood of requests could trigger a failure policy that admits every request. Under
+    /// overload, the failure policy therefore does not apply, and the client is asked to come back
+    /// later.
     Busy,
-    /// The new rules were invalid. The old rules stay in force.
+    /// The new rules were invalid, and the old rules stay in effect.
     Rules,
     /// The store did not respond before the deadline. The call may have taken effect.
     Timeout,

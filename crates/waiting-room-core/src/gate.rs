@@ -1,8 +1,8 @@
-//! The gate: a limit on how many requests run at once.
+//! The gate, a limit on the number of requests that run at once.
 //!
-//! A service that runs more requests than it can handle gets slower for all of them. A gate admits
-//! requests up to a limit, lets a bounded number of further requests wait for a permit, and refuses
-//! the rest with a time at which to come back.
+//! If a service runs too many requests at once, all of them become slower. A gate admits requests
+//! up to a limit, lets a bounded number of further requests wait for a permit, and refuses the
+//! rest, usually with a retry time.
 //!
 //! ```text
 //!          below the limit, no queue
@@ -16,23 +16,22 @@
 //!
 //! # How it works
 //!
-//! The only state that requests contend for is one atomic word. As a rule, entering a gate without
-//! waiters takes one compare-and-swap, and so does leaving it. Everything else, including the
-//! queue, is protected by a lock that is held only briefly. Wakers are called after that lock is
-//! released.
+//! The only state that requests contend for is one atomic word. Entering a gate without waiters
+//! usually takes one compare-and-swap, and leaving it takes another. All other state, including the
+//! queue, is protected by a lock that is held only briefly. Wakers are called after the lock has
+//! been released.
 //!
-//! A permit that is released while requests are waiting goes straight to the next of them. The
-//! permit stays counted, so no newcomer can take it in between. The [`Discipline`] decides which
-//! waiter is next.
+//! If requests are waiting, a released permit goes directly to the next waiter. The permit stays
+//! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
 //!
-//! Time is an argument, or is read from a [`Clock`](crate::time::Clock). The gate depends on no
-//! async runtime: an [`Acquire`] is a future without a timer, so its owner calls
+//! The current time is passed as an argument, or is read from a [`Clock`](crate::time::Clock). The
+//! gate depends on no async runtime: an [`Acquire`] is a future without a timer, so its owner calls
 //! [`Acquire::time_out`] at the deadline.
 //!
 //! # What it does not do
 //!
 //! A gate limits concurrency, not rate, and does not bound how long a request runs. A gate belongs
-//! to one process. If several nodes share a limit, each of them sets its own part with
+//! to one process. If several nodes share a limit, each node sets its part of the limit with
 //! [`Gate::set_limit`].
 
 mod acquire;

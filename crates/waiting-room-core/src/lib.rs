@@ -1,19 +1,19 @@
-//! The state machines of a waiting room, of rate limits and of a gate, without I/O.
+//! State machines for a waiting room, for rate limits and for a gate, without I/O.
 //!
 //! A [`Room`] decides which of many visitors may use a service now, and in which order the others
 //! are admitted. A [`Limiter`] decides whether a client may make a request. A [`Gate`] decides how
 //! many requests run at once. All three are plain state machines: time is an argument of each
-//! method, and the only randomness is the [`VisitorId`] that the caller draws. The crate opens no
-//! socket, reads no clock (except for [`SystemClock`](time::SystemClock), which a caller may pass
-//! in), never sleeps and never awaits. It computes *when* to come back, and the caller does the
-//! waiting.
+//! method, and the only random value is the [`VisitorId`], which the caller generates. The crate
+//! opens no socket, reads no clock (except for [`SystemClock`](time::SystemClock), which a caller
+//! may pass in), never sleeps and never awaits. The crate computes *when* a client should come
+//! back, and the caller does the waiting.
 //!
 //! # The room
 //!
 //! ```text
 //!            enter ──► Admit(Pass) ──renew──► Pass ──renew──► … ──leave / lapse──► slot is free
 //!              │             ▲
-//!              ▼             │ fewer than `free` present visitors stand before
+//!              ▼             │ fewer than `free` present visitors are ahead
 //!        Wait(Ticket) ──check_in──► Wait(Ticket) ──check_in──► …
 //!          no place      a place in the line
 //! ```
@@ -25,28 +25,30 @@
 //! | slot | the right of one visitor to be active |
 //! | pass | proof that a visitor was admitted, valid until a time ([`Pass`]) |
 //! | ticket | proof of a place in line ([`Ticket`]) |
-//! | line | the visitors who wait, in order |
+//! | line | the visitors who are waiting, in order |
 //! | verdict | the decision of the room: admit, wait or refuse, always with a [`Reason`] |
-//! | store | where the state of a room is kept ([`Store`], [`MemoryStore`]) |
+//! | store | the place where the state of a room is kept ([`Store`], [`MemoryStore`]) |
 //!
 //! # Rate limits
 //!
 //! A [`Limiter`] applies a [`Quota`] to each of many keys, using one of six
 //! [algorithms](rate::Algorithm). [`charge_all`](rate::charge_all) charges several limiters at
-//! once, all or nothing.
+//! once: either all of them or none.
 //!
-//! A limiter remembers a fixed number of keys. If there is no place for a new key, the least used
-//! key near it is displaced. The usage of a displaced key is kept for its
-//! [network](rate::KeyHash::of_network), and every key of that network without a place starts with
-//! that usage. Three properties follow: idle keys are displaced first; a client over its limit
-//! gains nothing by being displaced; and a flood of keys affects only newcomers of its own network.
+//! A limiter remembers a fixed number of keys. If its table has no free place for a new key, the
+//! least used key nearby is displaced. The limiter remembers the usage of a displaced key for the
+//! key's [network](rate::KeyHash::of_network), and every key of that network that has no place
+//! starts with the remembered usage. As a result, idle keys are displaced first, a client over its
+//! limit gains nothing by being displaced, and a flood of keys affects only newcomers from the same
+//! network.
 //!
 //! # The gate
 //!
 //! A [`Gate`] lets a limited number of requests run at once. Further requests wait in a bounded
 //! queue, each as an [`Acquire`](gate::Acquire) future that resolves to a [`Permit`](gate::Permit).
-//! The rest are refused, usually with a time to come back. Dropping a permit passes it to the next
-//! waiter, and dropping an `Acquire` frees its place in the queue immediately.
+//! Requests that can neither run nor wait are refused, usually with a retry time. Dropping a permit
+//! passes it to the next waiter, and dropping an `Acquire` frees its place in the queue
+//! immediately.
 //!
 //! # Example
 //!
@@ -57,12 +59,12 @@
 //! let mut room = Room::new(RoomRules::new("shop", 1))?;
 //! let now = Timestamp::from_secs(1_000);
 //!
-//! // One slot: the first visitor gets it, the second waits.
+//! // The room has one slot: the first visitor is admitted, and the second waits.
 //! let (ann, bob) = (VisitorId::new(1), VisitorId::new(2));
 //! assert!(matches!(room.enter(ann, now), Verdict::Admit { .. }));
 //! let Verdict::Wait { ticket, .. } = room.enter(bob, now) else { panic!("the room is full") };
 //!
-//! // The first visitor leaves; the second is admitted at the next check-in.
+//! // After the first visitor has left, the second is admitted at its next check-in.
 //! room.leave(ann, now + Duration::from_secs(1));
 //! let verdict = room.check_in(&ticket, ticket.next_check_in);
 //! assert!(matches!(verdict, Verdict::Admit { .. }));
@@ -73,7 +75,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | rules and quotas can be serialized, which stores shared by several nodes require |
+//! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires |
 
 pub mod error;
 pub mod gate;

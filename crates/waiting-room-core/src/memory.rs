@@ -5,8 +5,8 @@
 //!                                  └──────── one instant ─────────┘
 //! ```
 //!
-//! It serves one process. Nodes that share a room need a store that all of them can reach, such as
-//! the one in `waiting-room-redis`.
+//! The in-process store serves one process. Nodes that share a room need a store that every node
+//! can reach, such as the store in `waiting-room-redis`.
 
 use std::{
     fmt,
@@ -24,18 +24,18 @@ use crate::{
 
 /// A [`Store`] in the memory of this process.
 ///
-/// One mutex guards one [`Room`] and is held only for the arithmetic of a verb. The verbs wait for
-/// nothing else. Only [`configure`](Store::configure) can fail: it returns an error if the new
-/// rules are invalid. The verbs themselves remove lapsed slots and places, so there is no
-/// background task to start. The rules bound the memory: the number of slots, the capacity of the
-/// line, and the number of new visitors per minute.
+/// A mutex guards the [`Room`] and is held only for the arithmetic of one operation. Operations
+/// wait for nothing but this mutex. Only [`configure`](Store::configure) can fail: it returns an
+/// error if the new rules are invalid. Every operation removes lapsed slots and places, so there is
+/// no background task to start. Three rules bound the memory: the number of slots, the capacity of
+/// the line, and the number of new visitors per minute.
 ///
 /// # After a restart
 ///
-/// The state of the room is lost, but passes and tickets issued before the restart stay valid as
-/// long as the key that sealed them does not change. A ticket carries its place in line. A pass is
-/// counted again when its visitor next appears; until then, the [`Recovery`](crate::room::Recovery)
-/// rule determines whether newcomers are admitted.
+/// A restart loses the state of the room, but passes and tickets issued before the restart stay
+/// valid as long as the key that sealed them does not change. A ticket contains its visitor's place
+/// in line. A pass is counted again when its visitor next appears; until then, the
+/// [`Recovery`](crate::room::Recovery) rule determines whether newcomers are admitted.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -43,11 +43,12 @@ pub struct MemoryStore {
 
 struct Shared {
     clock: Box<dyn Clock>,
-    /// The time at which this store was created. Passes issued earlier are unknown to it.
+    /// The time at which this store was created. The store does not know passes that were issued
+    /// earlier.
     started: Timestamp,
     room: Mutex<Room>,
-    /// A copy of the room's rules, which every request reads without taking the lock. It is written
-    /// only while the lock is held, so concurrent changes cannot leave an outdated copy here.
+    /// A copy of the room's rules, which every request reads without taking the lock. The copy is
+    /// written only while the lock is held, so concurrent changes cannot leave an outdated copy.
     rules: ArcSwap<RoomRules>,
 }
 
@@ -70,19 +71,19 @@ impl MemoryStore {
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
         let started = clock.now();
         let mut room = Room::new(rules)?;
-        // The process may have restarted with its key unchanged. This store cannot tell, so it
-        // always assumes that passes from an earlier process are still in use.
+        // The process may have restarted with the same sealing key. The store cannot detect a
+        // restart, so it always assumes that passes from an earlier process are still in use.
         room.recover(started);
         let rules = ArcSwap::from_pointee(room.rules().clone());
         let room = Mutex::new(room);
         Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })
     }
 
-    /// Runs one verb at one instant.
+    /// Runs one operation at one instant.
     ///
-    /// The clock is read under the lock, so verbs run in the order of their timestamps. If it were
-    /// read before the lock is taken, a verb could run after another verb with a later timestamp,
-    /// and the room would see time run backwards.
+    /// The clock is read under the lock, so operations run in the order of their timestamps. If the
+    /// clock were read before the lock is taken, an operation could run after another operation
+    /// with a later timestamp, and the room would see time run backwards.
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();

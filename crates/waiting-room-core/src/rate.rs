@@ -1,10 +1,10 @@
-//! Rate limits: how much each key may use within a window of time.
+//! Rate limits, which bound how much each key may use within a time window.
 //!
-//! A [`Quota`] is an amount per window. An [`Algorithm`] defines how the quota applies at window
-//! boundaries and to bursts. Each algorithm is implemented as a [`Meter`]: plain integer arithmetic
-//! on the state of one key, with the time and the cost as arguments. A [`Limiter`] keeps the states
-//! of many keys in bounded memory, and [`charge_all`] charges several limiters at once, either all
-//! of them or none.
+//! A [`Quota`] is a number of units per window. An [`Algorithm`] defines how the quota applies at
+//! window boundaries and to bursts. Each algorithm is implemented as a [`Meter`], which is plain
+//! integer arithmetic on the state of one key, with the time and the cost as arguments. A
+//! [`Limiter`] stores the states of many keys in bounded memory, and [`charge_all`] charges several
+//! limiters at once, either all of them or none.
 //!
 //! ```text
 //! Quota + Algorithm ─► Meter ─┐
@@ -19,7 +19,7 @@
 //! | algorithm | allows at once | at most in any window | state per key | suited to |
 //! |---|---|---|---|---|
 //! | token bucket, GCRA | the capacity | twice the limit, less one | 8 bytes | most limits |
-//! | leaky queue | the capacity, spread out | as GCRA | 8 bytes | a steady flow to the service |
+//! | leaky queue | the capacity, spread out | same as GCRA | 8 bytes | steady flow to the service |
 //! | fixed window | the limit | twice the limit | 16 bytes | daily or monthly quotas |
 //! | sliding log | the limit | the limit | 8 bytes per timestamp | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |

@@ -1,30 +1,31 @@
-//! One room: limits on active and new visitors, and a line for visitors who have to wait.
+//! A room, with limits on active and new visitors, and a line for visitors who have to wait.
 //!
 //! A room protects an application from more visitors than it can serve, and decides in which order
-//! the others are admitted. It holds the state of one room, which each verb changes at one instant.
+//! the others are admitted. Each operation changes the state of the room at one instant.
 //!
 //! ```text
 //!            enter                  check_in              check_in
 //!  newcomer ─────────► first ticket ─────────► place ───────────────► active, with a pass
 //!     │                                          │                        │
-//!     │ a slot is free for it                    │ leave, or away         │ leave, or
+//!     │ a slot is free                           │ leave, or away         │ leave, or
 //!     └──────────────► active, with a pass       ▼ for too long           ▼ the pass expires
 //!                                              gone                     gone
 //! ```
 //!
-//! [`Room`] provides the verbs, and [`RoomRules`] holds the operator's choices. A request for a
-//! slot is answered with a [`Verdict`], which carries a [`Reason`] for metrics and logs. A request
-//! to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] holds the numbers for the
-//! operator.
+//! [`Room`] provides the operations, and [`RoomRules`] contains the operator's choices. A request
+//! for a slot is answered with a [`Verdict`], which includes a [`Reason`] for metrics and logs. A
+//! request to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] contains the figures
+//! that the operator sees.
 //!
-//! Each verb first removes everything that has lapsed, so a room needs no background task. A room
-//! performs no I/O, reads no clock and does not handle sealed tokens: a [`Store`](crate::Store)
-//! serializes the calls, and a layer seals passes and tickets for the clients.
+//! Each operation first removes all lapsed sessions and places, so a room needs no background task.
+//! A room performs no I/O, reads no clock and does not handle sealed tokens: a
+//! [`Store`](crate::Store) serializes the calls, and a layer seals passes and tickets for the
+//! clients.
 
-// The parts: `room.rs` contains the verbs, and `admission.rs` the conditions that they check.
-// `sessions.rs` keeps the active visitors, `line.rs` keeps the waiting ones in the orders defined
-// in `orders.rs`, and `estimate.rs` measures rates. `timing.rs` derives all intervals from the
-// rules.
+// `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
+// `sessions.rs` stores the active visitors, `line.rs` stores the waiting visitors in the orders
+// that `orders.rs` defines, and `estimate.rs` measures rates. `timing.rs` derives all intervals
+// from the rules.
 
 mod admission;
 mod estimate;

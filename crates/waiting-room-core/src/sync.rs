@@ -1,5 +1,5 @@
-//! Synchronization primitives: those of the standard library, or those of loom under
-//! `cfg(waiting_room_loom)`, where tests explore every interleaving.
+//! Synchronization primitives of the standard library or, under `cfg(waiting_room_loom)`, of loom,
+//! with which tests explore every interleaving.
 
 use std::sync::{LockResult, PoisonError};
 
@@ -16,10 +16,10 @@ pub(crate) use std::sync::{
 
 /// Returns the guard of a lock, even if the lock is poisoned.
 ///
-/// Poisoning can be ignored, because it never means that a state was left half changed. The crate's
-/// own code does not panic while it holds a lock. A caller's clock or closure may panic, but it is
-/// called before anything is changed. Propagating the poison would make every later request fail
-/// because of one panic.
+/// Poisoning can be ignored, because it never indicates a half-changed state. The crate's own code
+/// does not panic while it holds a lock. A caller's clock or closure may panic, but it is called
+/// before any state is changed. If poisoning were propagated, one panic would make every later
+/// request fail.
 pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
 //! Points in time, and the clocks that produce them.
 //!
-//! Every rule of this crate takes `now` as an argument, which makes it deterministic and testable
-//! without waiting. A [`Clock`] is read only at the edge: by a store that owns its time, such as
-//! [`MemoryStore`](crate::MemoryStore).
+//! Every decision in this crate takes the current time as an argument, so decisions are
+//! deterministic and tests need not wait. A [`Clock`] is read only at the edge of the crate, for
+//! example by a store that owns its time, such as [`MemoryStore`](crate::MemoryStore).
 //!
-//! [`SystemClock`] counts from the Unix epoch, so that the times in a sealed ticket keep their
-//! meaning after a restart. Within a process it never runs backwards, so windows stay exact even
-//! when the wall clock is adjusted.
+//! [`SystemClock`] counts from the Unix epoch, so the timestamps in a sealed ticket stay valid
+//! after a restart. Within a process, the system clock never runs backwards, so windows stay exact
+//! even when the wall clock is adjusted.
 
 use std::{
     fmt,
@@ -18,62 +18,65 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// A point in time: nanoseconds since the Unix epoch.
+/// A point in time, in nanoseconds since the Unix epoch.
 ///
-/// The range ends in the year 2554. Arithmetic saturates at both ends, so a time sent by a client
-/// cannot make it overflow.
+/// The latest timestamp is in the year 2554. Arithmetic on timestamps saturates at both ends of the
+/// range, so a timestamp sent by a client cannot cause an overflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
     /// The Unix epoch.
     pub const ZERO: Self = Self(0);
-    /// The last representable point in time. It represents "never" where a time is expected.
+    /// The latest representable point in time. Where a timestamp is expected, it represents
+    /// "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the Unix epoch.
+    /// Creates the timestamp `nanos` nanoseconds after the Unix epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The point `millis` milliseconds after the Unix epoch, at most [`MAX`](Self::MAX).
+    /// Creates the timestamp `millis` milliseconds after the Unix epoch, capped at
+    /// [`MAX`](Self::MAX).
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// The point `secs` seconds after the Unix epoch, at most [`MAX`](Self::MAX).
+    /// Creates the timestamp `secs` seconds after the Unix epoch, capped at [`MAX`](Self::MAX).
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// Returns the number of nanoseconds since the Unix epoch.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole milliseconds since the Unix epoch, rounded down.
+    /// Returns the number of whole milliseconds since the Unix epoch, rounded down.
     #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Whole seconds since the Unix epoch, rounded down.
+    /// Returns the number of whole seconds since the Unix epoch, rounded down.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000_000
     }
 
-    /// The time elapsed since `earlier`, or zero if `earlier` is later than this point.
+    /// Returns the time elapsed since `earlier`, or zero if `earlier` is later than this timestamp.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The point `duration` before this one, or the Unix epoch if that would be earlier.
+    /// Returns the timestamp `duration` before this timestamp, or the Unix epoch if the result
+    /// would be earlier.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(duration)))
@@ -83,7 +86,8 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// The point `duration` after this one, or [`Timestamp::MAX`] if that would be later.
+    /// Returns the timestamp `duration` after this timestamp, or [`Timestamp::MAX`] if the result
+    /// would be later.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
     }
@@ -99,9 +103,10 @@ impl fmt::Debug for Timestamp {
 ///
 /// Use [`SystemClock`] in production and [`ManualClock`] in tests.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Returns the current time, which is never earlier than any time returned before.
+    /// Returns the current time, which is never earlier than a previously returned time.
     ///
-    /// It is called for every request, often under a lock, so it must be fast and must not block.
+    /// This method is called for every request, often under a lock, so it must be fast and must not
+    /// block.
     fn now(&self) -> Timestamp;
 }
 
@@ -111,16 +116,17 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// restarts. Nodes that need a common time therefore use their store's clock instead.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
-    /// The time of creation, by the monotonic clock.
+    /// The time of creation on the monotonic clock.
     started: Instant,
-    /// The time of creation, by the wall clock.
+    /// The time of creation on the wall clock.
     epoch: Timestamp,
 }
 
 impl SystemClock {
-    /// Creates a clock that starts at the current wall-clock time, which is read only here.
+    /// Creates a clock that starts at the current wall-clock time.
     ///
-    /// A wall clock that is set before the Unix epoch counts as the epoch.
+    /// The wall clock is not read again later. A wall-clock time before the Unix epoch counts as
+    /// the epoch.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn new() -> Self {
@@ -143,7 +149,8 @@ impl Clock for SystemClock {
 
 /// A clock that moves only when it is advanced, for tests and simulations.
 ///
-/// Clones share one time, so a test can keep one clone and pass another to a store.
+/// All clones of a manual clock share its time, so a test can keep one clone and pass another to a
+/// store.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Arc<AtomicU64>);
 
@@ -154,14 +161,14 @@ impl ManualClock {
         Self(Arc::new(AtomicU64::new(now.0)))
     }
 
-    /// Moves the time forward by `duration`.
+    /// Moves the clock forward by `duration`.
     pub fn advance(&self, duration: Duration) {
-        // Relaxed suffices everywhere in this type: the time is one number, and no other memory is
-        // published with it.
+        // `Relaxed` ordering suffices in all methods of this type, because the time is a single
+        // value and no other memory is published with it.
         self.0.fetch_add(nanos(duration), Ordering::Relaxed);
     }
 
-    /// Moves the time forward to `now`. An earlier time has no effect.
+    /// Moves the clock forward to `now`, unless `now` has already passed.
     pub fn advance_to(&self, now: Timestamp) {
         self.0.fetch_max(now.0, Ordering::Relaxed);
     }
@@ -173,7 +180,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// The duration in nanoseconds, saturating at about 584 years.
+/// Converts a duration to nanoseconds, saturating at about 584 years.
 fn nanos(duration: Duration) -> u64 {
     let seconds = duration.as_secs().saturating_mul(1_000_000_000);
     seconds.saturating_add(duration.subsec_nanos().into())

@@ -1,8 +1,9 @@
-//! Batches: calls that arrive while one of the same verb is in flight share the next script.
+//! Batches of calls. Calls that arrive while a call of the same operation is in flight share the
+//! next script.
 //!
-//! Each verb has a task that serves its calls, so a node has at most one script of each verb in
-//! flight, however many requests arrive. The visitors of a batch share the fixed cost of a script,
-//! and under load the batches grow by themselves, up to 32 visitors.
+//! Each operation has a task that serves its calls, so a node has at most one script of each
+//! operation in flight, however many requests arrive. The visitors of a batch share the fixed cost
+//! of a script. Under load, batches grow automatically, up to 32 visitors.
 //!
 //! ```text
 //!  call ─┐
@@ -11,7 +12,8 @@
 //!                                    └─────┘ calls that arrive meanwhile wait in the channel
 //! ```
 //!
-//! A call does not wait for others when none is in flight: there is no timer that fills a batch.
+//! If no call is in flight, a call is sent without waiting for other calls, because no timer delays
+//! a batch until it is full.
 
 use std::{
     future::Future,
@@ -33,19 +35,19 @@ use crate::{
     shared::{Opens, Shared},
 };
 
-/// One call of a verb.
+/// One call of an operation.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// The arguments for one visitor, in the order of the script's header.
     pub(crate) arguments: Vec<Vec<u8>>,
-    /// Where the reply goes; closed when the caller has stopped waiting.
+    /// The channel for the reply, which is closed when the caller has stopped waiting.
     pub(crate) reply: oneshot::Sender<Result<(Head, ReplyFields), StoreError>>,
-    /// The visitor of an `enter`; `None` for the other verbs. If the caller is gone when the reply
-    /// arrives, the visitor may hold a slot without a proof of it.
+    /// The visitor of an `enter`, or `None` for all other operations. If the caller is gone when
+    /// the reply arrives, the visitor may have a slot but no pass.
     pub(crate) enters: Option<VisitorId>,
 }
 
-/// Serves the calls of one verb until every handle on the store has been dropped.
+/// Serves the calls of one operation until every handle to the store has been dropped.
 ///
 /// A batch has at most [`MAX_BATCH`] calls, so that a script blocks the server for well under a
 /// millisecond. Calls whose callers have stopped waiting are dropped unsent.
@@ -61,10 +63,11 @@ pub(crate) async fn serve<C: ConnectionLike + Clone>(
         if batch.is_empty() {
             continue;
         }
-        // The scripts loop over their arguments, so those of all calls form one list.
+        // The scripts loop over their arguments, so the arguments of all calls form one list.
         let arguments = batch.iter_mut().flat_map(|call| std::mem::take(&mut call.arguments));
         let arguments: Vec<_> = arguments.collect();
-        // Loaded anew for each batch, so a connection that the watch has opened is used at once.
+        // The connection is loaded again for each batch, so that a connection opened by the watch
+        // task is used immediately.
         let replied = match connections.current() {
             Ok(mut connection) => run(verb, &arguments, &mut connection, &shared).await,
             Err(error) => Err(error),
@@ -73,14 +76,17 @@ pub(crate) async fn serve<C: ConnectionLike + Clone>(
     }
 }
 
-/// Runs a script once for all its arguments. If the room is gone, opens it first.
+/// Runs a script once for all its arguments. If the room is gone, the node opens it and runs the
+/// script again.
 ///
-/// A room is gone after `FLUSHALL`, after a failover to an empty replica, or when its keys were
-/// deleted. The node that notices first opens it again with the rules that it knew last.
+/// A room is gone after `FLUSHALL`, after a failover to an empty replica, or if its keys were
+/// deleted. The first node that notices the loss opens the room again with the last rules that it
+/// knew.
 ///
 /// # Errors
 ///
-/// The server does not answer in time, fails, or has lost the room again meanwhile.
+/// Returns an error if the server does not answer in time, if the script fails, or if the server
+/// has lost the room again in the meantime.
 pub(crate) async fn run<C: ConnectionLike>(
     verb: Verb,
     arguments: &[Vec<u8>],
@@ -90,8 +96,8 @@ pub(crate) async fn run<C: ConnectionLike>(
     if let Some(replied) = run_once(verb, arguments, connection, shared).await? {
         return Ok(replied);
     }
-    // Several verbs and nodes may get here at the same time. The first of them opens the room; for
-    // the others, `configure` finds it there and changes nothing.
+    // Several operations and nodes may notice the loss at the same time. The first call of
+    // `configure` opens the room, and later calls find it open and change nothing.
     tracing::warn!(room = shared.rules().name(), "the store has lost the room");
     within(shared.deadline, open(Opens::Again, connection, shared)).await?;
     run_once(verb, arguments, connection, shared)
@@ -99,12 +105,13 @@ pub(crate) async fn run<C: ConnectionLike>(
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
 }
 
-/// Loads the scripts, then opens the room or joins it.
+/// Loads the scripts, and then opens or joins the room.
 ///
 /// # Errors
 ///
-/// The server does not answer, refuses, or may evict keys. In the last case the node has joined.
-/// A node that starts then reports the error; one that serves already goes on.
+/// Returns an error if the server does not answer, refuses the node, or may evict keys. If the
+/// server may evict keys, the node has joined the room. A node that is starting then reports the
+/// error, and a node that is already serving continues.
 pub(crate) async fn join<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
@@ -113,7 +120,8 @@ pub(crate) async fn join<C: ConnectionLike>(
         shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
         open(Opens::Start, connection, shared).await
     };
-    // Not the deadline of a decision: no visitor waits for this, and a start may take longer.
+    // The deadline of a decision does not apply, because no visitor waits for the start of a node,
+    // which may take longer.
     let opened = timeout(CONNECT_DEADLINE, opened).await;
     let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
     shared.is_joined.store(true, Ordering::Relaxed);
@@ -122,9 +130,10 @@ pub(crate) async fn join<C: ConnectionLike>(
     checked
 }
 
-/// Opens the room as this node knows it, or joins it, and adopts the rules that are in force.
+/// Opens the room with the rules that this node knows, or joins it, and adopts the current rules.
 ///
-/// Returns the rest of the reply: for [`Opens::Start`], the server's `maxmemory` and its policy.
+/// Returns the rest of the reply, which for [`Opens::Start`] contains the server's `maxmemory` and
+/// `maxmemory-policy`.
 pub(crate) async fn open<C: ConnectionLike>(
     opens: Opens,
     connection: &mut C,
@@ -134,14 +143,15 @@ pub(crate) async fn open<C: ConnectionLike>(
     let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
     let said = each.into_iter().next();
     let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
-    // Whether this node's rules are now in force. It does not matter: the rules that are follow.
+    // The first value states whether this node's rules are now in effect. It is not needed, because
+    // the current rules follow.
     said.signed()?;
     shared.take_rules(head.version, &said.bytes()?)?;
     shared.learn_lifetime(Duration::from_micros(said.number()?));
     Ok(said)
 }
 
-/// Runs a script within the deadline; `None` if the room is gone.
+/// Runs a script within the deadline. Returns `None` if the room is gone.
 async fn run_once<C: ConnectionLike>(
     verb: Verb,
     arguments: &[Vec<u8>],
@@ -151,9 +161,10 @@ async fn run_once<C: ConnectionLike>(
     within(shared.deadline, ask(verb, arguments, connection, shared)).await
 }
 
-/// Sends one script, and learns from the head of its reply; `None` if the room is gone.
+/// Sends one script, and updates the node's state from the head of the reply. Returns `None` if the
+/// room is gone.
 ///
-/// There is no deadline here: the callers have different ones.
+/// This function applies no deadline, because its callers have different deadlines.
 async fn ask<C: ConnectionLike>(
     verb: Verb,
     arguments: &[Vec<u8>],
@@ -163,7 +174,8 @@ async fn ask<C: ConnectionLike>(
     let mut all = Vec::with_capacity(arguments.len() + 1);
     all.push(shared.clock.argument());
     all.extend_from_slice(arguments);
-    // The clock needs the time before the call: the server reads its own some time after that.
+    // The clock needs a time before the call, because the server reads its clock after the call was
+    // sent.
     let sent = Instant::now();
     let asked = shared.scripts.run(verb, connection, shared.keys.as_slice(), &all);
     let replied = reply::parse(asked.await.map_err(|error| unavailable(&error))?)?;
@@ -181,25 +193,26 @@ async fn within<T>(
     answered(deadline, asked).await?
 }
 
-/// Hands a reply, or an error, to the callers of a batch.
+/// Sends a reply or an error to the callers of a batch.
 fn deliver(
     batch: impl ExactSizeIterator<Item = Call>,
     replied: Result<(Head, Vec<ReplyFields>), StoreError>,
     shared: &Shared,
 ) {
     match replied {
-        // The replies are in the order of the calls; one missing would shift all others.
+        // The replies are in the order of the calls, so a missing reply would shift all later
+        // replies.
         Ok((head, each)) if each.len() == batch.len() => {
             shared.succeeded();
             for (call, said) in batch.zip(each) {
-                // The caller has stopped waiting. If it was an `enter`, the visitor may have been
-                // admitted without receiving a pass, so its slot has to be given back.
+                // The caller has stopped waiting. The visitor of an `enter` may have been admitted
+                // without receiving a pass, so its slot has to be released.
                 if call.reply.send(Ok((head, said))).is_err() {
                     shared.owe(call.enters);
                 }
             }
         }
-        Ok(_) => fail(batch, &reply::malformed("a visitor is missing".to_owned()), shared),
+        Ok(_) => fail(batch, &reply::malformed("a reply is missing".to_owned()), shared),
         Err(error) => {
             shared.failed(&error);
             fail(batch, &error, shared);
@@ -207,21 +220,22 @@ fn deliver(
     }
 }
 
-/// Hands an error to all callers of a batch.
+/// Sends an error to all callers of a batch.
 ///
-/// After an error the script may still have run, so each visitor of an `enter` may hold a slot
-/// without a pass, and is recorded for `leave`.
+/// The script may have run even though the call failed, so each visitor of an `enter` may have a
+/// slot without a pass, and is recorded for `leave`.
 fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) {
     for call in batch {
         shared.owe(call.enters);
-        // The send fails if the caller has stopped waiting, and then the error is not needed.
+        // The send fails if the caller has stopped waiting and thus does not need the error.
         let _ = call.reply.send(Err(again(error)));
     }
 }
 
-/// Copies an error for another caller: the kind is kept, the source becomes its message.
+/// Copies an error for another caller. The copy has the same kind, and its source is the message of
+/// the original source.
 ///
-/// `StoreError` is not `Clone`, because its source need not be.
+/// `StoreError` is not `Clone`, because its source need not be `Clone`.
 pub(crate) fn again(error: &StoreError) -> StoreError {
     let same = StoreError::new(error.kind());
     match std::error::Error::source(error) {
@@ -230,5 +244,5 @@ pub(crate) fn again(error: &StoreError) -> StoreError {
     }
 }
 
-/// The most visitors that share a script.
+/// The maximum number of visitors that share a script.
 const MAX_BATCH: usize = 32;

@@ -1,8 +1,8 @@
-//! The server's time, as a node knows it without asking.
+//! An estimate of the server's time, which a node can read without a round trip.
 //!
 //! A node needs the time for each request, to check whether a pass or a ticket is still valid, but
-//! must not make a round trip for it. So it keeps the difference between the server's clock and its
-//! own monotonic one, and corrects that difference with each reply.
+//! must not make a round trip to get the time. A node therefore stores the difference between the
+//! server's clock and its own monotonic clock, and corrects that difference with each reply.
 //!
 //! ```text
 //!  server ────────────────●────────────────────►  reads its clock: `now`
@@ -27,23 +27,25 @@ use waiting_room_core::{
     time::{Clock, SystemClock},
 };
 
-/// Derives the server's time from its replies.
+/// A clock that derives the server's time from the server's replies.
 ///
-/// A reply with the time `now` to a call that was sent at `sent` and returned at `received` bounds
-/// the difference: the server is at most `now - sent` ahead of this node's clock, and at least
-/// `now - received`. The clock uses the greatest difference that agrees with the last reply and the
-/// earlier ones. So it is not behind the server's: a proof that has lapsed there has lapsed here.
+/// Suppose that a call was sent at `sent` and its reply, with the server's time `now`, arrived at
+/// `received`. The server's clock is then at most `now - sent` and at least `now - received` ahead
+/// of this node's clock. The estimate uses the greatest difference that is consistent with the last
+/// reply and the earlier replies. The estimate is thus never behind the server's clock, and a proof
+/// that has lapsed on the server has also lapsed on this node.
 #[derive(Debug)]
 pub(crate) struct ServerClock {
-    /// The origin of this node's own, monotonic time.
+    /// The origin of this node's monotonic time.
     started: Instant,
     /// The server's time at `started`, in nanoseconds since the Unix epoch.
     ahead: AtomicU64,
-    /// The greatest time returned so far, so that this clock never runs backwards.
+    /// The latest time returned so far, so that this clock never runs backwards.
     told: AtomicU64,
-    /// Whether a reply has arrived. Before, `ahead` comes from the clock of this machine.
+    /// Whether a reply has arrived. Before the first reply, `ahead` is derived from the clock of
+    /// this machine.
     is_known: AtomicBool,
-    /// Replaces the server's clock, in tests.
+    /// A clock that replaces the server's clock in tests.
     given: Option<Arc<dyn Clock>>,
 }
 
@@ -58,7 +60,7 @@ impl ServerClock {
         }
     }
 
-    /// Returns the time of the server as this node knows it, without a round trip.
+    /// Returns the estimated time of the server, without a round trip.
     pub(crate) fn now(&self) -> Timestamp {
         if let Some(clock) = &self.given {
             return clock.now();
@@ -67,10 +69,10 @@ impl ServerClock {
         Timestamp::from_nanos(self.told.fetch_max(now, Ordering::Relaxed).max(now))
     }
 
-    /// Returns the time of the server after `duration`.
+    /// Returns the estimated time of the server after `duration` has passed.
     ///
-    /// With a given clock there is no such time, because a deadline passes in real time and that
-    /// clock need not: the result is [`Timestamp::MAX`].
+    /// With a given clock, the result is [`Timestamp::MAX`], because `duration` passes in real time
+    /// and the given clock may stand still.
     pub(crate) fn after(&self, duration: Duration) -> Timestamp {
         match self.given {
             Some(_) => Timestamp::MAX,
@@ -78,8 +80,8 @@ impl ServerClock {
         }
     }
 
-    /// Returns the greatest time that this clock has returned; zero before the first reply, when it
-    /// was not the server's time.
+    /// Returns the latest time that this clock has returned, or zero before the first reply,
+    /// because no earlier time came from the server.
     pub(crate) fn told(&self) -> Timestamp {
         match self.is_known.load(Ordering::Relaxed) {
             true => Timestamp::from_nanos(self.told.load(Ordering::Relaxed)),
@@ -88,7 +90,7 @@ impl ServerClock {
     }
 
     /// Returns this node's own time, which counts from the start of the node and is unrelated to
-    /// that of the server. A given clock replaces both.
+    /// the time of the server. A given clock replaces the node's own time, too.
     pub(crate) fn own(&self) -> Timestamp {
         match &self.given {
             Some(clock) => clock.now(),
@@ -96,13 +98,13 @@ impl ServerClock {
         }
     }
 
-    /// Whether the time comes from the server rather than from a given clock.
+    /// Returns whether the time comes from the server rather than from a given clock.
     pub(crate) const fn is_servers(&self) -> bool {
         self.given.is_none()
     }
 
-    /// Returns the time argument of a script, in microseconds; empty if the script is to read the
-    /// server's clock.
+    /// Returns the time argument of a script in microseconds, or an empty string if the script has
+    /// to read the server's clock.
     pub(crate) fn argument(&self) -> Vec<u8> {
         self.given.as_ref().map_or_else(Vec::new, |clock| micros(clock.now()).to_string().into())
     }
@@ -111,14 +113,15 @@ impl ServerClock {
     pub(crate) fn learn(&self, server: Timestamp, sent: Instant) {
         let at_most = server.as_nanos().saturating_sub(self.since_started(sent));
         let at_least = server.as_nanos().saturating_sub(self.since_started(Instant::now()));
-        // Until now the time came from the clock of this machine, which may have been ahead. This
-        // is the only step at which the returned time may go back.
+        // Before the first reply, the time came from the clock of this machine, which may have been
+        // ahead of the server. The returned time may go back only at the first reply.
         if !self.is_known.swap(true, Ordering::Relaxed) {
             self.ahead.store(at_most, Ordering::Relaxed);
             self.told.store(0, Ordering::Relaxed);
         }
         let learnt = |ahead| (ahead > at_most || ahead < at_least).then_some(at_most);
-        // An error means that the known difference agrees with this reply; it stays as it is.
+        // An error means that the known difference is consistent with this reply, so it is not
+        // changed.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, learnt);
     }
 
@@ -127,7 +130,7 @@ impl ServerClock {
     }
 }
 
-/// Converts a time to the microseconds of the scripts, rounded down.
+/// Converts a time to microseconds, the unit of the scripts, rounded down.
 pub(crate) fn micros(at: Timestamp) -> u64 {
     at.as_nanos() / 1_000
 }
@@ -148,14 +151,14 @@ mod tests {
         let clock = ServerClock::new(None);
         let server = Timestamp::from_secs(1_000);
 
-        // The reply takes 10 ms; the server reads its clock after 9 of them.
+        // The reply takes 10 ms, and the server reads its clock after 9 ms.
         let sent = Instant::now();
         advance(Duration::from_millis(10)).await;
         clock.learn(server + Duration::from_millis(9), sent);
         assert_eq!(clock.now(), server + Duration::from_millis(19));
 
-        // A quicker reply gives a better estimate, which is lower: the time that was returned
-        // before stands until the estimate has passed it.
+        // A faster reply gives a better estimate, which is lower. The clock stands still at the
+        // last returned time until the estimate has passed it.
         let sent = Instant::now();
         advance(Duration::from_millis(1)).await;
         clock.learn(server + Duration::from_millis(11), sent);

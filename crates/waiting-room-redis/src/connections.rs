@@ -1,15 +1,17 @@
-//! The connection in use, its replacement, and the circuit breaker of a node.
+//! The current connection of a node, its replacement, and the node's circuit breaker.
 //!
-//! All calls of a node share one multiplexed connection. Two kinds of failure are kept apart:
+//! All calls of a node share one multiplexed connection. The node distinguishes two kinds of
+//! failure:
 //!
-//! - The connection is dead although the server is well. A call then fails or times out, and
+//! - The connection is dead although the server is healthy. Calls then fail or time out, and
 //!   [`Connections::replace`] opens another connection.
-//! - The server is away. After five failures in a row the [`Breaker`] opens, and calls fail without
-//!   being sent until a background task has received a reply.
+//! - The server is unreachable. After five failures in a row, the [`Breaker`] opens, and calls fail
+//!   without being sent until a background task has received a reply.
 //!
-//! A third kind is no failure of the server: this node has more calls than the server decides in
-//! time. [`Breaker::overdue`] distinguishes it from the others, because the failure policy of the
-//! layer must not apply to it: a flood could otherwise lift the limits.
+//! An overload of this node is not a failure of the server: the node then has more calls than the
+//! server can decide in time. [`Breaker::overdue`] distinguishes an overload from a failure,
+//! because the failure policy of the layer must not apply to an overload. Otherwise, a flood of
+//! requests could lift the limits.
 
 use std::{
     fmt,
@@ -34,22 +36,23 @@ use waiting_room_core::{
     error::{ConfigErrorKind, StoreErrorKind},
 };
 
-/// The connection that all calls of a node share, until it is replaced.
+/// The connection that all calls of a node share, and the means to replace it.
 ///
-/// A connection whose peer has vanished without closing it cannot be told from one to a slow
-/// server, however long a call waits. So a node whose calls get no replies opens another
-/// connection, if it knows how.
+/// A connection whose peer has vanished without closing it cannot be distinguished from a
+/// connection to a slow server, however long a call waits. A node whose calls get no replies
+/// therefore opens another connection, if the application has supplied a way to open connections.
 pub(crate) struct Connections<C> {
-    /// `None` until the server has been reached.
+    /// The current connection, or `None` until the server has been reached.
     current: ArcSwapOption<C>,
-    /// `None` if the application has supplied a connection instead of a way to open one.
+    /// The function that opens a connection, or `None` if the application has supplied a
+    /// connection.
     open: Option<Open<C>>,
 }
 
 type Open<C> = Box<dyn Fn() -> Opening<C> + Send + Sync>;
 type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
 
-/// A circuit breaker: stops sending calls to a server that has failed several in a row.
+/// A circuit breaker, which stops calls to a server after several failures in a row.
 ///
 /// ```text
 ///            the fifth failure in a row
@@ -59,32 +62,34 @@ type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
 ///            the first reply to anything
 /// ```
 ///
-/// The counter guards no other data, so its accesses are relaxed.
+/// The counter guards no other data, so accesses to it are relaxed.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// Failures since the last reply.
+    /// The number of failures since the last reply.
     failures: AtomicU32,
 }
 
 impl<C: Clone> Connections<C> {
-    /// The longest time that the first connection may take to open.
+    /// The maximum time that opening the first connection may take.
     const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-    /// The longest time that a replacement may take to open.
+    /// The maximum time that opening a replacement may take.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Uses this connection for ever; the application supplies one that reconnects by itself.
+    /// Uses the given connection forever. The application has to supply a connection that
+    /// reconnects by itself.
     pub(crate) fn only(connection: C) -> Arc<Self> {
         Arc::new(Self { current: ArcSwapOption::from_pointee(connection), open: None })
     }
 
-    /// Opens a connection now, and others whenever they are needed.
+    /// Opens a connection now, and a replacement whenever one is needed.
     ///
     /// If the server cannot be reached within 5 s, the node starts without a connection, and
     /// [`replace`](Self::replace) opens the first one later.
     ///
     /// # Errors
     ///
-    /// The server was reached and refuses the connection, as it would the next time too.
+    /// Returns an error if the server was reached and refuses the connection, because it would also
+    /// refuse the next attempt.
     pub(crate) async fn opened<F>(
         open: impl Fn() -> F + Send + Sync + 'static,
     ) -> Result<Arc<Self>, StoreError>
@@ -101,11 +106,11 @@ impl<C: Clone> Connections<C> {
         Ok(Arc::new(Self { current, open: Some(open) }))
     }
 
-    /// Returns the connection in use.
+    /// Returns the current connection.
     ///
     /// # Errors
     ///
-    /// The server has not been reached yet.
+    /// Returns an error if the server has not been reached yet.
     pub(crate) fn current(&self) -> Result<C, StoreError> {
         match &*self.current.load() {
             Some(connection) => Ok(connection.as_ref().clone()),
@@ -113,10 +118,10 @@ impl<C: Clone> Connections<C> {
         }
     }
 
-    /// Opens another connection for all calls from now on, and returns whether that succeeded.
+    /// Opens another connection for all calls from now on, and returns whether it was opened.
     ///
-    /// If it fails, or takes longer than a second, the old connection stays in use. Calls in flight
-    /// finish on the connection on which they were sent.
+    /// If opening the connection fails, or takes longer than a second, the old connection stays in
+    /// use. Calls in flight finish on the connection on which they were sent.
     pub(crate) async fn replace(&self) -> bool {
         let Some(open) = &self.open else { return false };
         match timeout(Self::PATIENCE, open()).await {
@@ -142,9 +147,9 @@ impl Breaker {
 
     /// Returns the error for a call that has waited too long in the queue of this node.
     ///
-    /// It is [`Busy`](StoreErrorKind::Busy) while the server answers, since then the queue is too
-    /// long, and [`Timeout`](StoreErrorKind::Timeout) if the last call has failed. The failure
-    /// policy of the layer applies to the second only.
+    /// The error is [`Busy`](StoreErrorKind::Busy) while the server answers, because the queue is
+    /// then too long, and [`Timeout`](StoreErrorKind::Timeout) if the last call has failed. The
+    /// failure policy of the layer applies only to `Timeout`.
     pub(crate) fn overdue(&self) -> StoreError {
         StoreError::new(match self.failures.load(Ordering::Relaxed) {
             0 => StoreErrorKind::Busy,
@@ -157,32 +162,33 @@ impl Breaker {
         self.overdue().with_source(TOO_MANY_WAIT)
     }
 
-    /// Whether calls fail without being sent.
+    /// Returns whether calls fail without being sent.
     pub(crate) fn is_open(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
-    /// Records a reply. Returns whether it has closed the breaker.
+    /// Records a reply, and returns whether the reply has closed the breaker.
     pub(crate) fn succeeded(&self) -> bool {
         self.failures.swap(0, Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
-    /// Records a failure. Returns whether it has opened the breaker.
+    /// Records a failure, and returns whether the failure has opened the breaker.
     pub(crate) fn failed(&self) -> bool {
         self.failures.fetch_add(1, Ordering::Relaxed) + 1 == Self::OPENS_AFTER
     }
 }
 
-/// Awaits a reply until the deadline, and a little longer if this node is itself late.
+/// Awaits a reply until the deadline, and longer if this node is itself late.
 ///
-/// A node that is flooded with requests may read a reply late that has arrived in time. So the
-/// server counts as silent only once the runtime has polled its sockets [`TURNS`] more times in a
-/// row without being late itself. A turn that takes longer than [`LATE`] proves nothing about the
-/// server, and the count starts again.
+/// A node that is flooded with requests may be late to read a reply that has arrived in time. The
+/// server therefore counts as silent only once the runtime has polled its sockets [`TURNS`] more
+/// times in a row without being late itself. A turn that takes [`LATE`] or longer proves nothing
+/// about the server, and restarts the count.
 ///
 /// # Errors
 ///
-/// [`Timeout`](StoreErrorKind::Timeout), at the latest [`LONGEST_LAG`] after the deadline.
+/// Returns a [`Timeout`](StoreErrorKind::Timeout) error if no reply arrives, at the latest
+/// [`LONGEST_LAG`] after the deadline.
 pub(crate) async fn answered<T>(
     deadline: Duration,
     asked: impl Future<Output = T>,
@@ -201,17 +207,18 @@ pub(crate) async fn answered<T>(
 
 /// Returns how long a caller waits for its reply, given the deadline of a script.
 ///
-/// It is longer than [`answered`] waits on a node that is not late, four turns of less than 4 ms
-/// each included. So when a script fails, its callers receive the script's own error.
+/// A caller waits longer than [`answered`] does on a node that is not late, including four turns of
+/// less than 4 ms each. When a script fails, its callers therefore receive the script's error.
 pub(crate) fn patience(deadline: Duration) -> Duration {
     deadline + deadline / 4 + 4 * TURNS * TURN
 }
 
-/// Whether an error at the start of a node means that the server is away: it was not reached, or is
-/// not ready yet.
+/// Returns whether an error at the start of a node means that the server is unreachable or not
+/// ready yet.
 ///
-/// Any other error comes from a server that is there and refuses the node, for example because of a
-/// wrong password. It would refuse again, so the node reports the error instead of starting.
+/// Any other error comes from a server that is running and refuses the node, for example because of
+/// a wrong password. The server would refuse the node again, so the node reports the error instead
+/// of starting.
 pub(crate) fn is_away(error: &StoreError) -> bool {
     let source = std::error::Error::source(error);
     let said = source.and_then(|source| source.downcast_ref::<RedisError>());
@@ -219,27 +226,27 @@ pub(crate) fn is_away(error: &StoreError) -> bool {
     is_silent || said.map_or(error.kind() == StoreErrorKind::Unavailable, is_of_the_way)
 }
 
-/// Whether an error is one of the network, or of a server that is starting.
+/// Returns whether an error comes from the network, or from a server that is starting.
 fn is_of_the_way(error: &RedisError) -> bool {
     error.is_io_error() || error.code().is_some_and(|code| STARTING.contains(&code))
 }
 
-/// Wraps an error of the client.
+/// Wraps an error of the Redis client.
 pub(crate) fn unavailable(error: &RedisError) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
 }
 
 /// Checks that a server evicts no keys, given its `maxmemory` in bytes and its `maxmemory-policy`.
 ///
-/// A server without a bound on its memory, for which `maxmemory` is 0, evicts nothing under any
-/// policy.
+/// A server without a bound on its memory, whose `maxmemory` is 0, evicts nothing under any policy.
 ///
 /// # Errors
 ///
-/// The server may evict keys, and with them sessions, places or the state of a limit.
+/// Returns an error if the server may evict keys, and with them sessions, places or the state of a
+/// limit.
 pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreError> {
     if memory != "0" && policy != "noeviction" {
-        let expected = "noeviction: evicting a key would lift a limit";
+        let expected = "noeviction, because evicting a key would lift a limit";
         let kind = ConfigErrorKind::Contradicts;
         return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
     }
@@ -254,22 +261,24 @@ impl<C> fmt::Debug for Connections<C> {
     }
 }
 
-/// The turns of the runtime within which a call is written, its reply read and handed over.
+/// The number of runtime turns within which a call is written and its reply is read and handed
+/// over.
 const TURNS: u32 = 4;
-/// The length of a turn: the resolution of tokio's timer, and enough for a poll of the sockets.
+/// The length of a turn, which is the resolution of tokio's timer and long enough to poll the
+/// sockets.
 const TURN: Duration = Duration::from_millis(1);
-/// A turn that takes at least this long shows that the node itself was late.
+/// The duration of a turn from which the node itself counts as late.
 const LATE: Duration = Duration::from_millis(4);
-/// The longest time that a late node waits for a reply after its deadline.
+/// The maximum time that a late node waits for a reply after the deadline.
 const LONGEST_LAG: Duration = Duration::from_secs(10);
 
-/// The longest time that loading the scripts and opening or joining the room may take together.
+/// The maximum total time for loading the scripts and opening or joining the room.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-const NOT_REACHED: &str = "it has not been reached yet";
+const NOT_REACHED: &str = "the store has not been reached yet";
 /// The error codes of a server or a cluster that is not ready yet.
 const STARTING: [&str; 4] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
-const TOO_MANY_WAIT: &str = "too many calls of this node wait for it";
+const TOO_MANY_WAIT: &str = "too many calls of this node are waiting for the store";
 
 #[cfg(test)]
 mod tests {

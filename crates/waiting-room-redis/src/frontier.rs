@@ -1,5 +1,5 @@
-//! The frontier: visitors who stand behind it cannot be admitted before the next snapshot, so their
-//! node answers their check-ins without the server.
+//! The frontier of the line. Visitors behind the frontier cannot be admitted before the next
+//! snapshot, so a node answers their check-ins without the server.
 //!
 //! ```text
 //!   present, in order of arrival:  █ █ █ █ █ █ █ │ █ █ █ █ █ █ █ █ █ █ █ █ █ █ █ …
@@ -8,11 +8,12 @@
 //!                                            frontier
 //! ```
 //!
-//! With 100 000 visitors in line, nearly all stand behind it. The node interpolates their positions
-//! between 32 arrivals that the snapshot has sampled, so a position is off by at most a few percent
-//! of the line, and is marked as approximate.
+//! With 100 000 visitors in line, nearly all of them are behind the frontier. The node interpolates
+//! the positions of visitors between 32 arrival times that the snapshot has sampled, so a position
+//! is off by at most a few percent of the line, and is marked as approximate.
 //!
-//! There is no frontier while the order is random, every visitor is admitted, or none is.
+//! There is no frontier while the order of the line is random, while every visitor is admitted, or
+//! while no visitor is admitted.
 
 use std::time::Duration;
 
@@ -23,25 +24,27 @@ use crate::reply::{Head, ReplyFields};
 /// The frontier of one snapshot, with the numbers from which a node answers a check-in.
 #[derive(Debug)]
 pub(crate) struct Frontier {
-    /// When the snapshot was made.
+    /// The time at which the snapshot was taken.
     pub(crate) at: Timestamp,
-    /// The arrival of the visitor at the frontier: later arrivals stand behind it.
+    /// The arrival time of the visitor at the frontier. Visitors who arrived later are behind the
+    /// frontier.
     arrival: Timestamp,
-    /// The arrivals of some of the present visitors, at equal distances in the line, in order.
+    /// The arrival times of some present visitors, at equal distances in the line, in order.
     arrivals: Vec<Timestamp>,
-    /// The number of visitors in the line who are present.
+    /// The number of present visitors in the line.
     present: u32,
-    /// Admissions per second.
+    /// The number of admissions per second.
     per_second: f64,
-    /// The variance of the admissions over their mean.
+    /// The index of dispersion: the variance of the number of admissions divided by its mean.
     dispersion: f64,
 }
 
 impl Frontier {
-    /// How long a frontier is valid: the horizon for which `snapshot.lua` computes it.
+    /// The time for which a frontier is valid, which is the horizon of the computation in
+    /// `snapshot.lua`.
     const LASTS: Duration = Duration::from_secs(2);
 
-    /// Reads the frontier from a reply; `None` if no visitor stands behind one.
+    /// Reads the frontier from a reply. Returns `None` if no visitor is behind a frontier.
     pub(crate) fn read(
         head: &Head,
         said: &mut ReplyFields,
@@ -62,10 +65,11 @@ impl Frontier {
         }))
     }
 
-    /// Returns the verdict for a visitor behind the frontier; `None` if the server has to decide.
+    /// Returns the verdict for a visitor behind the frontier, or `None` if the server has to
+    /// decide.
     ///
-    /// The server decides about a ticket without a place, since only the server gives places, about
-    /// one that has lapsed, and about all tickets once the frontier is too old.
+    /// The server decides about a ticket without a place, because only the server assigns places,
+    /// about a ticket that has lapsed, and about all tickets once the frontier is too old.
     pub(crate) fn check_in(
         &self,
         ticket: &Ticket,
@@ -74,13 +78,13 @@ impl Frontier {
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
         let is_beyond = ticket.placed && is_kept && ticket.first_seen > self.arrival;
-        // Only the server can check whether a ticket that was issued anew still has its place.
+        // Only the server can check whether a reissued ticket still has its place.
         if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
             return None;
         }
         let ahead = self.ahead(ticket.first_seen);
-        // The jitter is drawn as the server would draw it for this check-in, so the visitor is
-        // spread alike whichever of the two answers.
+        // The node derives the jitter in the same way as the server, so the interval has the same
+        // jitter whether the node or the server answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());
         let interval = rules.check_in_interval(ahead, self.per_second, jitter);
         let mut ticket = *ticket;
@@ -91,8 +95,8 @@ impl Frontier {
         Some(Verdict::Wait { ticket, reason: Reason::QueuedBehindOthers })
     }
 
-    /// Estimates how many present visitors arrived before this one, by linear interpolation between
-    /// the two nearest of the sampled arrivals.
+    /// Estimates the number of present visitors who arrived before `arrival`, by linear
+    /// interpolation between the two nearest sampled arrivals.
     fn ahead(&self, arrival: Timestamp) -> u32 {
         let count = self.arrivals.len().max(1) as f64;
         let after = self.arrivals.partition_point(|&at| at <= arrival);
@@ -106,7 +110,7 @@ impl Frontier {
         let share = (before as f64 + within) / count;
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "a part of a u32, which is not negative"
+            reason = "a fraction of a u32, which is not negative"
         )]
         let ahead = (share * f64::from(self.present)) as u32;
         ahead.min(self.present)

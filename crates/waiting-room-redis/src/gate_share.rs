@@ -1,7 +1,7 @@
 //! A concurrency limit for many nodes, each of which has a share of the total.
 //!
 //! ```text
-//!              every 250 ms: limit in force, in flight, waiting
+//!              every 250 ms: current limit, in flight, waiting
 //!   node A ───────────────────────────────────────────────► ┌────────┐
 //!   limit 30 ◄──────────────────────────────────────────────│ server │
 //!   node B ───────────────────────────────────────────────► │ total  │
@@ -9,11 +9,11 @@
 //!                            share, leased for 3 s          └────────┘
 //! ```
 //!
-//! The script in `lua/share.lua` gives no node more than the others leave. A node whose share
+//! The script in `lua/share.lua` gives no node more than the other nodes leave. A node whose share
 //! shrinks first receives a lower limit. The difference goes to other nodes only once the node has
-//! reported that limit as in force and its requests above the limit have finished.
+//! reported that it applies the lower limit and its requests above that limit have finished.
 //!
-//! This file contains no gate: the application applies each share to its own gate.
+//! This module contains no gate. The application applies each share to its own gate.
 
 use std::{fmt, future::Future, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -40,10 +40,10 @@ use crate::{
 /// free needs no round trip. Four times a second, the node reports how many requests are running
 /// and waiting, and receives a share that depends on the demand of all nodes.
 ///
-/// The total is never exceeded, however the load moves between nodes, with two exceptions. One is
-/// an unreachable server, as [`GateStoreFailure`] describes. The other is a server that has lost
-/// its data: until every node has renewed its share, the server may grant to one node what another
-/// node is still using.
+/// The total is never exceeded, however the load moves between nodes, with two exceptions. First,
+/// the total can be exceeded while the server is unreachable, as [`GateStoreFailure`] describes.
+/// Second, if the server has lost its data, it may grant permits to one node that another node is
+/// still using, until every node has renewed its share.
 ///
 /// ```no_run
 /// # use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
@@ -59,7 +59,7 @@ use crate::{
 /// };
 /// let options = RedisStoreOptions::new();
 /// let mut share = GateShare::connect(open, "checkout", total, GateStoreFailure::LocalShare, options).await?;
-/// // A gate starts with a limit of zero, and receives its share at once.
+/// // A gate starts with a limit of zero, and receives its share with the first renewal.
 /// loop {
 ///     set_limit(share.renew(demand()).await);
 ///     tokio::time::sleep(share.until_next()).await;
@@ -72,7 +72,7 @@ pub struct GateShare<C> {
     key: String,
     /// The maximum duration of a renewal.
     deadline: Duration,
-    /// Identifies this node among those that share the gate.
+    /// The random name that identifies this node among the nodes that share the gate.
     node: String,
     /// The limit for all nodes together, as configured on this node.
     total: NonZeroU32,
@@ -82,13 +82,13 @@ pub struct GateShare<C> {
     /// The sequence number of the last renewal, which lets the server ignore a renewal that arrives
     /// late.
     renewals: u64,
-    /// When the renewal that returned this share was sent; `None` before the first successful
-    /// renewal.
+    /// The time at which the last successful renewal was sent, or `None` before the first
+    /// successful renewal.
     renewed: Option<Instant>,
-    /// When the last successful renewal was sent, or when the last attempt to reconnect began if
-    /// that is later.
+    /// The time at which the last successful renewal was sent or the last attempt to reconnect
+    /// began, whichever is later.
     heard: Instant,
-    /// The last attempt to open another connection, if there was one.
+    /// The task of the last attempt to open another connection, if there was an attempt.
     replacing: Option<JoinHandle<bool>>,
 }
 
@@ -106,22 +106,22 @@ pub struct Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the node keeps its share or gives it up")]
 pub enum GateStoreFailure {
-    /// The share stays the same. While no node can reach the store, no share grows, so the total is
-    /// not exceeded. If only this node is cut off, its share is also given to the other nodes, and
-    /// the total is exceeded by up to that share.
+    /// The node's share stays the same. While no node can reach the store, no share grows, so the
+    /// total is not exceeded. If only one node is cut off, its share is also given to the other
+    /// nodes, and the total is exceeded by up to that share.
     LocalShare,
-    /// The share becomes zero shortly before the server gives it to other nodes, and no new request
-    /// runs. The total is exceeded only by requests that run longer than the lease.
+    /// The node's share becomes zero shortly before the server gives it to other nodes, and no new
+    /// request runs. The total is exceeded only by requests that run longer than the lease.
     Refuse,
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
-    /// The time for which the server reserves a share for a node that does not renew it: 3 s.
+    /// The time for which the server reserves a share for a node that does not renew it, 3 s.
     pub const LEASE: Duration = Duration::from_secs(3);
-    /// The time between two renewals: 250 ms.
+    /// The time between two renewals, 250 ms.
     pub const RENEWED_EVERY: Duration = Duration::from_millis(250);
-    /// The maximum [`deadline`](RedisStoreOptions::deadline) of a renewal, so that a lease outlasts
-    /// failed renewals: 1 s.
+    /// The maximum [`deadline`](RedisStoreOptions::deadline) of a renewal, 1 s, so that a lease
+    /// outlasts failed renewals.
     pub const LONGEST_DEADLINE: Duration = Duration::from_secs(1);
     /// The time without a successful renewal after which another connection is opened.
     const DEAF_AFTER: Duration = Duration::from_secs(1);
@@ -129,9 +129,9 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     /// Joins the gate with this name. The node's share is zero until its first renewal.
     ///
     /// The name consists of 1 to 64 letters, digits, `-` and `_`. `total` is the limit for all
-    /// nodes together; every node should pass the same value. `open` is called now, and again when
-    /// no renewal has succeeded for a second. If the server cannot be reached within 5 s, the node
-    /// starts without it.
+    /// nodes together, and every node should pass the same value. `open` is called immediately, and
+    /// again when no renewal has succeeded for a second. If the server cannot be reached within 5
+    /// s, the node starts without it.
     ///
     /// In `options`, the deadline applies to each renewal and the prefix to the key. The clock is
     /// ignored, because a gate always uses the server's clock.
@@ -160,7 +160,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     ///
     /// # Errors
     ///
-    /// The same as [`connect`](Self::connect).
+    /// Returns the same errors as [`connect`](Self::connect).
     pub async fn with_connection(
         connection: C,
         gate: &str,
@@ -183,7 +183,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             Ok(mut connection) => check_memory(&mut connection, &key).await,
             Err(error) => Err(error),
         };
-        // An unreachable server is not an error: the first renewal that succeeds obtains a share.
+        // An unreachable server is not an error, because the first successful renewal obtains a
+        // share.
         match checked {
             Err(error) if !is_away(&error) => return Err(error),
             _ => {}
@@ -206,7 +207,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
 
     /// Changes the total, starting with the next renewal.
     ///
-    /// Call this on all nodes: each renewal uses the total of the node that sends it.
+    /// Call this method on all nodes, because each renewal uses the total of the node that sends
+    /// it.
     pub fn set_total(&mut self, total: NonZeroU32) {
         self.total = total;
     }
@@ -214,13 +216,13 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     /// Reports this node's demand and returns the limit that its gate must apply now.
     ///
     /// Read the demand after the previous limit has been applied, because permits that the report
-    /// leaves unused are given to other nodes. If the server does not reply, this call takes as
-    /// long as the deadline. When no renewal has succeeded for a second, another connection is
-    /// opened in the background.
+    /// leaves unused are given to other nodes. If the server does not reply, the call returns after
+    /// the deadline. When no renewal has succeeded for a second, another connection is opened in
+    /// the background.
     ///
     /// # Cancel safety
     ///
-    /// A renewal may have taken effect even though its future was dropped. The next renewal sends a
+    /// A renewal may have taken effect even if its future was dropped. The next renewal sends a
     /// complete report again.
     pub async fn renew(&mut self, demand: Demand) -> u32 {
         let sent = Instant::now();
@@ -245,12 +247,13 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Self::RENEWED_EVERY
     }
 
-    /// Checks the name and the options. Returns the key of the gate and the deadline of a renewal.
+    /// Checks the name and the options, and returns the key of the gate and the deadline of a
+    /// renewal.
     fn validate(gate: &str, options: RedisStoreOptions) -> Result<(String, Duration), ConfigError> {
         let RedisStoreOptions { deadline, prefix, .. } = options.validate()?;
         if deadline > Self::LONGEST_DEADLINE {
             let given = format_args!("{deadline:?}");
-            let expected = format_args!("{:?} at most", Self::LONGEST_DEADLINE);
+            let expected = format_args!("at most {:?}", Self::LONGEST_DEADLINE);
             return Err(ConfigError::new(ConfigErrorKind::TooLarge, "deadline", given, expected));
         }
         Ok((keys::of_gate(&prefix, &keys::validate_name(gate.to_owned())?), deadline))
@@ -259,10 +262,10 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     /// Returns how long a share may be used without a successful renewal under
     /// [`GateStoreFailure::Refuse`].
     ///
-    /// This is shorter than the lease. A node whose share is still valid at one renewal checks
-    /// again only after the next pause and a failed renewal, and the server must not have given the
-    /// share to other nodes by then. The second pause is a margin for a busy machine that runs
-    /// late.
+    /// The returned time is shorter than the lease. A node whose share is still valid at one
+    /// renewal checks its share again only after the next pause and a failed renewal, and the
+    /// server must not have given the share to other nodes in that time. The second pause is a
+    /// margin for a busy machine that runs late.
     fn kept_for(&self) -> Duration {
         Self::LEASE.saturating_sub(2 * Self::RENEWED_EVERY + self.deadline)
     }
@@ -279,7 +282,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         }
     }
 
-    /// Sends one renewal and returns the share.
+    /// Sends one renewal and returns the share that the server grants.
     async fn ask(&mut self, Demand { in_flight, queued }: Demand) -> Result<u32, StoreError> {
         self.renewals += 1;
         let mut invocation = self.script.key(&self.key);
@@ -309,7 +312,7 @@ impl<C> fmt::Debug for GateShare<C> {
     }
 }
 
-/// Checks that the server that stores this key does not evict keys.
+/// Checks that the server that stores `key` does not evict keys.
 async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Result<(), StoreError> {
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(key);
@@ -319,7 +322,7 @@ async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Resul
     check_eviction(&said.text()?, &said.text()?)
 }
 
-/// Creates a random 128-bit name, so that no two nodes have the same name.
+/// Creates a random 128-bit name for a node, so that no two nodes have the same name.
 fn node_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());

@@ -1,14 +1,14 @@
 //! The names of keys on the server, and the secret with which the keys of limits are hashed.
 //!
 //! ```text
-//!  {wr:shop}:room      a room: one of eleven keys, see `PARTS`
-//!  {wr:api}:limits     a group of limits: the secret and the skew of the clock
+//!  {wr:shop}:room      one of the eleven keys of a room, see `PARTS`
+//!  {wr:api}:limits     the secret and the clock skew of a group of limits
 //!  {wr:api}:limits:…   the state of one limit for one client key, see `limits/ask.rs`
-//!  {wr:checkout}:shares   a gate: what each node holds and wants
+//!  {wr:checkout}:shares   the shares of a gate, held and wanted by each node
 //! ```
 //!
 //! The part in braces is the hash tag of the cluster specification: all keys with the same tag are
-//! stored on the same node of a cluster, as a script requires.
+//! stored on the same node of a cluster. A script requires that its keys are on one node.
 
 use std::{
     fmt,
@@ -21,19 +21,20 @@ use crate::reply::malformed;
 
 /// The keys of one room, in the order in which the scripts receive them.
 ///
-/// All have the same hash tag, so that a cluster keeps them on one node.
+/// All keys of a room have the same hash tag, so a cluster stores them on one node.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomKeys([String; 11]);
 
-/// The secret with which all nodes hash the keys of limits: 128 bits.
+/// The 128-bit secret with which all nodes hash the keys of limits.
 ///
-/// The first node creates it and the server keeps it. Without a secret, clients could choose keys
-/// whose hashes collide, and would then share the quota of another client.
+/// The first node creates the secret, and the server stores it. Without a secret, a client could
+/// choose a key whose hash collides with that of another client, and would then share that client's
+/// quota.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Secret {
-    /// Thirty-two hexadecimal digits, as stored on the server.
+    /// The secret as 32 hexadecimal digits, as stored on the server.
     text: String,
-    /// The same bits, as the hasher takes them.
+    /// The secret as two integers, as the hasher takes it.
     halves: [u64; 2],
 }
 
@@ -50,9 +51,9 @@ impl RoomKeys {
 impl Secret {
     /// Creates a random secret.
     pub(crate) fn random() -> Self {
-        // The standard library seeds `RandomState` from the operating system. Secrets and the names
-        // of nodes are the only randomness that this crate needs, so a dependency on a generator is
-        // not worth it.
+        // The standard library seeds `RandomState` from the operating system. This crate needs
+        // randomness only for secrets and for the names of nodes, so it does not depend on a random
+        // number generator.
         let chance = RandomState::new();
         Self::of([chance.hash_one(0), chance.hash_one(1)])
     }
@@ -61,13 +62,13 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// The text is not two groups of at most 16 hexadecimal digits.
+    /// Returns an error if the string is not two groups of at most 16 hexadecimal digits.
     pub(crate) fn parse(text: String) -> Result<Self, StoreError> {
         let half = |digits| u64::from_str_radix(digits, 16).ok();
         let halves = text.split_at_checked(16).and_then(|(a, b)| Some([half(a)?, half(b)?]));
         match halves {
             Some(halves) => Ok(Self { text, halves }),
-            None => Err(malformed("the secret of the limits".to_owned())),
+            None => Err(malformed("the secret of the limits is malformed".to_owned())),
         }
     }
 
@@ -85,25 +86,26 @@ impl Secret {
     }
 }
 
-// Leaves the bits out: a secret must not appear in logs.
+// The bits are left out, because a secret must not appear in logs.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").finish_non_exhaustive()
     }
 }
 
-/// Returns the key of the state that the limits of a group share; it is also the prefix of the
-/// keys of their clients.
+/// Returns the key of the state that the limits of a group share. The same string is the prefix of
+/// the keys for their clients.
 pub(crate) fn of_limits(prefix: &str, group: &str) -> String {
     format!("{{{prefix}:{group}}}:limits")
 }
 
-/// Returns the key of the shares that the nodes hold of a gate.
+/// Returns the key of the hash that contains the nodes' shares of a gate.
 pub(crate) fn of_gate(prefix: &str, gate: &str) -> String {
     format!("{{{prefix}:{gate}}}:shares")
 }
 
-/// Checks that a name can stand in a hash tag: 1 to 64 letters, digits, `-` or `_`.
+/// Checks that a name can be part of a hash tag, and so consists of 1 to 64 letters, digits, `-` or
+/// `_`.
 pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
@@ -123,11 +125,11 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `room` | hash | the rules, the clock, the pace of admissions |
 /// | `active` | sorted set | active visitors, by the expiry of their passes |
 /// | `passes` | hash | the other fields of each pass |
-/// | `ended` | sorted set | visitors whose session is over, by when that may be forgotten |
-/// | `voids` | hash | for these: until when proofs are void, and how the session ended |
+/// | `ended` | sorted set | visitors with an ended session, by the time at which it is forgotten |
+/// | `voids` | hash | the time and the kind of the end of each session in `ended` |
 /// | `places` | sorted set | visitors with a place, by arrival |
 /// | `present` | sorted set | visitors who check in when they are due, by rank |
-/// | `due` | sorted set | visitors with a place, by when they become away, or then lose it |
+/// | `due` | sorted set | visitors with a place, by when they become away or lose the place |
 /// | `kept` | hash | the time until which each place is kept |
 /// | `minute` | list | the times of recent admissions, newest first |
 /// | `networks` | hash | the number of places of each network |

@@ -1,9 +1,9 @@
-//! A waiting room, rate limits and gates that many nodes share, on a Redis or Valkey server.
+//! A waiting room, rate limits and gates that many nodes share through a Redis or Valkey server.
 //!
-//! A [`RedisStore`] is a [`Store`](waiting_room_core::Store): every node of a service has one, and
-//! all of them share one room. Each verb is one script, which the server completes before it starts
-//! the next, so the guarantees of the room hold across the nodes: no limit is exceeded, no visitor
-//! waits while a slot is free for it, and visitors are admitted in order.
+//! A [`RedisStore`] is a [`Store`](waiting_room_core::Store): every node of a service has a store,
+//! and all of these stores share one room. Each operation is one script, which the server completes
+//! before it starts the next script, so the guarantees of the room hold across all nodes: no limit
+//! is exceeded, no visitor waits while a slot is free for it, and visitors are admitted in order.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! The application supplies the connection: with or without TLS, to a single server or to a
+//! The application supplies the connection, with or without TLS, to a single server or to a
 //! cluster. In a cluster, all keys of a room are stored on one cluster node, because they have the
 //! same hash tag. [`RedisStore::connect`] opens a new connection when calls fail or time out,
 //! because the peer of a connection can vanish without closing it.
@@ -34,21 +34,21 @@
 //! ```text
 //!  enter ─┐                               ┌─► EVALSHA enter   (every call that waits)
 //!  enter ─┼─► waits while a call of the ──┤
-//!  renew ─┘   same verb is in flight      └─► EVALSHA renew
+//!  renew ─┘   same operation is in flight └─► EVALSHA renew
 //! ```
 //!
-//! A request with a valid pass makes no call unless the pass is due for renewal. Nor does a
-//! check-in of a visitor so far back in the line that it cannot be admitted soon: the node answers
-//! it. Every other request takes one round trip, and calls that arrive while one of the same verb
-//! is in flight share the next round trip. A decision that takes longer than its deadline is an
-//! error; the layer's failure policy then determines what happens to the visitor.
+//! A request with a valid pass makes no call unless the pass is due for renewal. If a visitor is so
+//! far back in the line that it cannot be admitted soon, the node itself answers the check-in.
+//! Every other request takes one round trip, and calls that arrive while a call of the same
+//! operation is in flight share the next round trip. A decision that takes longer than its deadline
+//! is an error, and the layer's failure policy determines what happens to the visitor.
 //!
 //! # Time
 //!
-//! A room uses the server's clock, but its time never runs backwards: if the server's clock is set
-//! back, or another server takes over, the room's time continues from where it was. A node derives
-//! the time from the replies that it receives. Its estimate is never behind the server's clock, so
-//! a node does not accept a pass that has expired on the server.
+//! A room uses the server's clock, but the room's time never runs backwards: if the server's clock
+//! is set back, or another server takes over, the room's time continues from where it was. A node
+//! derives the time from the replies that it receives. The node's estimate is never behind the
+//! server's clock, so a node does not accept a pass that has expired on the server.
 
 mod batches;
 mod clock;

@@ -1,8 +1,8 @@
-//! Rate limits that any number of nodes share.
+//! Rate limits that any number of nodes can share.
 //!
 //! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all
-//! limits of a request or none of them, in one round trip. Each meter in the core has a twin in Lua
-//! that uses the same integer arithmetic, so a limit means the same on one node as on many.
+//! limits of a request or none of them, in one round trip. Each meter in the core has a counterpart
+//! in Lua with the same integer arithmetic, so a shared limit behaves like a limit in one process.
 //!
 //! ```text
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
@@ -16,8 +16,8 @@
 //!  settle ─┘
 //! ```
 //!
-//! A node keeps only a bounded number of recent refusals and leased blocks. The state of every
-//! limit is on the server.
+//! A node stores only a bounded number of recent refusals and leased blocks. The state of every
+//! limit is stored on the server.
 
 mod ask;
 mod batch;

@@ -1,7 +1,7 @@
-//! The options of a store: its deadline, the prefix of its keys, and a clock for tests.
+//! The options of a store, which are its deadline, the prefix of its keys, and a clock for tests.
 //!
 //! The options are checked once, when a store connects. A value that is out of bounds causes an
-//! error that names the option; values are never clamped.
+//! error that names the option, and is never clamped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,15 +10,15 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
 /// Options for how a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or
 /// [`GateShare`](crate::GateShare) communicates with its server.
 ///
-/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix); their
-/// deadlines may differ.
+/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix), but may have
+/// different deadlines.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
     /// The longest time that one script may take, as seen from this node.
     pub(crate) deadline: Duration,
     /// The first part of the hash tag of every key.
     pub(crate) prefix: String,
-    /// Replaces the server's clock; `None` outside of tests.
+    /// A clock that replaces the server's clock, or `None` outside of tests.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -33,11 +33,11 @@ impl RedisStoreOptions {
         Self { deadline: Duration::from_millis(50), prefix: "wr".to_owned(), clock: None }
     }
 
-    /// Sets how long a request waits for a decision: 1 ms to 10 s, 50 ms by default.
+    /// Sets how long a request waits for a decision, from 1 ms to 10 s; 50 ms by default.
     ///
     /// When the deadline has passed, the layer's failure policy applies. A connection of the
-    /// `redis` crate has its own response timeout, 500 ms by default; the shorter of the two takes
-    /// effect.
+    /// `redis` crate has its own response timeout, which is 500 ms by default. The shorter of the
+    /// two timeouts takes effect.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -70,7 +70,7 @@ impl RedisStoreOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error for the first invalid option; it states the option's value.
+    /// Returns an error for the first invalid option. The error states the option's value.
     pub(crate) fn validate(self) -> Result<Self, ConfigError> {
         let (shortest, longest) = Self::DEADLINE;
         if self.deadline < shortest || self.deadline > longest {

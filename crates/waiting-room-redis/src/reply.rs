@@ -1,4 +1,4 @@
-//! The replies of the scripts, decoded from the values of the protocol.
+//! Decodes the replies of the scripts from the values of the Redis protocol.
 //!
 //! ```text
 //!  [ [now, since, version, present, per_second, dispersion, losses],   the head
@@ -6,38 +6,40 @@
 //!  []                                                                  there is no room
 //! ```
 //!
-//! Lua numbers become integers of the protocol and lose their fraction on the way, so the two
-//! floats of the head are strings.
+//! The protocol converts Lua numbers to integers, which truncates fractions, so the two floats in
+//! the head are strings.
 
 use redis::Value;
 use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind};
 
 use crate::clock::from_micros;
 
-/// The first part of every reply: the state of the room after the script.
+/// The head of every reply, which describes the room after the script has run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// The instant at which the script ran, in the time of the room.
+    /// The instant at which the script ran, on the clock of the room.
     pub(crate) now: Timestamp,
-    /// The start of the room's memory: passes issued earlier may be unknown to it.
+    /// The time at which the room's memory begins. The room may not know passes that were issued
+    /// earlier.
     pub(crate) since: Timestamp,
-    /// The version of the rules in force.
+    /// The version of the current rules.
     pub(crate) version: u64,
-    /// The number of visitors in the line who are present.
+    /// The number of present visitors in the line.
     pub(crate) present: u32,
-    /// Admissions per second over the last three minutes; the configured rate until 30 s have been
-    /// measured.
+    /// The number of admissions per second over the last three minutes, or the configured rate
+    /// until 30 s have been measured.
     pub(crate) per_second: f64,
-    /// The variance of the admissions in equal times over their mean; at least 1.
+    /// The variance of the number of admissions in equal spans of time divided by its mean, at
+    /// least 1.
     pub(crate) dispersion: f64,
-    /// How often the room has lost keys since it was opened.
+    /// The number of times that the room has lost keys since it was opened.
     pub(crate) losses: u64,
 }
 
-/// The values of one part of a reply, read from front to back.
+/// The values of one part of a reply, which are read from front to back.
 ///
-/// Each method takes the next value. It returns an error if there is none, or if the value has
-/// another type.
+/// Each method takes the next value, and returns an error if there is no value left, or if the
+/// value does not have the expected type.
 #[derive(Debug)]
 pub(crate) struct ReplyFields(std::vec::IntoIter<Value>);
 
@@ -74,7 +76,7 @@ impl ReplyFields {
         }
     }
 
-    /// Takes a number that fits into `T`, such as a count, which must not be negative.
+    /// Takes a number that fits into `T`. A count, for example, must not be negative.
     pub(crate) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
         let number = self.signed()?;
         T::try_from(number).map_err(|_| malformed(format!("{number} is out of range")))
@@ -91,14 +93,15 @@ impl ReplyFields {
         (0..times.0.len()).map(|_| times.time()).collect()
     }
 
-    /// Takes a number that a script has written as a string, to keep its fraction.
+    /// Takes a number that a script has written as a string to preserve its fraction.
     fn float(&mut self) -> Result<f64, StoreError> {
         let text = self.text()?;
         text.parse().map_err(|_| malformed(format!("{text:?} is not a number")))
     }
 }
 
-/// Decodes a whole reply into its head and the fields for each visitor; `None` if there is no room.
+/// Decodes a whole reply into its head and the fields for each visitor. Returns `None` if there is
+/// no room.
 pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<ReplyFields>)>, StoreError> {
     let mut reply = ReplyFields::of(value)?;
     if reply.0.len() == 0 {
@@ -118,15 +121,15 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<ReplyFields>)>, St
     Ok(Some((head, each)))
 }
 
-/// Decodes a glance: the copy of a snapshot's reply that `snapshot.lua` leaves in the room for
-/// nodes that need one within the next second.
+/// Decodes a glance, which is a copy of a snapshot's reply that `snapshot.lua` leaves in the room
+/// for nodes that poll the room within the next second.
 ///
-/// A glance is a line of numbers, separated by spaces. The result has the layout of the reply of
-/// `snapshot`, so that both are read by the same code.
+/// A glance is a line of numbers, separated by spaces. The result has the same layout as the reply
+/// of `snapshot`, so that the same code can read glances and replies.
 ///
 /// # Errors
 ///
-/// The text has too few numbers, or something else in the place of one.
+/// Returns an error if `glance` has too few numbers, or a value that is not a number.
 pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     let unreadable = || malformed(format!("{glance:?} is not a glance"));
     let mut values = glance.split(' ').enumerate().map(|(index, text)| match index {
@@ -139,8 +142,9 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     said.push(Value::BulkString(Vec::new()));
     said.extend(take(1).ok_or_else(unreadable)?);
     said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
-    // A glance leaves out the last two values: whether there is more to sweep, which is the task of
-    // the node that ran the snapshot, and the number of first tickets, which the watch ignores.
+    // A glance omits the last two values of a reply. The first is whether more entries have to be
+    // swept, which is the task of the node that ran the snapshot. The second is the number of first
+    // tickets, which the watch task ignores.
     said.extend([Value::Int(0), Value::Int(0)]);
     let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
     let parsed = parse(Value::Array(reply.into()))?;
@@ -149,20 +153,20 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
 
 /// The number of values in a head.
 const HEAD: usize = 7;
-/// The first and the last value of a head that are floats.
+/// The indices of the first and the last float in a head.
 const FIRST_FLOAT: usize = 4;
 const LAST_FLOAT: usize = 5;
 /// The number of values in the reply of a snapshot that precede its rules.
 const NUMBERS: usize = 4;
 
-/// Returns the error for a reply that cannot be decoded; `what` names the unexpected part.
+/// Returns the error for a reply that cannot be decoded. `what` describes the unexpected part.
 pub(crate) fn malformed(what: String) -> StoreError {
     let what = format!("cannot decode the reply of a script: {what}");
     StoreError::new(StoreErrorKind::Unavailable).with_source(what)
 }
 
 fn unexpected(value: &Value) -> StoreError {
-    malformed(format!("{value:?} is not expected"))
+    malformed(format!("{value:?} is unexpected"))
 }
 
 #[cfg(test)]

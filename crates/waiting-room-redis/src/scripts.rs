@@ -1,20 +1,21 @@
-//! The scripts, one for each verb of the room.
+//! The scripts, one for each operation of a room.
 //!
 //! ```text
 //!  ROOM  head, clock, keys, state, sessions, line, minute, pace, verdicts, close
 //!    +
-//!  verb  check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
+//!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
 //! ```
 //!
-//! Each script is the shared part, `lua/room/*.lua`, followed by the file of its verb, because a
-//! script of the server cannot load or call another one. The header of `lua/room/head.lua`
-//! describes the arguments and the reply that all of them have in common.
+//! Each script consists of the shared part, `lua/room/*.lua`, followed by the file of its
+//! operation, because a script on the server cannot load or call another script. The header of
+//! `lua/room/head.lua` describes the arguments and the form of the reply that all scripts have in
+//! common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 
-/// A verb of the room; the script of the same name implements it.
+/// An operation of a room, which the script of the same name implements.
 ///
-/// The names are those of the methods of [`Store`](waiting_room_core::Store), except for
+/// The variants are named after the methods of [`Store`](waiting_room_core::Store), except for
 /// `Heartbeat`, which reports visitors whose check-ins the node has answered by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
@@ -29,8 +30,8 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// All verbs, in the order of the variants, so that `verb as usize` is an index into any array
-    /// that is made from this one.
+    /// All operations, in the order of the variants, so that `verb as usize` is an index into any
+    /// array that is derived from `ALL`.
     pub(crate) const ALL: [Self; 8] = [
         Self::CheckIn,
         Self::Configure,
@@ -43,7 +44,8 @@ impl Verb {
     ];
 }
 
-/// The scripts of all verbs, each with the shared part in front, in the order of [`Verb::ALL`].
+/// The scripts of all operations, each with the shared part in front, in the order of
+/// [`Verb::ALL`].
 #[derive(Debug)]
 pub(crate) struct Scripts([Script; Verb::ALL.len()]);
 
@@ -56,7 +58,7 @@ impl Scripts {
     ///
     /// # Errors
     ///
-    /// The server does not answer, or refuses a script.
+    /// Returns an error if the server does not answer or refuses a script.
     pub(crate) async fn load<C: ConnectionLike>(&self, connection: &mut C) -> RedisResult<()> {
         for script in &self.0 {
             script.load_async(connection).await?;
@@ -64,12 +66,13 @@ impl Scripts {
         Ok(())
     }
 
-    /// Runs a script by its hash. If the server does not know it, because it was restarted or its
-    /// cache was flushed, the script is loaded and run again, which takes two more round trips.
+    /// Runs a script by its hash. If the server does not know the script, because it was restarted
+    /// or its cache was flushed, the script is loaded and run again, which takes two more round
+    /// trips.
     ///
     /// # Errors
     ///
-    /// The server does not answer, or the script fails.
+    /// Returns an error if the server does not answer or the script fails.
     pub(crate) async fn run<C: ConnectionLike>(
         &self,
         verb: Verb,
@@ -88,10 +91,10 @@ impl Scripts {
     }
 }
 
-/// The part that all scripts share.
+/// The source code that all scripts share.
 ///
-/// The order matters: a `local` function of Lua is visible only to the code below it, so each file
-/// may use the files above it and no others.
+/// The order of the files matters. A `local` function of Lua is visible only to the code below it,
+/// so each file can use only the files above it.
 const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),
     include_str!("lua/room/clock.lua"),
@@ -105,7 +108,7 @@ const ROOM: &str = concat!(
     include_str!("lua/room/close.lua"),
 );
 
-/// The files of the verbs, in the order of [`Verb::ALL`].
+/// The source files of the operations, in the order of [`Verb::ALL`].
 const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),

@@ -1,14 +1,15 @@
-//! The state of a node: what it knows of its room, and what it still has to report.
+//! The state of a node, which consists of its knowledge of the room and of pending reports.
 //!
-//! One [`Shared`] serves all handles of a store, the tasks of its verbs and its watch. Readers on
-//! the path of a request never wait: the rules and the frontier are replaced as a whole, and the
-//! two locks guard a map and a list for a few instructions each.
+//! One [`Shared`] serves all handles of a store, the tasks of its operations and its watch task.
+//! Readers on the path of a request never wait, because the rules and the frontier are replaced as
+//! a whole, and the two locks, which guard a map and a list, are held only for a few instructions
+//! each.
 //!
 //! ```text
 //!  every reply ───► clock, start of the room's memory, present, losses
 //!  snapshot ──────► rules (if they are new), frontier
 //!  check-in behind the frontier ──► heartbeats ──┐
-//!  enter whose caller has gone ───► owed ────────┴─► the watch reports them each second
+//!  enter whose caller has gone ───► owed ────────┴─► the watch task reports them each second
 //! ```
 
 use std::{
@@ -41,71 +42,73 @@ use crate::{
 
 /// The state that all handles and tasks of a store share.
 ///
-/// The atomics are independent of each other, and a reader acts on one of them at a time, so all
-/// accesses are relaxed.
+/// The atomics are independent of each other, and each reader uses only one of them at a time, so
+/// all accesses are relaxed.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) scripts: Scripts,
     pub(crate) keys: RoomKeys,
     pub(crate) clock: ServerClock,
     known: ArcSwap<KnownRules>,
-    /// The longest time that a script may take, and about as long a caller waits for it.
+    /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
     pub(crate) deadline: Duration,
-    /// The rules that the node was configured with, whatever is in force since.
+    /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
-    /// Whether the rules in force have a form that this release cannot read.
+    /// Whether the current rules have a form that this release cannot read.
     is_outdated: AtomicBool,
-    /// The start of the room's memory, in nanoseconds since the Unix epoch.
+    /// The time at which the room's memory begins, in nanoseconds since the Unix epoch.
     pub(crate) since: AtomicU64,
     /// The longest lifetime of a pass under any rules that this node has seen, in microseconds.
     longest_lifetime_us: AtomicU64,
-    /// The number of visitors in the line who are present; `u32::MAX` while it is unknown.
+    /// The number of present visitors in the line, or `u32::MAX` while the number is unknown.
     present: AtomicU32,
-    /// How often the room has lost keys; `u64::MAX` while it is unknown, so that losses from before
-    /// this node started are not reported.
+    /// The number of times that the room has lost keys, or `u64::MAX` while it is unknown, so that
+    /// losses from before the start of this node are not reported.
     losses: AtomicU64,
     /// Whether this node has opened or joined the room on the server.
     pub(crate) is_joined: AtomicBool,
-    /// Whether the server's options let it evict keys.
+    /// Whether the server's options allow it to evict keys.
     pub(crate) may_evict: AtomicBool,
     pub(crate) breaker: Breaker,
-    /// Wakes the watch when the breaker opens.
+    /// Wakes the watch task when the breaker opens.
     pub(crate) opened: Notify,
-    /// Wakes the watch when a script fails other than by a timeout: the connection may be dead.
+    /// Wakes the watch task when a script fails for a reason other than a timeout, because the
+    /// connection may be dead.
     pub(crate) broken: Notify,
-    /// `None` while no visitor stands behind one.
+    /// The current frontier, or `None` while no visitor is behind a frontier.
     frontier: ArcSwapOption<Frontier>,
     /// The latest tickets of visitors whose check-ins this node has answered since the last report.
     heartbeats: Mutex<HashMap<VisitorId, Ticket>>,
-    /// Visitors who may hold a slot without having received a pass.
+    /// Visitors who may have a slot without having received a pass.
     owed: Mutex<Vec<VisitorId>>,
 }
 
-/// The rules in force, as far as a node knows.
+/// The current rules, as far as a node knows.
 ///
-/// The version and the rules are replaced together: a version that was paired with other rules
-/// would let an operator's change overwrite one that it has never seen.
+/// The version and the rules are replaced together. If a version were paired with rules of another
+/// version, an operator's change could overwrite a change that the operator has never seen.
 #[derive(Debug)]
 struct KnownRules {
-    /// Zero before the first reply.
+    /// The version of the rules, or zero before the first reply.
     version: u64,
     rules: Arc<RoomRules>,
 }
 
-/// Why a node opens a room.
+/// The reason why a node opens a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opens {
-    /// The node starts. The rules that it was configured with may be those of a new release, and
-    /// then replace the rules in force.
+    /// The node is starting. If the rules that it was configured with are those of a new release,
+    /// they replace the current rules.
     Start,
-    /// The node has found the room gone, and restores the rules that it knew last.
+    /// The node has found that the room is gone, and restores the last rules that it knew.
     Again,
 }
 
 impl Shared {
-    /// The most visitors that a node answers between two reports; the server decides about others.
+    /// The maximum number of visitors that a node answers between two reports. The server answers
+    /// all further visitors.
     const MAX_HEARTBEATS: usize = 65_536;
-    /// The most visitors that are recorded as holding a slot without a pass.
+    /// The maximum number of visitors that are recorded as having a slot without a pass.
     const MAX_OWED: usize = 4_096;
 
     /// Creates the state of a node that has received no reply yet.
@@ -127,7 +130,7 @@ impl Shared {
             losses: AtomicU64::new(u64::MAX),
             is_joined: AtomicBool::new(false),
             may_evict: AtomicBool::new(false),
-            // Joining the room closes it.
+            // The breaker is closed when the node has joined the room.
             breaker: Breaker::opened(),
             opened: Notify::new(),
             broken: Notify::new(),
@@ -137,12 +140,13 @@ impl Shared {
         }
     }
 
-    /// The rules in force, as far as this node knows.
+    /// Returns the current rules, as far as this node knows.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         self.known().1
     }
 
-    /// The version of the rules in force, and the rules.
+    /// Returns the version of the current rules and the rules themselves, as far as this node
+    /// knows.
     pub(crate) fn known(&self) -> (u64, Arc<RoomRules>) {
         let known = self.known.load();
         (known.version, Arc::clone(&known.rules))
@@ -150,9 +154,9 @@ impl Shared {
 
     /// Returns the arguments of `configure` for a node that opens the room.
     ///
-    /// They carry the time that this node has seen, behind which a room on an empty server must not
-    /// start; the rules of its configuration, by which a new release is recognized; and the rules
-    /// that it knows to be in force.
+    /// The arguments contain the latest time that this node has seen, because a room on an empty
+    /// server must not start before that time. The arguments also contain the configured rules, by
+    /// which the script recognizes a new release, and the current rules as far as this node knows.
     pub(crate) fn opening(&self, opens: Opens) -> Vec<Vec<u8>> {
         let opens: &[u8] = match opens {
             Opens::Start => b"start",
@@ -165,25 +169,25 @@ impl Shared {
         head.into_iter().chain(rules).collect()
     }
 
-    /// Raises the longest lifetime of a pass that the room may have issued; it never falls.
+    /// Raises the longest lifetime of a pass that the room may have issued, which never decreases.
     ///
-    /// A room that is opened again after a loss pauses for that long, so that it does not admit
-    /// newcomers while passes from before may still be valid.
+    /// A room that is opened again after a loss pauses for the longest lifetime, so that it does
+    /// not admit newcomers while earlier passes may still be valid.
     pub(crate) fn learn_lifetime(&self, lifetime: Duration) {
         let micros = u64::try_from(lifetime.as_micros()).unwrap_or(u64::MAX);
         self.longest_lifetime_us.fetch_max(micros, Ordering::Relaxed);
     }
 
-    /// The version of the rules that this node knows, as an argument of a script.
+    /// Returns the version of the rules that this node knows, as an argument of a script.
     pub(crate) fn known_version(&self) -> Vec<u8> {
         self.known().0.to_string().into_bytes()
     }
 
-    /// Learns from the head of a reply to a call that was sent at `sent`.
+    /// Updates the node's state from the head of the reply to a call that was sent at `sent`.
     pub(crate) fn learn(&self, head: &Head, sent: Instant) {
         self.clock.learn(head.now, sent);
-        // Replies of different verbs may overtake each other, and an old one must not move the
-        // start of the room's memory back.
+        // Replies to different operations may overtake each other, and an old reply must not move
+        // the start of the room's memory back.
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
         self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
@@ -192,11 +196,12 @@ impl Shared {
         }
     }
 
-    /// Adopts rules as those in force.
+    /// Adopts the given rules as the current rules.
     ///
     /// # Errors
     ///
-    /// The rules cannot be read; those known before stay.
+    /// Returns an error if the rules cannot be read. The node then keeps the rules that it knew
+    /// before.
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
         let rules = decode_rules(json)?;
         self.learn_lifetime(rules.longest_pass_lifetime());
@@ -204,11 +209,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Adopts the rules in a snapshot, if it has any: it carries them only when they have changed.
+    /// Adopts the rules in a snapshot. A snapshot contains the rules only if they have changed.
     ///
-    /// If this release cannot read them, the node logs that once and keeps the rules that it knows.
-    /// The scripts decide by the fields of the room, so only what the node itself derives from the
-    /// rules is out of date.
+    /// If this release cannot read the rules, the node logs that once and keeps the rules that it
+    /// knows. The scripts use the fields of the room, so only the values that the node itself
+    /// derives from the rules are out of date.
     fn take_changed(&self, version: u64, json: &[u8]) {
         if json.is_empty() {
             return;
@@ -219,17 +224,17 @@ impl Shared {
         {
             let source = error.source().map(tracing::field::display);
             let room = self.origin.name();
-            tracing::error!(room, %error, source, "this release cannot read the rules in force");
+            tracing::error!(room, %error, source, "this release cannot read the current rules");
         }
         self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
     }
 
-    /// Learns from the reply of `snapshot`. Returns the snapshot, and whether there is more to
-    /// sweep.
+    /// Updates the node's state from the reply of `snapshot`. Returns the snapshot, and whether
+    /// more entries have to be swept.
     ///
     /// # Errors
     ///
-    /// The reply cannot be decoded.
+    /// Returns an error if the reply cannot be decoded.
     pub(crate) fn take_snapshot(
         &self,
         head: &Head,
@@ -239,9 +244,10 @@ impl Shared {
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
         self.take_changed(head.version, &said.bytes()?);
-        // From a snapshot without a frontier it follows that every check-in goes to the server.
+        // Without a frontier in the snapshot, every check-in goes to the server.
         let read = Frontier::read(head, &mut said)?.map(Arc::new);
-        // The watch and a caller of `snapshot` may run at the same time; the newer reply stays.
+        // The watch task and a caller of `snapshot` may run at the same time, so the newer reply is
+        // kept.
         self.frontier.rcu(|known| match known {
             Some(known) if known.at > head.now => Some(Arc::clone(known)),
             _ => read.clone(),
@@ -259,16 +265,17 @@ impl Shared {
         Ok((snapshot, is_more))
     }
 
-    /// The number of visitors in the line who are present, by the last reply; `None` before it.
+    /// Returns the number of present visitors in the line according to the last reply, or `None`
+    /// before the first reply.
     pub(crate) fn present(&self) -> Option<u32> {
         Some(self.present.load(Ordering::Relaxed)).filter(|present| *present < u32::MAX)
     }
 
-    /// Returns the verdict for a visitor behind the frontier, and records it for the next report to
-    /// the server; `None` if the server has to decide.
+    /// Returns the verdict for a visitor behind the frontier, and records the visitor for the next
+    /// report to the server. Returns `None` if the server has to decide.
     ///
-    /// When too many visitors are recorded already, the server decides: a visitor who is never
-    /// reported would become away although it checks in.
+    /// If too many visitors are already recorded, the server decides, because a visitor who is
+    /// never reported would become away although it checks in.
     pub(crate) fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
         let frontier = self.frontier.load();
         let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules())?;
@@ -289,7 +296,7 @@ impl Shared {
 
     /// Puts back tickets whose report has failed.
     ///
-    /// A visitor who has checked in again meanwhile keeps the newer ticket.
+    /// A visitor who has checked in again in the meantime keeps the newer ticket.
     pub(crate) fn put_back(&self, unheard: &[Ticket]) {
         let mut heartbeats = self.heartbeats();
         for ticket in unheard.iter().take(Self::MAX_HEARTBEATS - heartbeats.len()) {
@@ -304,7 +311,7 @@ impl Shared {
     /// Logs that the node starts without its server.
     pub(crate) fn is_not_there(&self, error: &StoreError) {
         let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
-        tracing::warn!(room, %error, source, "the store is away: the node starts without it");
+        tracing::warn!(room, %error, source, "the node starts without its store");
     }
 
     /// Records a reply, which closes the breaker.
@@ -316,29 +323,31 @@ impl Shared {
 
     /// Records a failed script.
     ///
-    /// The watch is woken when the breaker opens, to probe the server, and after an error other
-    /// than a timeout, since the connection may be broken.
+    /// The watch task is woken when the breaker opens, to probe the server, and after an error
+    /// other than a timeout, because the connection may be broken.
     pub(crate) fn failed(&self, error: &StoreError) {
         if self.breaker.failed() {
             let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
-            tracing::warn!(room, %error, source, "the store is asked no more for now");
+            tracing::warn!(room, %error, source, "calls to the store are suspended");
             self.opened.notify_one();
         } else if error.kind() == StoreErrorKind::Unavailable {
             self.broken.notify_one();
         }
     }
 
-    /// Records a visitor who may hold a slot without a pass, so that the watch gives it back.
+    /// Records a visitor who may have a slot without a pass, so that the watch task releases the
+    /// slot.
     pub(crate) fn owe(&self, enters: Option<VisitorId>) {
         let Some(id) = enters else { return };
         let mut owed = unpoisoned(self.owed.lock());
-        // Over the bound, the slot stays taken until the pass that was never delivered expires.
+        // If too many visitors are recorded, the slot stays taken until the pass that was never
+        // delivered expires.
         if owed.len() < Self::MAX_OWED {
             owed.push(id);
         }
     }
 
-    /// Takes the visitors recorded since the last call.
+    /// Takes the visitors who were recorded since the last call.
     pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
         std::mem::take(&mut *unpoisoned(self.owed.lock()))
     }

@@ -1,6 +1,6 @@
-//! The store: the verbs of a room, each of which is a script on the server.
+//! The store, which provides the operations of a room, each as a script on the server.
 //!
-//! A [`RedisStore`] is a thin handle. Each verb has a channel to a task that batches its calls
+//! A [`RedisStore`] is a thin handle. Each operation has a channel to a task that batches its calls
 //! (`batches.rs`), and another task reads the room once a second (`watch.rs`). All tasks share the
 //! node's state (`shared.rs`).
 //!
@@ -11,8 +11,8 @@
 //!                       watch ──┘
 //! ```
 //!
-//! The tasks end when the last handle is dropped: the channels close, and the watch task holds only
-//! a weak reference to one of the channels.
+//! The tasks end when the last handle is dropped, because the channels close and the watch task
+//! holds only a weak reference to one of the channels.
 
 use std::{
     fmt,
@@ -43,30 +43,31 @@ use crate::{
 
 /// A [`Store`] on a Redis or Valkey server that any number of nodes can share.
 ///
-/// The [crate docs](crate) describe which requests make a call to the server. Clones share the
-/// connection and all state of the node.
+/// The [crate docs](crate) describe which requests make a call to the server. All clones share the
+/// connection and the state of the node.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of a verb does not undo the verb, which may have taken effect. The exception
-/// is `enter`: if it admitted the visitor, the slot is released, because no caller received the
-/// pass.
+/// Dropping the future of an operation does not undo the operation, which may have taken effect.
+/// The exception is `enter`: if `enter` has admitted the visitor, the slot is released, because no
+/// caller has received the pass.
 #[derive(Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,
-    /// The channel of each verb, in the order of [`Verb::ALL`].
+    /// The channel of each operation, in the order of [`Verb::ALL`].
     lanes: [mpsc::Sender<Call>; Verb::ALL.len()],
 }
 
 impl RedisStore {
-    /// Joins the room that these rules name, or opens it if it does not exist.
+    /// Joins the room that `rules` names, or opens the room if it does not exist.
     ///
-    /// The server keeps the rules with which the room was opened. A node that starts with different
-    /// rules is treated as a new release: its rules replace those in force, on all nodes. A node
-    /// that starts with the same rules adopts the changes that operators have made since.
+    /// The server stores the rules with which the room was opened. A node that starts with
+    /// different rules is treated as a new release, and its rules replace the current rules on all
+    /// nodes. A node that starts with the same rules adopts the changes that operators have made
+    /// since.
     ///
-    /// `open` is called now, and again when the connection breaks or calls on it time out. If the
-    /// server cannot be reached within 5 s, the node starts without it. Until the server is
+    /// `open` is called immediately, and again when the connection breaks or its calls time out. If
+    /// the server cannot be reached within 5 s, the node starts without it. Until the server is
     /// reached, the layer's failure policy applies, and the time comes from the clock of this
     /// machine.
     ///
@@ -90,13 +91,14 @@ impl RedisStore {
 
     /// Joins the room over an existing connection, which must reconnect by itself.
     ///
-    /// Use it for a cluster, or for a connection that follows Sentinel. The store cannot replace
-    /// this connection: if its peer vanishes without closing it, calls time out until the
-    /// connection itself detects that, which may never happen without keep-alives.
+    /// Use this constructor for a cluster, or for a connection that follows Sentinel. The store
+    /// cannot replace an existing connection. If the peer vanishes without closing the connection,
+    /// calls time out until the connection itself detects the loss, which may never happen without
+    /// keep-alives.
     ///
     /// # Errors
     ///
-    /// The same as [`connect`](Self::connect).
+    /// Returns the same errors as [`connect`](Self::connect).
     pub async fn with_connection<C>(
         connection: C,
         rules: RoomRules,
@@ -109,7 +111,7 @@ impl RedisStore {
         Self::start(Connections::only(connection), rules, options).await
     }
 
-    /// Joins the room and starts the tasks. The rules and options have been validated.
+    /// Joins the room and starts the tasks. The caller has validated the rules and options.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         rules: RoomRules,
@@ -130,8 +132,8 @@ impl RedisStore {
             Err(error) if is_away(&error) => shared.is_not_there(&error),
             Err(error) => return Err(error),
         }
-        // One task for each verb, so a node has at most eight scripts in flight, and a long batch
-        // of one verb does not delay the others.
+        // With one task for each operation, a node has at most eight scripts in flight, and a long
+        // batch of one operation does not delay the other operations.
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
             let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
@@ -145,9 +147,9 @@ impl RedisStore {
         Ok(Self { shared, lanes })
     }
 
-    /// Calls a verb for one visitor, as part of the verb's next batch.
+    /// Calls an operation for one visitor, as part of the operation's next batch.
     ///
-    /// `enters` is the visitor that an `enter` is for, and `None` for the other verbs.
+    /// `enters` is the visitor of an `enter`, and `None` for all other operations.
     ///
     /// # Errors
     ///
@@ -159,7 +161,8 @@ impl RedisStore {
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, ReplyFields), StoreError> {
-        // While the server is away, a visitor must not wait for a call that is bound to time out.
+        // While the server is unreachable, a visitor must not wait for a call that is bound to time
+        // out.
         let breaker = &self.shared.breaker;
         if breaker.is_open() {
             return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
@@ -169,10 +172,10 @@ impl RedisStore {
         self.lanes[verb as usize].try_send(call).map_err(|_| breaker.crowded_out())?;
         match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(replied)) => replied,
-            // The task dropped the call: it panicked, or the runtime is shutting down.
+            // The task has dropped the call, because it panicked or the runtime is shutting down.
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // The breaker is left alone: the batch records its own failure, and a slow script must
-            // count as one failure, not as one for each visitor that waits for it.
+            // The failure is not recorded here. The batch records it, because a slow script must
+            // count as one failure, not as one failure for each visitor that waits for the script.
             Err(_) => Err(breaker.overdue()),
         }
     }
@@ -180,7 +183,7 @@ impl RedisStore {
 
 impl Store for RedisStore {
     fn now(&self) -> Timestamp {
-        // An estimate from the last replies, without a round trip.
+        // The time is an estimate from the last replies, and needs no round trip.
         self.shared.clock.now()
     }
 
@@ -193,8 +196,8 @@ impl Store for RedisStore {
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
-        // The layer reads these rules once, to compare them with its own configuration, so the cost
-        // of copying them does not matter.
+        // The layer reads the given rules once, to compare them with its configuration, so the cost
+        // of the copy does not matter.
         Arc::new(self.shared.origin.clone())
     }
 
@@ -207,7 +210,7 @@ impl Store for RedisStore {
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        // The script receives the deadline of this call, and does nothing if it runs after the
+        // The script receives the deadline of its call, and does nothing if it runs after the
         // deadline. Otherwise a call that was stuck in the buffer of a dead connection could take a
         // slot after the watch task has released the visitor's slot.
         let waited = Instant::now() + self.shared.deadline;
@@ -215,9 +218,9 @@ impl Store for RedisStore {
             let until = self.shared.clock.after(waited.saturating_duration_since(Instant::now()));
             let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
             match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
-                // The script considered itself late although this call is still waiting, so the
-                // server's clock must have been set forward. The reply has corrected this node's
-                // estimate of that clock.
+                // The script reports that it ran late although the caller is still waiting, so the
+                // server's clock must have been set forward. The reply has corrected the node's
+                // estimate of the server's clock.
                 Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < waited => {}
                 verdict => return verdict,
             }
@@ -244,7 +247,7 @@ impl Store for RedisStore {
     }
 
     async fn sweep(&self) -> Result<(), StoreError> {
-        // Each script clears a bounded number of entries, so that it does not block the server.
+        // Each script removes a bounded number of entries, so that it does not block the server.
         while {
             let (_, mut said) = self.ask(Verb::Sweep, Vec::new(), None).await?;
             said.signed()? == 1
@@ -253,7 +256,7 @@ impl Store for RedisStore {
     }
 
     async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        // The reply contains the rules only if their version differs from this one.
+        // The reply contains the rules only if their version differs from the known version.
         let known = vec![self.shared.known_version()];
         let (head, said) = self.ask(Verb::Snapshot, known, None).await?;
         self.shared.take_snapshot(&head, said).map(|(snapshot, _)| snapshot)
@@ -263,8 +266,9 @@ impl Store for RedisStore {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        // Compare and set: the script rejects a change to a version that is no longer in force, and
-        // returns the rules that are. The change is then applied again to those rules.
+        // This is a compare-and-set loop: the script rejects a change to rules whose version is no
+        // longer current, and returns the current rules. The change is then applied again to the
+        // current rules.
         for _ in 0..MAX_CHANGES {
             let (version, old) = self.shared.known();
             let new = change(RoomRules::clone(&old)).validate()?;
@@ -278,14 +282,14 @@ impl Store for RedisStore {
             let arguments = verbs::configure(version, &new);
             let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
             let is_set = said.signed()? == 1;
-            // In either case the reply contains the rules in force and their version.
+            // In either case, the reply contains the current rules and their version.
             self.shared.take_rules(head.version, &said.bytes()?)?;
             if is_set {
                 return Ok(());
             }
         }
-        // Every attempt was preceded by another change.
-        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules keep changing"))
+        // Another change preceded every attempt.
+        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules change too often"))
     }
 }
 
@@ -298,14 +302,14 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// The source of the errors that are returned while the breaker is open.
+/// The source of the errors that calls return while the breaker is open.
 pub(crate) const BREAKER_IS_OPEN: &str =
-    "the last calls have failed, and none is sent until a probe succeeds";
+    "recent calls have failed, and no call is sent until a probe succeeds";
 
-/// The maximum number of calls of one verb that wait while a batch is in flight. Further calls fail
-/// at once.
+/// The maximum number of calls of one operation that wait while a batch is in flight. Further calls
+/// fail immediately.
 const MAX_WAITING: usize = 4_096;
 
-/// The maximum number of times that an operator's change is attempted if another change to the
-/// rules precedes it each time.
+/// The maximum number of attempts at an operator's change if another change to the rules precedes
+/// each attempt.
 const MAX_CHANGES: usize = 8;

@@ -1,10 +1,10 @@
-//! The verbs as the scripts see them: arguments, the encoded rules of a room, and replies.
+//! The encoding of operations for the scripts: arguments, the rules of a room, and replies.
 //!
-//! Everything here is a pure conversion. Ids are 16 bytes, most significant first; times are
-//! microseconds since the Unix epoch; durations carry their unit in the script's header, in
-//! `lua/*.lua`.
+//! All functions of this module are pure conversions. Ids are 16 bytes, most significant byte
+//! first. Times are microseconds since the Unix epoch. The header of each script in `lua/*.lua`
+//! states the units of its durations.
 //!
-//! The reply of `enter` and `check_in` for one visitor is one of these:
+//! The reply of `enter` and `check_in` for one visitor has one of the following forms:
 //!
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
@@ -34,17 +34,17 @@ use crate::{
 
 /// Returns the arguments of `enter`.
 ///
-/// The caller waits for the reply until `until`. A script that runs later, because the call was
-/// stuck in the buffer of a dead connection, must not take a slot.
+/// The caller waits for the reply until the time `until`. A script that runs after that time,
+/// because the call was stuck in the buffer of a dead connection, must not take a slot.
 pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
     vec![bytes(id), number(id.draw(0) % JITTER), number(micros(until))]
 }
 
 /// Returns the arguments of `check_in`.
 ///
-/// The last but one is the lot of the visitor, for [`QueueingMethod::Random`]: 53 bits, which a script
-/// holds exactly. It is derived from the id and the minute, so it changes every minute and is the
-/// same on all nodes.
+/// The second-to-last argument is the lot of the visitor for [`QueueingMethod::Random`], which has
+/// 53 bits, so that a script can represent it exactly. The lot is derived from the id and the
+/// minute, so it changes every minute and is the same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
     vec![
@@ -58,17 +58,18 @@ pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Returns the arguments of `heartbeat` for a visitor whose check-in this node answered by itself.
+/// Returns the arguments of `heartbeat` for a visitor whose check-in this node has answered by
+/// itself.
 ///
-/// The interval is in seconds, as the visitor was asked to return.
+/// The last argument is the number of seconds after which the visitor was asked to return.
 pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
-    // The script derives from the interval for how long the visitor counts as present.
+    // From the interval, the script derives how long the visitor counts as present.
     let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
     vec![bytes(ticket.id), number(micros(ticket.first_seen)), number(interval)]
 }
 
-/// Returns the arguments of `renew`: all fields of the pass, so that a room that does not know it
-/// can resume the session.
+/// Returns the arguments of `renew`, which are all fields of the pass, so that a room that does not
+/// know the pass can resume the session.
 pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
     vec![
         bytes(pass.id),
@@ -84,9 +85,9 @@ pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
     vec![bytes(id)]
 }
 
-/// Returns the arguments of `configure` for an operator's change to the rules of `version`.
+/// Returns the arguments of `configure` for an operator's change to the rules with this version.
 ///
-/// The script makes the change only if that version is still in force.
+/// The script makes the change only if that version is still current.
 pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
     // The next two arguments, a time and the configured rules, are read only when a node opens or
     // joins a room.
@@ -94,14 +95,14 @@ pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
     head.into_iter().chain(encode_rules(rules, Duration::ZERO)).collect()
 }
 
-/// Encodes rules as arguments of `configure`: as JSON for the nodes, then field by field for the
-/// scripts, in the order of `FIELDS` in `lua/room/state.lua`.
+/// Encodes rules as arguments of `configure`, first as JSON for the nodes, and then field by field
+/// for the scripts, in the order of `FIELDS` in `lua/room/state.lua`.
 ///
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
-/// knows. A pause after a loss must not be shorter, even if the present rules issue shorter passes.
-/// A limit that does not apply is an empty string.
+/// knows. A pause after a loss must not be shorter than `lifetime`, even if passes under the
+/// current rules are shorter. A limit that does not apply is encoded as an empty string.
 pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>> {
-    // Zero means that the room does not pause, so `lifetime` must not raise it.
+    // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
     let hold = match rules.recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
@@ -144,18 +145,19 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
 
 /// Encodes rules for other nodes.
 ///
-/// A field that a later release adds needs a default, because its nodes also read the rules of
-/// rooms that an earlier release has opened.
+/// A field that is added in a later release needs a default, because nodes of that release also
+/// read the rules of rooms that an earlier release has opened.
 pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
-    serde_json::to_vec(rules).expect("rules are plain data")
+    serde_json::to_vec(rules).expect("rules can always be serialized")
 }
 
-/// Decodes rules that another node has written, and checks them as if they were configured here.
+/// Decodes rules that another node has written, and validates them as if they were configured on
+/// this node.
 ///
 /// # Errors
 ///
-/// [`Rules`](StoreErrorKind::Rules): the JSON has a form that this release cannot read, or a rule
-/// is out of its bounds.
+/// Returns a [`Rules`](StoreErrorKind::Rules) error if this release cannot read the JSON, or if a
+/// rule is out of bounds.
 pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
     let foreign =
         |error: serde_json::Error| StoreError::new(StoreErrorKind::Rules).with_source(error);
@@ -163,15 +165,16 @@ pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
     rules.validate().map_err(|error: ConfigError| error.into())
 }
 
-/// Decodes the reply of `enter` or `check_in` for one visitor; the module docs list its forms.
+/// Decodes the reply of `enter` or `check_in` for one visitor. The module docs list the forms of
+/// the reply.
 ///
-/// The estimates of the wait are made here, from the numbers of the head, so that all stores share
-/// the arithmetic of the core.
+/// This function estimates the wait from the numbers in the head of the reply, so that all stores
+/// use the arithmetic of the core.
 ///
 /// # Errors
 ///
-/// The reply cannot be decoded, or is `late`. That one is [`Busy`](StoreErrorKind::Busy): the
-/// script ran too late to decide, and changed nothing.
+/// Returns an error if the reply cannot be decoded. Returns a [`Busy`](StoreErrorKind::Busy) error
+/// if the reply is `late`, which means that the script ran too late to decide and changed nothing.
 pub(crate) fn verdict(
     head: &Head,
     mut said: ReplyFields,
@@ -190,8 +193,8 @@ pub(crate) fn verdict(
             let reason = reason(&said.text()?)?;
             let next = head.now + seconds(said.number()?);
             let mut ticket = Ticket::new(id, head.now, head.now, next);
-            // The position is an estimate: the visitor would stand behind all present ones. A
-            // random line has no positions.
+            // The position is an estimate, as if the visitor were behind all present visitors. A
+            // line in random order has no positions.
             if rules.queueing_method() != QueueingMethod::Random {
                 ticket.show(head.present.saturating_add(1), true);
             }
@@ -199,15 +202,17 @@ pub(crate) fn verdict(
         }
         "wait" => waits(head, said, id, shown, rules),
         "full" => {
-            // The ticket keeps its order of arrival: it may get a place at a later check-in.
+            // The ticket keeps its order of arrival, because its visitor may get a place at a later
+            // check-in.
             let ticket = resumed(head, &mut said, id, shown)?;
             let retry_after = Some(ticket.retry_after(head.now));
             let reason = Reason::RefusedLineFull;
             Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
         }
         "network_full" => {
-            // A new ticket: the order of arrival starts again at the back, or a network could keep
-            // tickets in reserve and take each place that it gives back at the front.
+            // The visitor gets a new ticket, and loses its order of arrival. Otherwise a network
+            // could hold tickets in reserve, and take each place that it gives up at the front of
+            // the line.
             let next = head.now + seconds(said.number()?);
             let ticket = Ticket::new(id, head.now, head.now, next);
             let retry_after = Some(ticket.retry_after(head.now));
@@ -216,20 +221,20 @@ pub(crate) fn verdict(
         }
         "refuse" => {
             let reason = reason(&said.text()?)?;
-            // A negative number means that there is no point in coming back.
+            // A negative number means that a retry is pointless.
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
-        // By the server's clock, the script ran after the time until which its caller waits. If
-        // the clock has jumped, the caller still waits, and tries again.
+        // According to the server's clock, the script ran after its caller had stopped waiting. If
+        // the clock has jumped, the caller is still waiting, and tries again.
         "late" => Err(StoreError::new(StoreErrorKind::Busy)),
         _ => Err(malformed(format!("{kind:?} is not a verdict"))),
     }
 }
 
-/// Decodes the rest of a `wait` reply: the visitor has a place in line.
+/// Decodes the rest of a `wait` reply, for a visitor that has a place in line.
 ///
-/// Its ticket gets a new position and a new estimate of the wait.
+/// The visitor's ticket gets a new position and a new estimate of the wait.
 fn waits(
     head: &Head,
     mut said: ReplyFields,
@@ -239,11 +244,11 @@ fn waits(
 ) -> Result<Verdict, StoreError> {
     let reason = reason(&said.text()?)?;
     let mut ticket = resumed(head, &mut said, id, shown)?;
-    // The position is exact at this instant, as the rank among the present visitors.
+    // At this instant the position is exact, because it is the rank among the present visitors.
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
     let is_drawn = rules.queueing_method() == QueueingMethod::Random;
-    // A closed room admits no visitor whatever becomes free, so the wait is unknown.
+    // A closed room admits no visitor even if slots become free, so the wait is unknown.
     ticket.wait = match (is_closed(&reason), is_drawn) {
         (true, _) => None,
         (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
@@ -255,7 +260,7 @@ fn waits(
         ticket.show(ahead.saturating_add(1), false);
     }
     ticket.placed = true;
-    // In shadow mode a place over the share of a network is given, and reported.
+    // In shadow mode, a place beyond the share of a network is granted, but reported.
     let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
     Ok(Verdict::Wait { ticket, reason })
 }
@@ -264,7 +269,7 @@ fn waits(
 ///
 /// # Errors
 ///
-/// The reply cannot be decoded.
+/// Returns an error if the reply cannot be decoded.
 pub(crate) fn renewal(
     head: &Head,
     mut said: ReplyFields,
@@ -281,11 +286,11 @@ pub(crate) fn renewal(
     }
 }
 
-/// Returns the ticket of a check-in, updated to now: the one that was shown, or a new one if that
-/// had lapsed.
+/// Returns the ticket after a check-in: the presented ticket with new times, or a new ticket if the
+/// presented ticket had lapsed.
 ///
-/// A new ticket has none of the old one's position, estimate or place: its visitor now stands at
-/// the back of the line.
+/// A new ticket does not take over the old ticket's position, estimate or place, because its
+/// visitor is now at the back of the line.
 fn resumed(
     head: &Head,
     said: &mut ReplyFields,
@@ -305,7 +310,7 @@ fn resumed(
     Ok(ticket)
 }
 
-/// Decodes a reason. The scripts have their own short words for them, which appear nowhere else.
+/// Decodes a reason. The scripts use short words for reasons, which appear nowhere else.
 fn reason(said: &str) -> Result<Reason, StoreError> {
     Ok(match said {
         "active_limit" => Reason::QueuedActiveLimit,
@@ -322,23 +327,23 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
     })
 }
 
-/// Whether a room that gives this reason admits no visitor whatever becomes free.
+/// Returns whether a room that states this reason admits no visitor even if slots become free.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// The number of values that a jitter can have, from 0 to 300 thousandths of an interval.
+/// The number of possible jitter values, from 0 to 300 thousandths of an interval.
 ///
-/// It is drawn anew for each check-in, so that visitors who once arrived together spread out.
+/// The jitter is drawn again for each check-in, so that visitors who arrived together spread out.
 const JITTER: u64 = 301;
 
-/// Encodes an id, most significant byte first: a sorted set orders members of one score by their
-/// bytes, and so breaks ties in the order of the ids, as the core does.
+/// Encodes an id, most significant byte first. A sorted set orders members with the same score by
+/// their bytes, and thus breaks ties in the order of the ids, as the core does.
 fn bytes(id: VisitorId) -> Vec<u8> {
     id.bits().to_be_bytes().to_vec()
 }
 
-/// Encodes a number as decimal digits, which is how arguments of scripts arrive.
+/// Encodes a number as decimal digits, the format in which scripts receive numbers.
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }

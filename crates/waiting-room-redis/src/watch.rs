@@ -1,16 +1,16 @@
-//! The watch: the task with which a node keeps up with its room, whether requests arrive or not.
+//! The watch task, which keeps a node up to date with its room, whether requests arrive or not.
 //!
-//! Once a second it
+//! Once a second, the watch task
 //!
-//! 1. reads the room, from the glance that another node has left or by a script: the rules, the
-//!    time, and the frontier;
+//! 1. reads the rules, the time and the frontier of the room, either from the *glance*, which is a
+//!    copy of a recent snapshot that another node has left, or by running a script;
 //! 2. reports the visitors whose check-ins this node has answered by itself;
-//! 3. gives back the slots of visitors who may not have received their passes;
-//! 4. sweeps, if the script has found more to clear than it may clear at once;
-//! 5. each minute, checks whether the server may evict keys.
+//! 3. releases the slots of visitors who may not have received their passes;
+//! 4. sweeps, if the script has found more lapsed entries than it may remove at once;
+//! 5. checks whether the server may evict keys, but only once a minute.
 //!
-//! While the server does not answer, the watch is what probes it: calls of visitors are not sent
-//! then, and the first look that succeeds closes the breaker.
+//! While the server does not answer, only the watch task probes it. Calls of visitors are not sent
+//! during that time, and the first poll that succeeds closes the breaker.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -34,11 +34,11 @@ use crate::{
     verbs,
 };
 
-/// Looks at the room each second, until every handle on the store has been dropped.
+/// Polls the room once a second, until every handle to the store has been dropped.
 ///
-/// A failed look may be due to the connection, so another one is opened at once, and after further
-/// failures with pauses that double from 10 ms to 1 s. While the breaker is open, the watch looks
-/// ten times a second.
+/// A poll may fail because of the connection, so another connection is opened immediately, and
+/// after further failures with pauses that double from 10 ms to 1 s. While the breaker is open, the
+/// watch task polls the room ten times a second.
 pub(crate) async fn watch<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
@@ -47,8 +47,8 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     let (mut reopening, mut looks) = (Reopening::default(), Looks::default());
     while store.upgrade().is_some() {
         let mut looked = looks.look_by(&connections, &shared).await;
-        // The second look uses the new connection at once: if only the connection was broken, no
-        // calls fail but those that were in flight on it.
+        // The second poll uses the new connection immediately. If only the connection was broken,
+        // no calls fail except those that were in flight on it.
         if looked.is_err() && reopening.is_due() && connections.replace().await {
             looked = looks.look_by(&connections, &shared).await;
         }
@@ -61,7 +61,8 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
         } else {
             select! {
                 () = sleep(EVERY) => {}
-                // Five calls have just failed; the server is given a moment before the next probe.
+                // Five calls have just failed, so the server gets a short pause before the next
+                // probe.
                 () = shared.opened.notified() => sleep(SOON).await,
                 () = shared.broken.notified() => sleep(reopening.pause.max(BREATH)).await,
             }
@@ -69,17 +70,18 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     }
 }
 
-/// The backoff between attempts to open another connection. A look that succeeds resets it.
+/// The backoff between attempts to open another connection, which a successful poll resets.
 #[derive(Debug, Default)]
 struct Reopening {
-    /// The pause before the next attempt; zero before the first.
+    /// The pause before the next attempt, or zero before the first attempt.
     pause: Duration,
-    /// When the last attempt began.
+    /// The time at which the last attempt began.
     last: Option<Instant>,
 }
 
 impl Reopening {
-    /// Whether an attempt is due. If so, records it and doubles the pause before the next one.
+    /// Returns whether an attempt is due. If so, records the attempt and doubles the pause before
+    /// the next attempt.
     fn is_due(&mut self) -> bool {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= self.pause);
         if is_due {
@@ -90,25 +92,25 @@ impl Reopening {
     }
 }
 
-/// The state that the watch keeps between two looks.
+/// The state that the watch task keeps between two polls.
 #[derive(Debug)]
 struct Looks {
-    /// The number of looks in a row that needed no script, thanks to the glance of another node.
+    /// The number of polls in a row that used the glance of another node instead of a script.
     glances: u32,
-    /// When the options of the server's memory were last checked.
+    /// The time at which the memory options of the server were last checked.
     memory: Instant,
 }
 
 impl Default for Looks {
     fn default() -> Self {
-        // Joining the room has checked the memory.
+        // The memory options have just been checked, when the node joined the room.
         Self { glances: 0, memory: Instant::now() }
     }
 }
 
 impl Looks {
-    /// Looks at the room over the connection in use. A node that has started without its server
-    /// joins the room first.
+    /// Polls the room over the current connection. A node that has started without its server joins
+    /// the room first.
     async fn look_by<C: ConnectionLike + Clone>(
         &mut self,
         connections: &Connections<C>,
@@ -121,15 +123,15 @@ impl Looks {
         self.look(&mut connection, shared).await
     }
 
-    /// Does the work of one look, in the order of the module docs.
+    /// Does the work of one poll, in the order of the module docs.
     ///
-    /// The first error ends the look: what is left is done by the next one.
+    /// The first error ends the poll, and the next poll does the remaining work.
     async fn look<C: ConnectionLike>(
         &mut self,
         connection: &mut C,
         shared: &Shared,
     ) -> Result<(), StoreError> {
-        // A node that uses a glance leaves the sweeping to the node that left it.
+        // A node that uses a glance leaves the sweeping to the node that wrote the glance.
         let is_more = match self.glance(connection, shared).await? {
             true => false,
             false => snapshot(connection, shared).await?,
@@ -144,13 +146,13 @@ impl Looks {
         Ok(())
     }
 
-    /// Learns from the glance that another node has left within the last second. Returns whether
-    /// there was one; if not, the caller runs the script.
+    /// Reads the glance that another node has left within the last second. Returns whether there
+    /// was a usable glance. If not, the caller runs the script.
     ///
-    /// A glance costs one `HMGET` instead of a script, so many nodes on one room cost little more
-    /// than one. It cannot be used if the rules have changed, because it does not carry them, or
-    /// with a given clock. And it says nothing about the server's clock at this moment, so each
-    /// tenth look runs the script in any case.
+    /// A glance costs one `HMGET` instead of a script, so many nodes that share a room cost little
+    /// more than one node. A glance cannot be used with a given clock, or if the rules have
+    /// changed, because it does not contain the rules. A glance does not show the server's current
+    /// time either, so every tenth poll runs the script in any case.
     async fn glance<C: ConnectionLike>(
         &mut self,
         connection: &mut C,
@@ -166,31 +168,32 @@ impl Looks {
         let read = command.query_async(connection);
         let read: (Option<String>, Option<String>) =
             answered(shared.deadline, read).await?.map_err(|error| unavailable(&error))?;
-        // The script handles each case in which the glance cannot be used: the room is gone or has
-        // no glance yet, its rules are new, another release has written the glance, or it is old.
+        // The script handles every case in which the glance cannot be used: the room is gone or has
+        // no glance yet, the rules have changed, the glance is too old, or a different release
+        // wrote it.
         let (Some(version), Some(glance)) = read else { return Ok(false) };
         if version.as_bytes() != shared.known_version() {
             return Ok(false);
         }
         let Ok((head, said)) = reply::revive(&glance) else { return Ok(false) };
-        // This node's estimate of the server's clock is never behind, so a glance may look older
-        // than it is, but never younger.
+        // This node's estimate of the server's clock is never behind that clock, so a glance may
+        // seem older than it is, but never newer.
         if shared.clock.now().since(head.now) >= EVERY {
             return Ok(false);
         }
         self.glances += 1;
-        // A glance is a reply of the server like any other, so it closes the breaker.
+        // Reading a glance is a call that the server has answered, so it closes the breaker.
         shared.succeeded();
         shared.take_snapshot(&head, said)?;
         Ok(true)
     }
 }
 
-/// Reads the room with a script, and leaves a glance for other nodes. Returns whether there is more
-/// to sweep.
+/// Reads the room with a script, and leaves a glance for other nodes. Returns whether more entries
+/// have to be swept.
 ///
-/// If the room is gone, this is where its nodes notice while no visitor arrives; the first of them
-/// opens it again.
+/// While no visitor arrives, a lost room is noticed by this function, and the first node that
+/// notices the loss opens the room again.
 async fn snapshot<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
@@ -206,7 +209,8 @@ async fn snapshot<C: ConnectionLike>(
     Ok(is_more)
 }
 
-/// Clears what has lapsed, script by script, until nothing is left or [`MAX_SWEEPS`] have run.
+/// Removes lapsed entries, one script after another, until no entry is left or [`MAX_SWEEPS`]
+/// scripts have run.
 ///
 /// Other calls run between the scripts, so the server is never blocked for long.
 async fn sweep<C: ConnectionLike>(
@@ -226,15 +230,16 @@ async fn sweep<C: ConnectionLike>(
     Ok(())
 }
 
-/// Checks whether the server may evict keys, since its options can be changed while it runs.
+/// Checks whether the server may evict keys, because its options can be changed while it runs.
 ///
-/// A server that may evict is reported by the layer as a misconfiguration; the node goes on, since
-/// to stop would be the greater harm.
+/// The layer reports a server that may evict keys as a misconfiguration. The node continues to
+/// serve, because stopping would do more harm.
 async fn look_at_memory<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<(), StoreError> {
-    // A script rather than a plain `INFO`, because in a cluster its key selects the right node.
+    // The node sends a script rather than a plain `INFO` command, because in a cluster the key of
+    // the script selects the right cluster node.
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(&shared.keys.as_slice()[0]);
     let looked = answered(shared.deadline, invocation.invoke_async(connection)).await?;
@@ -247,18 +252,20 @@ async fn look_at_memory<C: ConnectionLike>(
 /// Reports the visitors whose check-ins this node has answered by itself, so that they stay
 /// present.
 ///
-/// A visitor who was admitted or has left meanwhile has no place, and its report changes nothing.
+/// A visitor who has been admitted or has left in the meantime has no place, so its report has no
+/// effect.
 ///
 /// # Errors
 ///
-/// A report fails. It and those after it are kept for the next look.
+/// Returns an error if a report fails. The failed report and all later reports are kept for the
+/// next poll.
 async fn tell_of_those_far_back<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<(), StoreError> {
     let heartbeats = shared.take_heartbeats();
     for (index, some) in heartbeats.chunks(AT_ONCE).enumerate() {
-        // Three arguments for each visitor; the script needs no count.
+        // The script expects three arguments for each visitor and needs no count.
         let arguments: Vec<_> = some.iter().flat_map(verbs::heartbeat).collect();
         if let Err(error) = run(Verb::Heartbeat, &arguments, connection, shared).await {
             shared.put_back(&heartbeats[index * AT_ONCE..]);
@@ -268,14 +275,15 @@ async fn tell_of_those_far_back<C: ConnectionLike>(
     Ok(())
 }
 
-/// Gives back the slots of visitors who may have been admitted without receiving a pass.
+/// Releases the slots of visitors who may have been admitted without receiving a pass.
 ///
-/// Such a visitor has no proof of its slot, which would otherwise stay taken until the session
+/// A visitor without a pass cannot use its slot, which would otherwise stay taken until the session
 /// lapses.
 ///
 /// # Errors
 ///
-/// A call fails. All visitors are then recorded again: `leave` may be repeated without harm.
+/// Returns an error if a call fails. All visitors are then recorded again, because repeating
+/// `leave` is harmless.
 async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
     let owed: Vec<VisitorId> = shared.take_owed();
     for some in owed.chunks(AT_ONCE) {
@@ -288,25 +296,26 @@ async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Resu
     Ok(())
 }
 
-/// The time between two looks, the age up to which a glance is used, and the longest pause between
+/// The time between two polls, the maximum age of a usable glance, and the longest pause between
 /// two attempts to reconnect.
 const EVERY: Duration = Duration::from_secs(1);
-/// How often the options of the server's memory are checked.
+/// The time between two checks of the server's memory options.
 const MEMORY_EVERY: Duration = Duration::from_secs(60);
-/// The most looks in a row that use a glance.
+/// The maximum number of polls in a row that use a glance.
 const GLANCES: u32 = 9;
-/// The pause after the first attempt to reconnect; it doubles from there.
+/// The pause after the first attempt to reconnect, which doubles with each further attempt.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// The shortest time between a failure and the look that it causes, so that the failures of all
-/// calls on a broken connection cause one look.
+/// The shortest time between a failure and the poll that it causes, so that the failures of all
+/// calls on a broken connection cause only one poll.
 const BREATH: Duration = Duration::from_millis(1);
-/// The time between two looks while the breaker is open.
+/// The time between two polls while the breaker is open.
 const SOON: Duration = Duration::from_millis(100);
 
-/// The most visitors that share a script.
+/// The maximum number of visitors that share a script.
 const AT_ONCE: usize = 64;
-/// The most sweeps in one look. Each clears up to 1 000 entries of the line and of the sessions, so
-/// a crowd of more than 128 000 that vanishes at once takes further looks.
+/// The maximum number of sweeps in one poll. Each sweep removes up to 1 000 entries of the line and
+/// up to 1 000 sessions, so a crowd of more than 128 000 visitors that vanishes at once takes
+/// further polls.
 const MAX_SWEEPS: usize = 128;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
-//! The verbs in `room.rs` change the state. The conditions only read it, except that a pass issued
-//! before a loss of state may extend the hold.
+//! The operations in `room.rs` change the state of the room. The conditions in this file only read
+//! that state, except that a pass issued before a loss of state may extend the hold.
 
 use crate::{
     Pass, Reason, Room, RoomRules, Timestamp, VisitorId,
@@ -12,9 +12,9 @@ impl Room {
     /// Decides whether a visitor may enter now, if `ahead` present visitors are ahead of it.
     /// Returns the reason for the admission or, as an error, the reason for the wait.
     ///
-    /// The checks go from the most general reason to the most specific one. Only the last check
-    /// depends on the visitor, so `QueuedBehindOthers` implies that a slot is free and that the
-    /// rate allows an admission.
+    /// The checks proceed from the most general reason to the most specific reason. Only the last
+    /// check depends on the visitor, so `QueuedBehindOthers` implies that a slot is free and that
+    /// the rate allows an admission.
     pub(super) fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
         if self.rules.mode == RoomMode::QueueAll {
             return Err(Reason::QueueAll);
@@ -45,11 +45,11 @@ impl Room {
         Ok(Reason::AdmittedSlot)
     }
 
-    /// Returns whether a pass that is unknown here is accepted.
+    /// Returns whether the room accepts a pass that it does not know.
     ///
     /// With [`Recovery::Pause`], a pass issued before the loss of state shows for how long other
     /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
-    /// taken the slots, so such a pass is accepted only if a slot is free.
+    /// taken the slots, so an earlier pass is accepted only if a slot is free.
     pub(super) fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
         let is_of_before = pass.last_check_in < self.recovered_at;
         if self.rules.recovery != Recovery::Pause || !is_of_before {

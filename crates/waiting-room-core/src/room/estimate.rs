@@ -1,9 +1,9 @@
-//! The expected wait of a visitor: measured, with a range, or unknown.
+//! The expected wait of a visitor, with a range, estimated from the measured rate of admissions.
 //!
 //! Admissions are counted in slices of ten seconds over the last three minutes. The wait for the
-//! `k`-th admission from now is `k` divided by the measured rate. Its spread is that of a renewal
-//! process with the measured index of dispersion, so bursts of admissions widen the range. Until 30
-//! seconds have been measured, the rate is derived from the configured limits.
+//! `k`-th admission from now is `k` divided by the measured rate. The spread of the wait is that of
+//! a renewal process with the measured index of dispersion, so bursts of admissions widen the
+//! range. Until 30 seconds have been measured, the rate is derived from the configured limits.
 //!
 //! ```text
 //!  admissions   3  0  4  2  …  3  1     18 complete slices of 10 s, and the current one
@@ -13,29 +13,29 @@
 //!
 //! First tickets are counted in slices of the same length, over the last six slices.
 //!
-//! The estimate does not take into account sessions that are about to lapse, or visitors that will
+//! The estimate does not take into account sessions that are about to lapse, or visitors who will
 //! come back to places ahead.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::Timestamp;
 
-/// An expected wait: the median, with the middle half of the distribution around it.
+/// An expected wait, as the median and the two other quartiles of its distribution.
 ///
 /// All values are in whole seconds, rounded up, as they are sent to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitEstimate {
-    /// A quarter of all visitors wait for less than this.
+    /// The first quartile: a quarter of all visitors wait for less than this duration.
     pub p25: Duration,
-    /// Half of all visitors wait for less than this.
+    /// The median: half of all visitors wait for less than this duration.
     pub p50: Duration,
-    /// Three quarters of all visitors wait for less than this.
+    /// The third quartile: three quarters of all visitors wait for less than this duration.
     pub p75: Duration,
 }
 
 impl WaitEstimate {
-    /// The longest wait that is reported: one day. Longer waits are reported as one day.
+    /// The longest wait that is reported, one day. Longer waits are reported as one day.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates an estimate from its quartiles, each rounded up to whole seconds and capped at
@@ -49,8 +49,8 @@ impl WaitEstimate {
     /// second, or `None` if the rate is zero.
     ///
     /// The dispersion is the variance of the number of admissions in equal spans of time, divided
-    /// by the mean number. It is 1 if admissions are independent, and higher if they come in
-    /// bursts.
+    /// by the mean number. The dispersion is 1 if admissions are independent, and higher if
+    /// admissions come in bursts.
     #[must_use]
     pub fn behind(ahead: u32, per_second: f64, dispersion: f64) -> Option<Self> {
         if per_second <= 0.0 {
@@ -84,22 +84,22 @@ const QUARTILE: f64 = 0.674_489_75;
 /// The counts of admissions and of first tickets, and the rates measured from them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
-    /// The number of admissions in each slice, oldest first. The last slice is the current one.
+    /// The number of admissions in each slice, oldest first. The last slice is the current slice.
     slices: VecDeque<u32>,
-    /// The number of first tickets in each of the last six slices, the current one first.
+    /// The number of first tickets in each of the last six slices, the current slice first.
     first_touches: [u32; 6],
-    /// The index of the current slice, counted from the epoch.
+    /// The index of the current slice, counted from the Unix epoch.
     current: u64,
-    /// The time at which counting began; `None` before the first call.
+    /// The time at which counting began, or `None` before the first call.
     began: Option<Timestamp>,
 }
 
 impl Estimate {
     /// The length of a slice.
     const SLICE: Duration = Duration::from_secs(10);
-    /// The number of complete slices that are kept, which cover three minutes.
+    /// The number of complete slices that are retained, which cover three minutes.
     const SLICES: usize = 18;
-    /// The minimum measuring time that yields a rate.
+    /// The minimum measured time that yields a rate.
     const TRUSTED_AFTER: Duration = Duration::from_secs(30);
 
     /// Counts an admission at `now`.
@@ -116,14 +116,15 @@ impl Estimate {
         self.first_touches[0] = self.first_touches[0].saturating_add(1);
     }
 
-    /// Returns the number of first tickets in the current slice and the five before it, which cover
-    /// the last 50 to 60 seconds.
+    /// Returns the number of first tickets in the current slice and the five slices before it,
+    /// which cover the last 50 to 60 seconds.
     pub(crate) fn first_touches_in_last_minute(&mut self, now: Timestamp) -> u32 {
         self.roll(now);
         self.first_touches.iter().fold(0, |sum, touches| sum.saturating_add(*touches))
     }
 
-    /// Returns the number of first tickets per second over the current slice and the one before it.
+    /// Returns the number of first tickets per second over the current slice and the slice before
+    /// it.
     pub(crate) fn first_touches_per_second(&mut self, now: Timestamp) -> f64 {
         self.roll(now);
         let touches = f64::from(self.first_touches[0]) + f64::from(self.first_touches[1]);
@@ -167,8 +168,7 @@ impl Estimate {
     /// Returns the variance of the complete slices divided by their mean, which is 1 for
     /// independent admissions.
     ///
-    /// The result is at least 1: even if past admissions were steadier than that, future ones may
-    /// not be.
+    /// The result is at least 1, because future admissions may be less steady than past admissions.
     fn dispersion(&self) -> f64 {
         let complete = self.slices.len().saturating_sub(1);
         let total: u32 = self.slices.iter().take(complete).sum();
@@ -186,7 +186,7 @@ impl Estimate {
         self.slices.iter().sum()
     }
 
-    /// Returns the time that the slices cover, or `None` until it is long enough for a rate.
+    /// Returns the time that the slices cover, or `None` until that time is long enough for a rate.
     fn measured_for(&self, now: Timestamp) -> Option<Duration> {
         let kept = Self::SLICE * u32::try_from(self.slices.len().saturating_sub(1)).unwrap_or(0)
             + Duration::from_nanos(now.as_nanos() % nanos(Self::SLICE));
@@ -194,7 +194,8 @@ impl Estimate {
         (elapsed >= Self::TRUSTED_AFTER).then_some(elapsed)
     }
 
-    /// Makes the slice of `now` the current one, and drops slices older than three minutes.
+    /// Makes the slice that contains `now` the current slice, and drops slices older than three
+    /// minutes.
     fn roll(&mut self, now: Timestamp) {
         let index = now.as_nanos() / nanos(Self::SLICE);
         if self.began.is_none() {
@@ -202,8 +203,8 @@ impl Estimate {
             self.current = index;
             self.slices.push_back(0);
         }
-        // After a long quiet period, all slices are empty, so there is no need to roll through each
-        // of them.
+        // After a long quiet period, all retained slices are empty, so the number of steps is
+        // capped.
         let steps = index.saturating_sub(self.current).min(Self::SLICES as u64 + 1);
         for _ in 0..steps {
             self.slices.push_back(0);
@@ -213,8 +214,8 @@ impl Estimate {
             self.first_touches.rotate_right(1);
             self.first_touches[0] = 0;
         }
-        // If the clock goes backwards, the current slice stays the same, and the event is counted
-        // in it.
+        // If the clock goes backwards, the current slice stays the same, and events are counted in
+        // that slice.
         self.current = self.current.max(index);
     }
 }

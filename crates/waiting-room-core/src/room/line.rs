@@ -1,7 +1,7 @@
-//! The waiting visitors, in order.
+//! The waiting visitors of a room, in order.
 //!
-//! A place is *present* while its visitor checks in as asked. Without a check-in it becomes *away*,
-//! and is given up after the time for which places are kept:
+//! A place is *present* while its visitor checks in on time. Without a check-in, the place becomes
+//! *away*, and is given up after the retention time:
 //!
 //! ```text
 //!            check-in                    1.5 intervals                place_retention
@@ -11,13 +11,13 @@
 //!                                      check-in
 //! ```
 //!
-//! A visitor who is away keeps the place and delays no other visitor: only present visitors are
-//! counted.
+//! A visitor who is away keeps the place and delays no other visitor, because only present visitors
+//! are counted.
 //!
-//! The places of each network are counted as well. The network of a visitor is part of its id.
+//! The line also counts the places of each network. The network of a visitor is part of its id.
 //!
-//! A place is stored by id, and appears once in each of two orders: by rank, and by its next
-//! deadline. Each change keeps all three structures consistent.
+//! Each place is stored under the id of its visitor, and appears once in the order of ranks and
+//! once in the order of deadlines. Each change keeps all three structures consistent.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -33,7 +33,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     places: HashMap<VisitorId, Place>,
-    /// The order of the places, with a count of those that are present.
+    /// The order of the places, with a count of the present places.
     ranks: Ranks,
     /// The next deadline of each place: the time at which its visitor becomes away, or at which the
     /// place is given up.
@@ -53,7 +53,7 @@ struct Place {
     first_seen: Timestamp,
     /// The time at which the place is given up.
     kept_until: Timestamp,
-    /// The end of the visitor's presence; `None` while it is away.
+    /// The time until which the visitor is present, or `None` while the visitor is away.
     present_until: Option<Timestamp>,
 }
 
@@ -65,7 +65,8 @@ impl Place {
 }
 
 impl Line {
-    /// Gives a visitor that has checked in a place at `rank`, or moves its existing place there.
+    /// Gives a place at `rank` to a visitor that has checked in, or moves its existing place to
+    /// `rank`.
     ///
     /// The visitor is present until `present_until`, or until `kept_until` if that is earlier.
     pub(super) fn stand(
@@ -82,7 +83,7 @@ impl Line {
             Some(old) => {
                 self.deadlines.cancel(old.deadline(), id);
                 // A check-in rarely changes the rank, and marking a rank as present is cheaper than
-                // moving it.
+                // moving the rank.
                 if old.rank == rank {
                     self.ranks.mark(rank, true);
                 } else {
@@ -109,10 +110,10 @@ impl Line {
         true
     }
 
-    /// Marks visitors that have not checked in as away, and gives up places that have been kept for
-    /// long enough.
+    /// Marks visitors who have not checked in as away, and gives up places whose retention time is
+    /// over.
     ///
-    /// After a long pause, a place may pass both deadlines in one call.
+    /// After a long pause, both deadlines of a place may pass in one call.
     pub(super) fn reap(&mut self, now: Timestamp) {
         while let Some(id) = self.deadlines.pop_due(now) {
             let Some(place) = self.places.get_mut(&id) else {
@@ -130,7 +131,7 @@ impl Line {
         }
     }
 
-    /// Reorders all places. Presence and deadlines do not change.
+    /// Reorders all places, without changing their presence and deadlines.
     pub(super) fn reorder(&mut self, rank: impl Fn(VisitorId, Timestamp) -> u64) {
         self.ranks = Ranks::default();
         for (&id, place) in &mut self.places {
@@ -144,7 +145,7 @@ impl Line {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// Returns the number of present visitors before this rank.
+    /// Returns the number of present visitors ahead of `rank`.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         self.ranks.present_before(rank)
     }
@@ -154,7 +155,7 @@ impl Line {
         self.ranks.present()
     }
 
-    /// Returns the number of places, including those of visitors who are away.
+    /// Returns the number of places, including the places of visitors who are away.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
@@ -186,14 +187,14 @@ impl Networks {
     /// The maximum length of a line for which the invariants recount all places, which takes O(n).
     const CHECKED: usize = 64;
 
-    /// Counts a new place.
+    /// Counts a new place for its network.
     fn add(&mut self, id: VisitorId) {
         if let Some(network) = id.network() {
             *self.0.entry(network).or_default() += 1;
         }
     }
 
-    /// Stops counting a place that has been given up.
+    /// Removes a place that has been given up from the count of its network.
     fn take(&mut self, id: VisitorId) {
         if let Some(network) = id.network()
             && let Entry::Occupied(mut places) = self.0.entry(network)

@@ -1,4 +1,4 @@
-//! The rules of a room that offer a choice between a few options.
+//! The rules of a room whose value is one of a few options.
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,7 +6,7 @@
 #[expect(clippy::exhaustive_enums, reason = "requests prolong a session or they do not")]
 pub enum SessionRenewal {
     /// A session ends one session duration after the visitor's admission, whether or not the
-    /// visitor makes requests. After that, the visitor is a newcomer.
+    /// visitor makes requests. When the session has ended, the visitor is a newcomer again.
     Fixed,
     /// A session lasts for at least one session duration after its last request.
     Sliding,
@@ -23,9 +23,9 @@ pub enum QueueingMethod {
     /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, but the limits
     /// have no effect.
     Passthrough,
-    /// Visitors are admitted by lot. The lots are drawn again every minute.
+    /// Visitors are admitted in an order drawn by lot. New lots are drawn every minute.
     Random,
-    /// Visitors that find the room full are refused, and no visitor joins the line. Visitors that
+    /// Visitors who find the room full are refused, and no visitor joins the line. Visitors who
     /// already have a place are still served.
     Reject,
 }
@@ -50,10 +50,10 @@ pub enum RoomMode {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum CookieTest {
-    /// Clients are tested while at least this share of the slots is in use, in percent.
+    /// Clients are tested while at least this percentage of the slots is in use.
     ///
-    /// A newcomer then receives a ticket even if a slot is free, and is asked to come back after a
-    /// second. Clients that do not keep cookies therefore take no slots.
+    /// A newcomer who is tested receives a ticket even if a slot is free, and is asked to come back
+    /// after a second. Clients that do not keep cookies therefore take no slots.
     AboveUtilization(u8),
     /// Clients are never tested: a newcomer takes a free slot.
     Off,
@@ -70,12 +70,12 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum PlacesPerNetwork {
-    /// At most this many places. A visitor over this number is refused, and joins at the back of
-    /// the line if it gets a place later.
+    /// A network has at most this many places. A visitor beyond this limit is refused, and joins at
+    /// the back of the line if it gets a place later.
     Limit(u32),
-    /// No limit, except the capacity of the line.
+    /// A network may have any number of places, up to the capacity of the line.
     Off,
-    /// No limit, but visitors over this number are reported with the reason
+    /// No limit is enforced, but visitors beyond this number of places are reported with the reason
     /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     Shadow(u32),
 }
@@ -93,7 +93,7 @@ impl PlacesPerNetwork {
 }
 
 impl Default for PlacesPerNetwork {
-    /// Returns a limit of 1 000 places, since carriers put that many people behind one address.
+    /// Returns a limit of 1 000 places, because carriers put that many people behind one address.
     fn default() -> Self {
         Self::Limit(1_000)
     }
@@ -107,16 +107,16 @@ impl Default for PlacesPerNetwork {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum Recovery {
-    /// Admits newcomers up to the limit, where older passes count only once they have been
+    /// Admits newcomers up to the limit, where an older pass counts only after it has been
     /// presented again. No visitor waits while a slot seems to be free, but more visitors than the
     /// limit may be active until the older passes have expired.
     AdmitAtOnce,
     /// Admits no newcomers for the longest lifetime of an older pass, and for at least a minute.
-    /// The limits are never exceeded, but newcomers wait for that long after each start.
+    /// The limits are never exceeded, but newcomers have to wait after each start.
     ///
     /// The longest lifetime is determined from all rules that the room has had, from
     /// [`longest_session_duration`](crate::RoomRules::with_longest_session_duration), and from the
-    /// passes that are presented. An older pass that is first presented after this hold is accepted
+    /// passes that are presented. An older pass that is first presented after the pause is accepted
     /// only if a slot is free.
     Pause,
 }

@@ -1,20 +1,21 @@
-//! The orders in which visitors are kept: by rank, with a count of the present visitors, and by
+//! The orders in which visitors are stored: by rank, with a count of the present visitors, and by
 //! deadline.
 
 use std::collections::BTreeSet;
 
 use crate::{Timestamp, VisitorId};
 
-/// The position of a visitor in the line: lower ranks go first. The id breaks ties.
+/// The rank of a visitor in the line, where lower ranks go first and the id breaks ties.
 pub(super) type Rank = (u64, VisitorId);
 
 /// A sorted collection of ranks, each present or away, which can count the present ranks before a
 /// given rank.
 ///
-/// The ranks are kept sorted in chunks of a few hundred, each with a count of its present ranks. A
-/// query adds up the counts of the preceding chunks and walks one chunk. A change moves entries
-/// within one chunk. For a hundred thousand ranks, both touch only a few kilobytes of contiguous
-/// memory. In a balanced tree, they would touch nodes that are scattered in memory.
+/// The ranks are stored in sorted chunks of a few hundred ranks, each with a count of its present
+/// ranks. A query adds up the counts of the preceding chunks and walks one chunk. A change moves
+/// entries within one chunk. For a hundred thousand ranks, queries and changes access only a few
+/// kilobytes of contiguous memory. In a balanced tree, queries and changes would access nodes that
+/// are scattered in memory.
 ///
 /// ```text
 ///  chunks   [ o · o o ] [ · · o ] [ o o o · ] [ o ]      o present, · away
@@ -22,7 +23,8 @@ pub(super) type Rank = (u64, VisitorId);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranks {
-    /// The ranks and whether each is present, sorted within and across chunks. No chunk is empty.
+    /// The ranks, each with a flag for whether it is present, sorted within and across chunks. No
+    /// chunk is empty.
     chunks: Vec<Vec<(Rank, bool)>>,
     /// The number of present ranks in each chunk.
     present: Vec<u32>,
@@ -30,15 +32,16 @@ pub(super) struct Ranks {
     len: usize,
 }
 
-/// One deadline per visitor, soonest first.
+/// The deadlines of visitors, at most one per visitor, with the earliest deadline first.
 ///
-/// The owner remembers the time of each deadline, and passes that time in to cancel the deadline.
+/// The caller remembers the time of each deadline, and has to pass that time to cancel the
+/// deadline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines(BTreeSet<(Timestamp, VisitorId)>);
 
 impl Ranks {
-    /// The maximum number of ranks in a chunk. A chunk that grows beyond this is split in two. The
-    /// number is small in tests, so that a few ranks fill many chunks.
+    /// The maximum number of ranks in a chunk. A chunk that grows beyond this size is split in two.
+    /// The maximum is small in tests, so that a few ranks fill many chunks.
     const CHUNK: usize = if cfg!(test) { 16 } else { 512 };
 
     /// Adds a rank that is not in the collection yet.
@@ -47,7 +50,7 @@ impl Ranks {
             self.chunks.push(Vec::with_capacity(Self::CHUNK));
             self.present.push(0);
         }
-        // A rank after all others goes into the last chunk.
+        // A rank that comes after all others goes into the last chunk.
         let chunk = self.chunk_of(rank).min(self.chunks.len() - 1);
         let entries = &mut self.chunks[chunk];
         let index = entries.partition_point(|(other, _)| *other < rank);
@@ -63,7 +66,7 @@ impl Ranks {
         }
     }
 
-    /// Removes a rank, if it exists.
+    /// Removes a rank, if the collection contains it.
     pub(super) fn remove(&mut self, rank: Rank) {
         let Some((chunk, index)) = self.find(rank) else {
             return;
@@ -77,7 +80,7 @@ impl Ranks {
         }
     }
 
-    /// Marks a rank as present or away, if it exists.
+    /// Marks a rank as present or away, if the collection contains it.
     pub(super) fn mark(&mut self, rank: Rank, present: bool) {
         let Some((chunk, index)) = self.find(rank) else {
             return;
@@ -93,7 +96,7 @@ impl Ranks {
         }
     }
 
-    /// Returns the number of present ranks before this one, which need not be in the collection
+    /// Returns the number of present ranks before `rank`, which need not be in the collection
     /// itself.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         let chunk = self.chunk_of(rank);
@@ -109,7 +112,7 @@ impl Ranks {
         self.present.iter().sum()
     }
 
-    /// Returns the first rank, present or away.
+    /// Returns the first rank, whether it is present or away.
     pub(super) fn first(&self) -> Option<Rank> {
         self.chunks.first()?.first().map(|(rank, _)| *rank)
     }
@@ -119,13 +122,13 @@ impl Ranks {
     }
 
     /// Returns the index of the chunk that contains or would contain this rank. If the rank comes
-    /// after all others, this is the number of chunks.
+    /// after all others, the returned index is the number of chunks.
     fn chunk_of(&self, rank: Rank) -> usize {
         self.chunks.partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
     }
 
-    /// Returns the index of the chunk that contains this rank and the rank's index in it, if the
-    /// rank exists.
+    /// Returns the index of the chunk that contains `rank` and the index of `rank` in that chunk,
+    /// if the collection contains `rank`.
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.chunk_of(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
@@ -139,12 +142,12 @@ impl Deadlines {
         self.0.insert((at, id));
     }
 
-    /// Cancels the deadline that was set for `at`.
+    /// Cancels the deadline of a visitor, which was set for `at`.
     pub(super) fn cancel(&mut self, at: Timestamp, id: VisitorId) {
         self.0.remove(&(at, id));
     }
 
-    /// Removes and returns a visitor whose deadline has come, the earliest deadline first.
+    /// Removes and returns the visitor with the earliest deadline, if that deadline has come.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<VisitorId> {
         if self.0.first()?.0 > now {
             return None;
@@ -162,7 +165,7 @@ impl Deadlines {
     }
 }
 
-/// Returns the number of present ranks among these.
+/// Returns the number of present ranks among these entries.
 fn count_present(entries: &[(Rank, bool)]) -> u32 {
     entries.iter().map(|(_, present)| u32::from(*present)).sum()
 }

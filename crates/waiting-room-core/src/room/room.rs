@@ -1,14 +1,14 @@
-//! The verbs of a room, each at one instant.
+//! The operations of a room, each of which takes effect at one instant.
 //!
-//! Each verb first removes everything that has lapsed, and then makes its decision. So a room needs
-//! no background task, and does nothing between calls.
+//! Each operation first removes all lapsed sessions and places, and then makes its decision. A room
+//! therefore needs no background task, and does nothing between calls.
 //!
 //! # Admission
 //!
-//! The limits on slots and on new visitors in any 60 seconds leave a number of admissions, called
-//! `free`. A visitor is admitted if, and only if, fewer than `free` *present* visitors are ahead of
-//! it. The visitors ahead thus have slots reserved for them without being notified: a slot is still
-//! free at their next check-in. A newcomer is behind all present visitors.
+//! The limits on slots and on new visitors in any 60 seconds allow a number of further admissions,
+//! called `free`. A visitor is admitted if, and only if, fewer than `free` *present* visitors are
+//! ahead of it. Slots are thus reserved for the visitors ahead without any notification, because a
+//! slot is still free at their next check-in. A newcomer is behind all present visitors.
 //!
 //! ```text
 //!  in order of arrival     present    away    present    present    newcomer
@@ -18,24 +18,26 @@
 //!
 //! # Two touches
 //!
-//! [`enter`](Room::enter) never creates a place in the line. A visitor that has to wait only gets a
+//! [`enter`](Room::enter) never creates a place in the line. A visitor that has to wait gets only a
 //! first ticket, so a client that does not return the ticket leaves no trace.
-//! [`check_in`](Room::check_in) creates the place, in the order of the *first* touch. A newcomer is
-//! asked to come back after a second or two, and a first ticket keeps its order only for a [limited
-//! time](RoomRules::first_ticket_lifetime). Otherwise a client could collect claims on the front of
-//! the line with single requests, and use them at any time later.
+//! [`check_in`](Room::check_in) creates the place, and orders it by the time of the *first* touch.
+//! A newcomer is asked to come back after a second or two, and a first ticket keeps its order only
+//! for a [limited time](RoomRules::first_ticket_lifetime). Without that time limit, a client could
+//! collect claims on the front of the line with single requests, and use the claims at any later
+//! time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
 //! per network is therefore [bounded](RoomRules::places_per_network). Beyond that bound, the second
 //! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
-//! early tickets in reserve. They would take over each place at the front that the network gives
-//! up, and so receive all admissions.
+//! early tickets in reserve. Its reserve would take over each place at the front that the network
+//! gives up, and so receive all admissions.
 //!
 //! # What it does not do
 //!
-//! A room does not check that a pass or ticket is genuine: callers unseal and verify them first. It
-//! does not notify visitors, but makes decisions only when a verb is called. It draws no random
-//! numbers: ids are random, and jitter and lots are derived from them.
+//! A room does not check that a pass or ticket is genuine: callers unseal and verify passes and
+//! tickets first. A room does not notify visitors, and makes decisions only when an operation is
+//! called. A room generates no random numbers, because jitter and lots are derived from the random
+//! ids of visitors.
 
 use std::time::Duration;
 
@@ -49,7 +51,7 @@ use crate::{
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
 
-/// One room: its rules and its state.
+/// A room, with its rules and its state.
 ///
 /// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
@@ -62,24 +64,24 @@ pub struct Room {
     /// The admissions of the last 60 seconds, for the limit on new visitors.
     pub(super) minute: EventLog,
     pub(super) estimate: Estimate,
-    /// The time at which state was lost; zero if it has never been lost. Passes issued earlier may
-    /// be unknown.
+    /// The time at which state was lost, or zero if no state has ever been lost. The room may not
+    /// know passes that were issued earlier.
     pub(super) recovered_at: Timestamp,
     /// The end of the hold after a loss of state, during which no newcomer is admitted.
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
-    /// The number of the draw that determines the order of the line, if the order is random.
+    /// The index of the lottery round whose lots determine the order of a random line.
     pub(super) lottery: u64,
 }
 
 impl Room {
-    /// The time for which a visitor is present after a check-in, in halves of its check-in
-    /// interval. The third half allows for the delay that a client and its network may add.
+    /// The number of half check-in intervals for which a visitor is present after a check-in. The
+    /// third half interval allows for delays of the client and its network.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// The interval on the first ticket of a client that only has to prove that it returns cookies.
+    /// The check-in interval of a client that only has to prove that it returns cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
-    /// The time for which the lots of [`QueueingMethod::Random`] are valid.
+    /// The length of a lottery round, in which the lots of [`QueueingMethod::Random`] are valid.
     const LOTTERY: Duration = Duration::from_secs(60);
 
     /// Creates an empty room.
@@ -114,30 +116,30 @@ impl Room {
 
     /// Requests a slot for a waiting visitor, and confirms that the visitor is still waiting.
     ///
-    /// A visitor with a place keeps it, whichever of its tickets it presents. If the room has been
-    /// restarted and does not know the place, the place is restored with the ticket's order of
-    /// arrival. A ticket that has lapsed puts its visitor at the back of the line.
+    /// A visitor with a place keeps the place, whichever of its tickets it presents. If the room
+    /// has been restarted and does not know the place, the place is restored with the ticket's
+    /// order of arrival. A visitor whose ticket has lapsed goes to the back of the line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.reap(now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        // The ticket was used up by a session that has ended. Its order of arrival cannot be used
-        // again.
+        // The ticket was used up by a session that has ended, so its order of arrival is void.
         if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
-        // A reissued ticket may outlive its place by one retention time. It then gets a place only
-        // on the same conditions as a newcomer. Otherwise a client could hold its places twice.
+        // A reissued ticket may outlive its place by one retention time, and then gets a place only
+        // under the same conditions as a newcomer. Otherwise a client could get its share of places
+        // twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
         let needs_place = claims_place && self.line.arrival(ticket.id).is_none();
         match self.line.arrival(ticket.id) {
             Some(arrival) => {
                 // The place may have been created by a check-in that reached the store only after
-                // its ticket had lapsed. It then has a later arrival time, and a ticket that was
-                // reissued in the meantime proves the earlier one.
+                // its ticket had lapsed. The place then has a later arrival time, and a ticket that
+                // was reissued in the meantime proves the earlier arrival time.
                 ticket.first_seen = match ticket.is_reissued() && !has_lapsed {
                     true => arrival.min(ticket.first_seen),
                     false => arrival,
@@ -150,11 +152,10 @@ impl Room {
             None if has_lapsed => ticket = Ticket::new(ticket.id, now, now, now),
             None => {}
         }
-        // If the clock has been set back, the ticket may be dated in the future. That must not put
-        // its visitor behind newcomers.
+        // If the clock has been set back, the ticket may be dated in the future. A future date must
+        // not put the visitor behind newcomers.
         ticket.first_seen = ticket.first_seen.min(now);
-        // In drain mode, only visitors with a place are served. This one is refused like a
-        // newcomer.
+        // In drain mode, a visitor without a place is refused like a newcomer.
         if !ticket.placed && self.rules.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now);
         }
@@ -169,8 +170,8 @@ impl Room {
     /// Extends the session of an admitted visitor.
     ///
     /// If the room has been restarted and does not know a valid pass, it accepts the pass, so that
-    /// an existing session is not interrupted. The one exception is an old pass that is first
-    /// presented after the end of a [hold](crate::room::Recovery::Pause), when every slot is taken.
+    /// an existing session is not interrupted. The only exception is an old pass that is first
+    /// presented after the end of a [hold](crate::room::Recovery::Pause) while every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
         let known = match self.sessions.pass(pass.id) {
@@ -189,14 +190,15 @@ impl Room {
         Renewal::Renew(renewed)
     }
 
-    /// Ends a visitor's session, or gives up its place. The slot or the place is free immediately.
+    /// Ends a visitor's session, or gives up the visitor's place. The slot or place is free
+    /// immediately.
     ///
-    /// Copies of its pass and of its tickets are void from then on.
+    /// From then on, all copies of the visitor's pass and tickets are void.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.reap(now);
         self.line.remove(id);
-        // The visitor's pass and tickets are valid for at most this long, so the end is remembered
-        // for as long.
+        // The visitor's pass and tickets are valid for at most `longest`, so the end of the session
+        // is remembered for that time.
         let longest = self.rules.pass_lifetime().max(self.rules.tickets_void_after());
         self.sessions.end(id, now, now + longest);
         self.invariants();
@@ -204,13 +206,14 @@ impl Room {
 
     /// Removes lapsed sessions and places.
     ///
-    /// The other verbs do the same first, so this one matters only while there are no requests.
+    /// All other operations also remove lapsed sessions and places first, so a call to `sweep`
+    /// matters only while no requests arrive.
     pub fn sweep(&mut self, now: Timestamp) {
         self.reap(now);
         self.invariants();
     }
 
-    /// Returns the numbers of the room at `now`, after removing everything that has lapsed.
+    /// Returns the figures of the room at `now`, after removing all lapsed sessions and places.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -226,7 +229,7 @@ impl Room {
         snapshot
     }
 
-    /// Applies new rules, including to visitors that are already active or waiting.
+    /// Applies new rules, even to visitors who are already active or waiting.
     ///
     /// No session is ended: a lower limit takes effect as sessions lapse. Passes keep the lifetime
     /// that they were issued with.
@@ -234,7 +237,7 @@ impl Room {
     /// # Errors
     ///
     /// Returns an error for the first rule that is out of bounds or contradicts another rule, or if
-    /// the name differs from the room's name. The old rules then stay in force.
+    /// the name differs from the room's name. After an error, the old rules stay in effect.
     pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
         let rules = rules.validate()?;
         if rules.name != self.rules.name {
@@ -256,7 +259,7 @@ impl Room {
     /// Records that state was lost at `now`: passes issued earlier may still be in use.
     ///
     /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last of those passes has expired.
+    /// newcomer is admitted until the last earlier pass has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
@@ -264,20 +267,20 @@ impl Room {
         }
     }
 
-    /// Returns the number of waiting visitors that check in as asked, as of the last verb.
+    /// Returns the number of waiting visitors who check in when due, as of the last operation.
     #[must_use]
     pub fn present(&self) -> u32 {
         self.line.present()
     }
 
-    /// Returns the rules in force.
+    /// Returns the current rules.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
         &self.rules
     }
 
-    /// Returns the passes of all active visitors, in no particular order. Some may have lapsed
-    /// since the last verb.
+    /// Returns the passes of all active visitors, in no particular order. Some of the passes may
+    /// have lapsed since the last operation.
     pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.sessions.passes()
     }
@@ -291,7 +294,7 @@ impl Room {
     }
 
     /// Admits or refuses a newcomer, or lets it wait. A newcomer is behind all present visitors and
-    /// has not proved anything yet.
+    /// has not yet proved that it returns tickets.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.mode == RoomMode::Drain {
             return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
@@ -312,8 +315,8 @@ impl Room {
         }
     }
 
-    /// Hands out a ticket without a place. Its position is an estimate: the number of present
-    /// visitors plus one.
+    /// Issues a ticket without a place. The position on the ticket is an estimate: the number of
+    /// present visitors plus one.
     fn first_ticket(
         &mut self,
         id: VisitorId,
@@ -330,7 +333,8 @@ impl Room {
         Verdict::Wait { ticket, reason }
     }
 
-    /// Begins a session and counts the admission. If the visitor has a place, it is given up.
+    /// Begins a session and counts the admission. If the visitor has a place, the place is given
+    /// up.
     fn admit(
         &mut self,
         id: VisitorId,
@@ -348,8 +352,8 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
-    /// Refuses a visitor because the room does not queue visitors. The refusal has a time to come
-    /// back only if the room is closed, because the room will open again.
+    /// Refuses a visitor because the room does not queue visitors. The refusal has a retry time
+    /// only if the room is closed, because a closed room will open again.
     fn reject(&self, reason: &Reason) -> Verdict {
         let retry_after = is_closed(reason).then_some(self.rules.refresh_interval);
         refuse(None, Reason::RefusedReject, retry_after)
@@ -370,17 +374,18 @@ impl Room {
             return self.reject(&reason);
         }
         let over_share = self.over_share(ticket.id).filter(|_| needs_place);
-        // The ticket loses its order of arrival: see "Two touches" in the module docs.
+        // The section "Two touches" of the module docs explains why the ticket loses its order.
         if over_share == Some(Reason::RefusedNetworkFull) {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             let ticket = Ticket::new(ticket.id, now, now, now + interval);
             return refuse(Some(ticket), Reason::RefusedNetworkFull, Some(interval));
         }
         ticket.last_check_in = now;
-        // The capacity applies only to new places. Unless it was reissued, a ticket that proves a
-        // place is accepted even if the room has lost its state. It is valid for no longer than the
-        // place was, so there are no more such tickets than there were places. If a ticket without
-        // a place is refused here, it keeps its order of arrival.
+        // The capacity of the line applies only to new places. Unless it was reissued, a ticket
+        // that proves a place is accepted even if the room has lost its state. A ticket that was
+        // not reissued is valid for no longer than its place, so there are no more such tickets
+        // than there were places. A ticket without a place that is refused because the line is full
+        // keeps its order of arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
@@ -427,7 +432,7 @@ impl Room {
 
     /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it.
     ///
-    /// It is in whole seconds, so that each client can follow it exactly.
+    /// The interval is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
         if is_closed(reason) {
@@ -437,7 +442,7 @@ impl Room {
         self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
-    /// Returns the rank of a visitor in the line, by lot or by arrival.
+    /// Returns the rank of a visitor in the line, which is determined by lot or by arrival.
     fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
         match self.rules.queueing_method {
             QueueingMethod::Random => (id.draw(lottery(now)), id),
@@ -445,7 +450,7 @@ impl Room {
         }
     }
 
-    /// Removes everything that has lapsed, and draws new lots if they are due.
+    /// Removes lapsed sessions and places, and draws new lots if they are due.
     fn reap(&mut self, now: Timestamp) {
         let void_after = self.rules.tickets_void_after();
         self.sessions.reap(now, |pass| pass.accepted_at + void_after);
@@ -455,7 +460,7 @@ impl Room {
         }
     }
 
-    /// Reorders the whole line by the current method and lots.
+    /// Reorders the whole line by the current queueing method and the current lots.
     fn draw_lots(&mut self, now: Timestamp) {
         self.lottery = lottery(now);
         // The line is moved out temporarily, because the closure borrows the room.
@@ -472,13 +477,13 @@ impl Room {
     }
 }
 
-/// Returns whether the reason is that the room is closed. A closed room admits no visitor even if
+/// Returns whether a reason states that the room is closed. A closed room admits no visitor even if
 /// slots are free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// Returns the number of the draw that is valid at `now`.
+/// Returns the index of the lottery round at `now`.
 fn lottery(now: Timestamp) -> u64 {
     now.as_secs() / Room::LOTTERY.as_secs()
 }

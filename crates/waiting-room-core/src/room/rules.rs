@@ -1,7 +1,7 @@
-//! The rules of a room: its limits, its line, and its sessions.
+//! The rules of a room, which determine its limits, its line, and its sessions.
 //!
-//! The names are those of Cloudflare Waiting Room, which coined the terms of the field. Where a
-//! meaning is stricter here, the docs of the method say so.
+//! The names of the rules are those of Cloudflare Waiting Room, which coined the terms of the
+//! field. Where a rule is stricter than Cloudflare's, the docs of its method state the difference.
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -14,8 +14,8 @@ use crate::{
 /// The rules of one room.
 ///
 /// Options are set with methods on the rules themselves. All rules pass through one check,
-/// [`validate`](Self::validate), whether they come from a builder, from a file, or as new rules for
-/// a room in use.
+/// [`validate`](Self::validate), whether they come from a builder, from a file, or from an operator
+/// who changes a room in use.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,8 @@ pub struct RoomRules {
     pub(crate) total_active_users: u32,
     /// The limit on admissions in any 60 seconds; `None` if there is no such limit.
     pub(crate) new_users_per_minute: Option<u32>,
-    /// The time that a session lasts after its last request, or after its admission if it is fixed.
+    /// The time that a session lasts after its last request or, if the session is fixed, after the
+    /// admission.
     pub(crate) session_duration: Duration,
     pub(crate) session_renewal: SessionRenewal,
     pub(crate) queueing_method: QueueingMethod,
@@ -50,42 +51,44 @@ pub struct RoomRules {
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
-    /// The longest session duration of earlier releases, if it was longer than the current one.
+    /// The longest session duration of earlier releases, if it was longer than the current
+    /// duration.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
-    // A missing field is read as the default, and the default is not written. So rules written by a
-    // release without this field can be read, and equal rules are serialized in the same way by
-    // both releases.
+    // A missing field is read as the default, and the default is not written. Rules written by a
+    // release without this field can therefore be read, and releases with and without the field
+    // serialize equal rules in the same way.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
 
 impl RoomRules {
-    /// The window of [`new_users_per_minute`](Self::new_users_per_minute).
+    /// The window of the limit [`new_users_per_minute`](Self::new_users_per_minute).
     pub const MINUTE: Duration = Duration::from_secs(60);
     /// The maximum length of a room's name, in bytes.
     pub const MAX_NAME_LEN: usize = 64;
-    /// The highest limit on active visitors, and on new visitors per minute.
+    /// The highest permitted limit on active visitors, and on new visitors per minute.
     ///
-    /// This bounds memory: the sliding minute stores one timestamp per new visitor.
+    /// This maximum bounds memory, because the sliding minute stores one timestamp per new visitor.
     pub const MAX_USERS: u32 = 10_000_000;
     /// The shortest interval between check-ins, for visitors at the front of the line.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
-    /// The highest capacity of the line.
+    /// The highest permitted capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
-    /// The shortest and the longest session duration.
+    /// The shortest and the longest permitted session duration.
     pub const SESSION_DURATION: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
     /// The shortest and the longest time for which a place may be kept after the last check-in.
     pub const PLACE_RETENTION: (Duration, Duration) =
         (Duration::from_secs(5), Duration::from_secs(24 * 60 * 60));
-    /// The shortest and the longest interval between check-ins of a visitor far back in line.
+    /// The shortest and the longest permitted interval between check-ins of a visitor far back in
+    /// line.
     pub const REFRESH_INTERVAL: (Duration, Duration) =
         (Duration::from_secs(2), Duration::from_secs(10 * 60));
 
-    /// Creates rules for a room with this name and limit on slots.
+    /// Creates rules for a room with the given name and limit on slots.
     ///
-    /// The other rules have the defaults that their methods state.
+    /// All other rules have their default values, which the docs of their methods state.
     #[must_use]
     pub fn new(name: impl Into<String>, total_active_users: u32) -> Self {
         Self {
@@ -108,8 +111,8 @@ impl RoomRules {
 
     /// Sets the maximum number of visitors active at any time.
     ///
-    /// This is a cap, not a target. If the cap is lowered, the number of active visitors falls to
-    /// it as sessions end.
+    /// The maximum is a cap, not a target. If the cap is lowered, the number of active visitors
+    /// falls to the new cap as sessions end.
     #[must_use]
     pub fn with_total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;
@@ -118,8 +121,8 @@ impl RoomRules {
 
     /// Sets the maximum number of visitors admitted within any 60 seconds; unlimited by default.
     ///
-    /// The minute slides: every window `(t, t + 60 s]` contains at most this many admissions,
-    /// wherever it begins.
+    /// The minute slides: each window `(t, t + 60 s]` contains at most `users` admissions, wherever
+    /// the window begins.
     #[must_use]
     pub fn with_new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
@@ -149,7 +152,7 @@ impl RoomRules {
         self
     }
 
-    /// Sets the operator's mode; [`RoomMode::Auto`] by default.
+    /// Sets the mode in which the room runs; [`RoomMode::Auto`] by default.
     #[must_use]
     pub fn with_mode(mut self, mode: RoomMode) -> Self {
         self.mode = mode;
@@ -178,8 +181,9 @@ impl RoomRules {
 
     /// Sets the time for which a place is kept after the last check-in; 5 minutes by default.
     ///
-    /// It must be at least twice the [refresh interval](Self::with_refresh_interval), so that a
-    /// visitor that checks in on time never loses its place.
+    /// The retention time must be at least twice the [refresh
+    /// interval](Self::with_refresh_interval), so that a visitor that checks in on time never loses
+    /// its place.
     #[must_use]
     pub fn with_place_retention(mut self, duration: Duration) -> Self {
         self.place_retention = duration;
@@ -188,7 +192,7 @@ impl RoomRules {
 
     /// Sets the interval between check-ins of a visitor far back in line; 20 seconds by default.
     ///
-    /// Visitors near the front check in more often, down to every 2 seconds.
+    /// Visitors near the front check in more often, up to once every 2 seconds.
     #[must_use]
     pub fn with_refresh_interval(mut self, interval: Duration) -> Self {
         self.refresh_interval = interval;
@@ -211,10 +215,12 @@ impl RoomRules {
     }
 
     /// Sets the longest [session duration](Self::with_session_duration) of earlier releases of this
-    /// room. The default, `None`, means that it was no longer than the current one.
+    /// room. The default, `None`, means that no earlier duration was longer than the current
+    /// duration.
     ///
-    /// This matters for [`Recovery::Pause`]. A room in memory does not remember its rules across a
-    /// restart, so a release that shortens sessions has to state the old duration here.
+    /// The earlier duration matters only for [`Recovery::Pause`]. A room in memory does not
+    /// remember its rules across a restart, so a release that shortens sessions has to specify the
+    /// old duration.
     #[must_use]
     pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
@@ -240,13 +246,13 @@ impl RoomRules {
         self.new_users_per_minute
     }
 
-    /// Returns the mode in force.
+    /// Returns the current mode.
     #[must_use]
     pub const fn mode(&self) -> RoomMode {
         self.mode
     }
 
-    /// Returns the queueing method in force.
+    /// Returns the current queueing method.
     #[must_use]
     pub const fn queueing_method(&self) -> QueueingMethod {
         self.queueing_method
@@ -288,8 +294,8 @@ impl RoomRules {
         self.refresh_interval
     }
 
-    /// Returns the rules for one of `nodes` nodes that decide independently: they contain its share
-    /// of each limit, rounded down. Returns `None` if a share is zero.
+    /// Returns the rules for one of `nodes` nodes that decide independently. Each limit is the
+    /// node's share of the original limit, rounded down. Returns `None` if a share is zero.
     #[must_use]
     pub fn share(mut self, nodes: NonZeroU32) -> Option<Self> {
         let share = |limit: u32| Some(limit / nodes).filter(|&share| share > 0);
@@ -300,12 +306,12 @@ impl RoomRules {
         Some(self)
     }
 
-    /// Checks each rule, on its own and against the others.
+    /// Checks each rule by itself and against the other rules.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule,
-    /// stating its value and the bound.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule. The
+    /// error states the value of that rule and the bound.
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
         at_least_one("total_active_users", self.total_active_users)?;
@@ -349,7 +355,7 @@ fn is_default(places: &PlacesPerNetwork) -> bool {
     *places == PlacesPerNetwork::default()
 }
 
-/// Checks the name, which becomes part of keys in a store and of metric labels.
+/// Checks the name of a room, which becomes part of keys in a store and of metric labels.
 fn check_name(name: &str) -> Result<(), ConfigError> {
     let malformed = |expected: fmt::Arguments<'_>| {
         Err(ConfigError::new(

@@ -1,10 +1,10 @@
-//! The numbers of a room, for metrics, status pages and the operator.
+//! The figures of a room, for metrics, status pages and the operator.
 
 use std::time::Duration;
 
 use crate::{RoomRules, Timestamp, room::RoomMode};
 
-/// The numbers of a room, all taken at the same instant.
+/// The figures of a room, all taken at the same instant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoomSnapshot {
@@ -12,33 +12,33 @@ pub struct RoomSnapshot {
     pub at: Timestamp,
     /// The number of slots in use, one for each visitor whose session has not ended.
     pub active: u32,
-    /// The limit on slots. After it has been lowered, more slots than that may be in use for a
-    /// while.
+    /// The limit on slots. After the limit has been lowered, the number of slots in use may exceed
+    /// it for a while.
     pub total_active_users: u32,
     /// The number of visitors admitted within the last 60 seconds.
     pub new_in_last_minute: u32,
     /// The limit on visitors admitted within any 60 seconds; `None` if there is no such limit.
     pub new_users_per_minute: Option<u32>,
-    /// The number of first tickets handed out within the last 50 to 60 seconds. A client has no
-    /// place until it returns its ticket, which it may never do.
+    /// The number of first tickets issued within the last 50 to 60 seconds. A client has no place
+    /// until it returns its first ticket, which it may never do.
     pub first_touches_in_last_minute: u32,
-    /// The number of places in the line, including those of visitors that are away.
+    /// The number of places in the line, including the places of visitors who are away.
     pub waiting: u32,
-    /// The number of visitors in the line that check in as asked.
+    /// The number of visitors in the line who check in when they are due.
     pub present: u32,
     /// The maximum number of places in the line.
     pub line_capacity: u32,
     /// The time for which the first visitor in line has waited; zero if the line is empty.
     pub oldest_wait: Duration,
     /// The number of admissions per minute, measured over the last three minutes. Until 30 seconds
-    /// have been measured, it is derived from the limits.
+    /// have been measured, the rate is derived from the limits.
     pub admissions_per_minute: f64,
     /// The mode that the operator has set.
     pub mode: RoomMode,
 }
 
 impl RoomSnapshot {
-    /// Returns the numbers of a room without visitors, under these rules.
+    /// Returns the figures of a room without visitors, under the given rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
         let total_active_users = rules.total_active_users();

@@ -1,10 +1,10 @@
-//! The times that follow from the rules of a room, for sessions, check-ins, tickets and recovery.
+//! Durations that follow from the rules of a room, for sessions, check-ins, tickets and recovery.
 //!
-//! The rules state a few durations. All times here are derived from those durations without any
-//! state, so that a room in memory, a room on a server and a node compute the same times.
+//! The rules specify a few durations. All other durations are derived from these rules without any
+//! state, so a room in memory, a room on a server and a node compute the same values.
 //!
-//! Intervals for clients are whole seconds, since a `Retry-After` header can express no others (RFC
-//! 9110 section 10.2.3).
+//! Intervals for clients are whole seconds, because a `Retry-After` header cannot express fractions
+//! of a second (RFC 9110 section 10.2.3).
 
 use std::time::Duration;
 
@@ -14,20 +14,23 @@ use crate::{
 };
 
 impl RoomRules {
-    /// Returns the age from which a pass is renewed: an eighth of the session duration.
+    /// Returns the age at which a pass becomes due for renewal, which is an eighth of the session
+    /// duration.
     ///
-    /// Renewing on every request would cost one store call per request. With this age, a visitor
-    /// causes at most one call per eighth of the session duration, and a slot outlives its session
-    /// by at most an eighth.
+    /// Renewing on every request would cost one store call per request. With renewal at this age, a
+    /// visitor causes at most one call per eighth of the session duration, and a slot outlives its
+    /// session by at most an eighth of that duration.
     #[must_use]
     pub fn renew_after(&self) -> Duration {
         self.session_duration / 8
     }
 
-    /// Returns the lifetime of a pass and its slot, from its issue or renewal.
+    /// Returns the lifetime of a pass and its slot, counted from the issue or the last renewal of
+    /// the pass.
     ///
-    /// In a sliding session, this is the session duration plus an eighth. So even a visitor whose
-    /// pass is not yet due for renewal has the full duration after its last request.
+    /// In a sliding session, the lifetime is the session duration plus an eighth. Even a visitor
+    /// whose pass is not yet due for renewal thus stays active for the full duration after its last
+    /// request.
     #[must_use]
     pub fn pass_lifetime(&self) -> Duration {
         match self.session_renewal {
@@ -39,8 +42,8 @@ impl RoomRules {
     /// Returns the number of admissions per second that the limits allow if each visitor stays for
     /// the lifetime of one pass.
     ///
-    /// This is used until there is a measured rate, and is the lowest rate on which check-in
-    /// intervals are based.
+    /// The configured rate is used until a rate has been measured, and is the lowest rate on which
+    /// check-in intervals are based.
     #[must_use]
     pub fn configured_rate(&self) -> f64 {
         let slots = f64::from(self.total_active_users);
@@ -55,8 +58,8 @@ impl RoomRules {
     ///
     /// The interval is an eighth of the expected wait, but at least
     /// [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL) and at most the refresh interval. `jitter`
-    /// adds up to 30 %, so that visitors do not all check in at once. The result is in whole
-    /// seconds, rounded up, so that each client can follow it exactly.
+    /// adds up to 30 %, so that visitors do not all check in at once. The result is rounded up to
+    /// whole seconds, so that each client can follow it exactly.
     #[must_use]
     pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
         // After a quiet period, the measured rate may be near zero. Intervals based on that rate
@@ -69,26 +72,28 @@ impl RoomRules {
 
     /// Returns the interval until the second touch of a newcomer, which creates its place.
     ///
-    /// The interval is 1 to 2 s for up to a thousand newcomers per second. With more newcomers, it
-    /// grows in proportion, and jitter adds up to the same time again, so that a burst of newcomers
-    /// does not come back as a burst. It never exceeds the longest check-in interval.
+    /// The interval is 1 to 2 s for up to a thousand newcomers per second. With more newcomers per
+    /// second, the interval grows in proportion. Jitter at most doubles the interval, so that a
+    /// burst of newcomers does not come back as a burst. The interval never exceeds the longest
+    /// check-in interval.
     ///
-    /// Each newcomer thus costs one more request in its first minute than if it were asked to come
+    /// Each newcomer thus sends one more request in its first minute than if it were asked to come
     /// back as late as a visitor far back in line.
     #[must_use]
     pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
-        // Doubled by the jitter, this is the longest check-in interval: 1.3 refresh intervals.
+        // If jitter doubles this duration, the result is the longest check-in interval, which is
+        // 1.3 refresh intervals.
         let longest = self.refresh_interval.as_secs_f64() * 0.65;
         let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
         let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
         let spread = base * (1.0 + f64::from(thousandths) / 300.0);
-        // The result is rounded to the nearest second. If it were rounded up, all but a few
+        // The interval is rounded to the nearest second. If it were rounded up, all but a few
         // newcomers would come back after 2 s.
         Duration::from_secs_f64((spread + 0.5).floor())
     }
 
-    /// Returns the time for which a ticket without a place keeps its order of arrival: one and a
-    /// half refresh intervals.
+    /// Returns the time for which a ticket without a place keeps its order of arrival, which is one
+    /// and a half refresh intervals.
     ///
     /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
     /// time keeps its order. A longer lifetime would let clients collect tickets and use them
@@ -113,20 +118,20 @@ impl RoomRules {
     ///
     /// The ticket must not have lapsed, and the store's last answer must not be too old: less than
     /// one ticket lifetime may have passed since `next_check_in`, which only the store sets.
-    /// Without this bound, a copy of a ticket could be kept alive forever, and used again after the
-    /// store has forgotten that it was used up.
+    /// Without a bound on the age of that answer, a copy of a ticket could be reissued forever, and
+    /// used again after the store has forgotten that the ticket was used up.
     #[must_use]
     pub fn may_reissue(&self, ticket: &Ticket, now: Timestamp) -> bool {
         !self.has_lapsed(ticket, now) && now < ticket.next_check_in + self.ticket_lifetime(ticket)
     }
 
-    /// Returns the time after a visitor's admission or departure until every ticket issued to it
-    /// before then has lapsed.
+    /// Returns the time after a visitor's admission or departure within which all earlier tickets
+    /// of that visitor lapse.
     ///
     /// A ticket is valid for `place_retention` after it was issued. A node may
-    /// [reissue](Self::may_reissue) it for the same time after its next check-in. The next check-in
-    /// is less than another `place_retention` after the last one, because `place_retention` is at
-    /// least two refresh intervals.
+    /// [reissue](Self::may_reissue) a ticket until `place_retention` after its next check-in. The
+    /// next check-in is due less than one `place_retention` after the last check-in, because
+    /// `place_retention` is at least two refresh intervals.
     pub(crate) fn tickets_void_after(&self) -> Duration {
         self.place_retention * 3
     }
@@ -138,15 +143,14 @@ impl RoomRules {
         }
     }
 
-    /// Returns the interval until the next check-in in a room that admits no visitors: the longest
-    /// check-in interval.
+    /// Returns the longest check-in interval, which applies while the room admits no visitors.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
         spread(self.refresh_interval, jitter)
     }
 
-    /// Returns the longest lifetime of a pass issued under these rules or, as far as they state it,
-    /// under earlier rules.
+    /// Returns the longest lifetime of a pass issued under these rules or, if the rules specify the
+    /// longest earlier session duration, under earlier rules.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
@@ -155,9 +159,9 @@ impl RoomRules {
 
     /// Returns the time for which a room that has lost its state admits no newcomers.
     ///
-    /// After this time, every older pass has expired, as far as these rules state its lifetime, and
-    /// the 60 seconds before the loss no longer count. The time is zero with
-    /// [`Recovery::AdmitAtOnce`].
+    /// After this pause, every older pass has expired, provided that these rules cover its
+    /// lifetime, and admissions before the loss no longer count towards the limit on new visitors.
+    /// With [`Recovery::AdmitAtOnce`], the pause is zero.
     #[must_use]
     pub fn recovery_pause(&self) -> Duration {
         match self.recovery {
@@ -168,13 +172,14 @@ impl RoomRules {
 
     /// Returns whether a pass is due for renewal at `now`.
     ///
-    /// A pass is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
-    /// lifetime if that is earlier. A pass keeps the lifetime that it was issued with. If the
-    /// session duration has been increased since then, an eighth of the new duration may be longer
-    /// than that lifetime.
+    /// A pass is due at the age of [`renew_after`](Self::renew_after) or after a ninth of its
+    /// lifetime, whichever is earlier. A pass keeps the lifetime that it was issued with. If the
+    /// session duration has been increased since the pass was issued, an eighth of the new duration
+    /// may be longer than the lifetime of the pass.
     ///
-    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. A renewal is due
-    /// after each eighth of the session, to find out whether the session has been ended elsewhere.
+    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. A renewal is still
+    /// due after each eighth of the session, to find out whether the session has been ended through
+    /// another node.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
         let own_part = match self.session_renewal {
@@ -185,7 +190,7 @@ impl RoomRules {
     }
 }
 
-/// Adds up to 30 % to an interval, and rounds it up to whole seconds.
+/// Adds up to 30 % to an interval, and rounds the result up to whole seconds.
 fn spread(base: Duration, jitter: u64) -> Duration {
     let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
     let spread = base + base * thousandths / 1_000;

@@ -1,21 +1,23 @@
-//! The answers of a room to a visitor, the two proofs that it hands out, and the reasons.
+//! The answers of a room to a visitor, the two proofs that a room issues, and the reasons for its
+//! decisions.
 //!
-//! A pass proves a session, and a ticket proves an order of arrival. Both are plain values here; a
-//! layer seals them before a client gets them, and verifies them when the client presents them
-//! again.
+//! A pass proves a session, and a ticket proves an order of arrival. In this crate, passes and
+//! tickets are plain values. A layer seals them before a client receives them, and verifies them
+//! when the client presents them again.
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{Timestamp, room::estimate::WaitEstimate};
 
-/// Identifies a visitor: 128 random bits, drawn by the caller at the first touch.
+/// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
 ///
-/// The room draws no random numbers itself. Jitter and lottery ranks are derived from the id, so
-/// ids must be unpredictable and must not be shown to the client.
+/// The room itself generates no random numbers. Jitter and lottery ranks are derived from the id,
+/// so ids must be unpredictable and must not be shown to the client.
 ///
-/// 32 of the bits may hold the [network](Self::of_network) of the visitor; then the other 96 are
-/// random. The network bits are neither the highest bits, which break ties in the line, nor the
-/// lowest, so visitors of one network are spread like any others.
+/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits, in which
+/// case only the other 96 bits are random. The network bits are neither the highest bits, which
+/// break ties in the line, nor the lowest bits, so visitors from one network are distributed like
+/// all others.
 ///
 /// ```text
 ///  127          96 95          64 63                          0
@@ -31,10 +33,11 @@ impl VisitorId {
         Self(bits)
     }
 
-    /// Returns the id with this network in bits 64 to 95. `None` stands for an unknown network.
+    /// Returns this id with the given network in bits 64 to 95, where `None` represents an unknown
+    /// network.
     ///
-    /// The number should be a hash keyed with a secret. Otherwise a client could look for networks
-    /// that have the same number as another network, and use up the places of that network.
+    /// The value of a network should be a hash keyed with a secret. Otherwise a client could search
+    /// for networks with the same value as another network, and use up the places of that network.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -53,25 +56,25 @@ impl VisitorId {
         Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
     }
 
-    /// Returns the network of the visitor, or `None` if it is unknown.
+    /// Returns the network of the visitor, or `None` if the network is unknown.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "these bits are meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "the network is in these bits")]
     pub const fn network(self) -> Option<NonZeroU32> {
         NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
-    /// Returns the bits of the id, for use in a token. They must be sealed before a client gets
-    /// them.
+    /// Returns the bits of the id, for use in a token. The bits must be sealed before a client
+    /// receives them.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
     }
 
-    /// Derives 64 well-mixed bits from this id and `salt`. The result is always the same for the
-    /// same arguments.
+    /// Derives 64 well-mixed bits from this id and `salt`. The same id and `salt` always yield the
+    /// same bits.
     ///
-    /// A room uses these bits in place of random numbers. Clients do not know their ids, so they
-    /// can neither predict the bits nor choose them.
+    /// A room uses the derived bits in place of random numbers. Clients do not know their ids, so
+    /// clients can neither predict nor choose the bits.
     #[must_use]
     pub fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
@@ -83,13 +86,13 @@ impl VisitorId {
 
     /// The mask for the bits of a network, before they are shifted to their position.
     const NETWORK: u128 = u32::MAX as u128;
-    /// The position of the lowest bit of the network.
+    /// The position of the lowest network bit in the id.
     const SHIFT: u32 = 64;
 }
 
 impl fmt::Debug for VisitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A log must not reveal the id, from which the visitor's lots could be predicted.
+        // A log must not reveal the id, because the visitor's lots can be predicted from the id.
         write!(f, "{:08x}…", self.draw(0) >> 32)
     }
 }
@@ -104,8 +107,8 @@ fn mix(value: u64) -> u64 {
 
 /// Proof that a visitor was admitted.
 ///
-/// The room identifies its active visitors by [`id`](Self::id). The other fields let a pass be
-/// checked without a call to the room, and let a session continue after the room has lost its
+/// The room identifies its active visitors by [`id`](Self::id). With the other fields, a node can
+/// check a pass without a call to the room, and a session can continue after the room has lost its
 /// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -118,12 +121,13 @@ pub struct Pass {
     pub accepted_at: Timestamp,
     /// The time at which the pass was issued or last renewed.
     pub last_check_in: Timestamp,
-    /// The time from which the pass is void. The slot is held until exactly then.
+    /// The time from which the pass is void. The slot is held until exactly that time.
     pub expires_at: Timestamp,
 }
 
 impl Pass {
-    /// Creates a pass with these contents, as issued or as unsealed.
+    /// Creates a pass with the given contents, for a room that issues it or a layer that unseals
+    /// it.
     #[must_use]
     pub const fn new(
         id: VisitorId,
@@ -138,29 +142,30 @@ impl Pass {
 
 /// Proof of a place in line, or of a first touch.
 ///
-/// A ticket holds everything that is needed to restore the place, so places survive a restart of
-/// the room. A first ticket ([`placed`](Self::placed) is false) has no place yet; presenting it
-/// makes one.
+/// A ticket contains everything that is needed to restore the visitor's place, so places survive a
+/// restart of the room. A first ticket, for which [`placed`](Self::placed) is false, has no place
+/// yet. The visitor gets a place by presenting the first ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ticket {
     /// The visitor that holds the ticket.
     pub id: VisitorId,
-    /// The time of the visitor's first touch. Together with the id, this is the order of the line.
+    /// The time of the visitor's first touch. The line is ordered by this time and then by the id.
     pub first_seen: Timestamp,
     /// The time at which this ticket was issued.
     pub last_check_in: Timestamp,
-    /// The time of the next check-in. An earlier check-in has no effect.
+    /// The time at which the next check-in is due. An earlier check-in has no effect.
     pub next_check_in: Timestamp,
-    /// The position last shown, counted from 1; `None` if the order is random. Before the first
-    /// check-in, it is the position that a newcomer would have had.
+    /// The last position shown to the visitor, where 1 is the front of the line, or `None` if the
+    /// order is random. Before the first check-in, the shown position is the position that a
+    /// newcomer would have had.
     pub shown_position: Option<u32>,
-    /// Whether the shown position is approximate. It is approximate before the first check-in, when
-    /// it is estimated, and after visitors have come back to places ahead.
+    /// Whether the shown position is approximate. A position is approximate before the first
+    /// check-in, when it is an estimate, and after visitors have come back to places ahead.
     pub is_approximate: bool,
-    /// The expected wait when this ticket was issued; `None` if it was unknown.
+    /// The expected wait when this ticket was issued, or `None` if the wait was unknown.
     pub wait: Option<WaitEstimate>,
-    /// Whether the visitor has returned a ticket before, and so holds a place.
+    /// Whether the visitor has already returned a ticket, and therefore has a place.
     pub placed: bool,
 }
 
@@ -185,12 +190,12 @@ impl Ticket {
         }
     }
 
-    /// Sets the position to show, which is exact unless it is `estimated`.
+    /// Sets the position to show, which is exact unless `estimated` is true.
     ///
-    /// A position may rise when visitors that were away come back to their places. It is then
-    /// marked as approximate, and a rise of up to a sixteenth is not shown, so that the number does
-    /// not fluctuate. The position shown to a newcomer without a place has no effect on later
-    /// positions.
+    /// A position may rise when visitors who were away come back to their places. A position that
+    /// has risen is marked as approximate, and a rise of up to a sixteenth is not shown, so that
+    /// the shown position does not fluctuate. The position shown to a newcomer without a place has
+    /// no effect on later positions.
     pub fn show(&mut self, position: u32, estimated: bool) {
         let shown = self.shown_position.filter(|_| self.placed);
         self.is_approximate = estimated || shown.is_some_and(|shown| position > shown);
@@ -204,7 +209,7 @@ impl Ticket {
         bucket(self.first_seen)
     }
 
-    /// Returns the time from `now` until the next check-in, or zero if it is due.
+    /// Returns the time from `now` until the next check-in, or zero if the check-in is due.
     #[must_use]
     pub fn retry_after(&self, now: Timestamp) -> Duration {
         self.next_check_in.since(now)
@@ -212,8 +217,9 @@ impl Ticket {
 
     /// Returns whether a node has reissued this ticket because it could not reach its store.
     ///
-    /// The node changes only `last_check_in`, and only once the ticket is due. A store always sets
-    /// a `next_check_in` that is later than `last_check_in`.
+    /// A node that reissues a ticket changes only `last_check_in`, and does so only once the ticket
+    /// is due. A store, in contrast, always sets a `next_check_in` that is later than
+    /// `last_check_in`.
     #[must_use]
     pub fn is_reissued(&self) -> bool {
         self.last_check_in >= self.next_check_in
@@ -226,7 +232,7 @@ impl Ticket {
     }
 }
 
-/// Returns the minute in which `at` falls, as a count of minutes since the Unix epoch.
+/// Returns the minute that contains `at`, as a count of minutes since the Unix epoch.
 pub(crate) fn bucket(at: Timestamp) -> u32 {
     u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX)
 }
@@ -244,16 +250,17 @@ pub enum Verdict {
     },
     /// The visitor gets neither a slot nor a place.
     Refuse {
-        /// A ticket for the next attempt. Only a visitor that has presented a ticket gets one.
+        /// A ticket for the next attempt, which only a visitor that has presented a ticket
+        /// receives.
         ticket: Option<Ticket>,
         /// The reason for the refusal.
         reason: Reason,
-        /// The time to wait before retrying; `None` if a retry is pointless.
+        /// The time to wait before retrying, or `None` if a retry is pointless.
         retry_after: Option<Duration>,
     },
-    /// The visitor waits, and checks in with this ticket.
+    /// The visitor waits, and checks in again with the ticket.
     Wait {
-        /// The proof of the place, or the first ticket that leads to one.
+        /// The proof of the visitor's place, or a first ticket, which leads to a place.
         ticket: Ticket,
         /// The reason for the wait.
         reason: Reason,
@@ -282,9 +289,10 @@ pub enum Renewal {
     Renew(Pass),
 }
 
-/// The reason for a decision about a request, whichever stage made the decision.
+/// The reason for a decision about a request, whichever stage has made the decision.
 ///
-/// The [`Display`](fmt::Display) form is stable. It is used in logs, metrics and the debug header.
+/// The [`Display`](fmt::Display) form of a reason is stable, and is used in logs, metrics and the
+/// debug header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -297,12 +305,12 @@ pub enum Reason {
     AdmittedPass,
     /// `admitted:passthrough`: the room counts visitors, but does not limit them.
     AdmittedPassthrough,
-    /// `admitted:slot`: the limits left an admission that no visitor ahead was entitled to.
+    /// `admitted:slot`: the limits allowed an admission that was not reserved for a visitor ahead.
     AdmittedSlot,
     /// `admitted:unlimited`: no room is configured, and the store of the rate limits could not
     /// decide.
     AdmittedUnlimited,
-    /// `bypass:<rule>`: the request is exempt from the room by a rule of the operator.
+    /// `bypass:<rule>`: a rule of the operator exempts the request from the room.
     Bypass(Cow<'static, str>),
     /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
@@ -315,8 +323,8 @@ pub enum Reason {
     /// `queued:early`: the check-in came before it was due, and was answered from the ticket alone.
     QueuedEarly,
     /// `queued:network_full`: the client's network already has all its places in the line, but the
-    /// limit is [only counted](crate::room::PlacesPerNetwork::Shadow), so the visitor still gets a
-    /// place.
+    /// limit is in [shadow mode](crate::room::PlacesPerNetwork::Shadow), so the visitor still gets
+    /// a place.
     QueuedNetworkFull,
     /// `queued:rate`: the limit on new visitors in 60 seconds is used up.
     QueuedRate,
@@ -328,9 +336,11 @@ pub enum Reason {
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
     /// server does not provide to the layer.
     RefusedAddressUnknown,
-    /// `refused:challenged`: the application answered a newcomer itself, to ask for a proof first.
+    /// `refused:challenged`: the application answered a newcomer with a challenge, which the
+    /// newcomer has to satisfy first.
     RefusedChallenged,
-    /// `refused:draining`: the room serves its line and admits no new visitors to it.
+    /// `refused:draining`: the room serves the visitors in its line, and no other visitor may join
+    /// the line.
     RefusedDraining,
     /// `refused:gate_cancelled`: the client disconnected while its request waited for a permit.
     RefusedGateCancelled,
@@ -338,8 +348,8 @@ pub enum Reason {
     RefusedGateDrained,
     /// `refused:gate_full`: the queue of the gate is full.
     RefusedGateFull,
-    /// `refused:gate_shed`: the request would have waited for too long, or did wait for too long
-    /// under overload.
+    /// `refused:gate_shed`: the request would have waited too long, or has waited too long under
+    /// overload.
     RefusedGateShed,
     /// `refused:gate_timeout`: the request waited for as long as the gate or its client allows.
     RefusedGateTimeout,
@@ -364,7 +374,7 @@ pub enum Reason {
     /// them.
     RefusedReject,
     /// `refused:too_often`: a ticket was presented more often than a client that follows its
-    /// intervals would.
+    /// check-in intervals would present it.
     RefusedTooOften,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

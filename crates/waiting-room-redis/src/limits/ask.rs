@@ -1,16 +1,17 @@
-//! The calls of the script of the limits: their keys and arguments.
+//! The keys and arguments of calls to the script that charges limits.
 //!
-//! An *ask* is one [`ChargeRequest`] as the script receives it: one limit, for one client key.
+//! In this module, an `ask` is one charge request ([`ChargeRequest`]): one limit, for one client
+//! key.
 //!
 //! ```text
-//!  charge   1, the number of asks, then each ask
-//!  settle   2, one ask with the corrected cost, the cost that was charged, its two marks
-//!  ask      meter, limit, period, per_us, highest, version, cost, is_soft, largest block
+//!  charge   1, the number of charge requests, then each request
+//!  settle   2, a charge request with the corrected cost, the charged cost, the two marks
+//!  request  meter, limit, period, per_us, highest, version, cost, is_soft, largest block
 //! ```
 //!
-//! Each ask has one key, `{prefix:group}:limits:<limit>:<kind>:<hash>`. A client key is only ever
-//! stored as its hash. The quota travels with every ask, so the server needs no configuration, and
-//! a limit whose quota changes takes over the state of its clients.
+//! Each charge request has one key, `{prefix:group}:limits:<limit>:<kind>:<hash>`. A client key is
+//! only ever stored as its hash. Every charge request contains its quota, so the server needs no
+//! configuration, and a limit whose quota changes takes over the state of its clients.
 
 use std::iter;
 
@@ -23,40 +24,41 @@ use super::{
 
 /// One or more calls of a node, encoded for the script.
 ///
-/// Requests are independent of each other: the script takes any number of them in sequence.
+/// The calls of different requests are independent, and the script processes any number of requests
+/// in sequence.
 #[derive(Debug, Default)]
 pub(super) struct Request {
-    /// One key for each ask.
+    /// The keys on the server, one for each charge request.
     pub(super) keys: Vec<String>,
     pub(super) arguments: Vec<i64>,
 }
 
 impl Request {
-    /// Encodes a charge of these limits, all or none.
+    /// Encodes a charge of all the given limits or none of them.
     ///
-    /// `blocks` is the size of the largest block that the script may charge in addition, for each
-    /// ask; an ask without a size gets no block.
+    /// For each charge request, `blocks` contains the size of the largest block that the script may
+    /// charge in addition. A charge request without a size gets no block.
     pub(super) fn charge_all(group: &str, asks: &[ChargeRequest], blocks: &[u64]) -> Self {
         let mut request = Self::default();
         request.arguments.extend([CHARGE, whole(asks.len() as u64)]);
         let blocks = blocks.iter().copied().chain(iter::repeat(0));
         for (ask, block) in asks.iter().zip(blocks) {
-            // A cost above the limit is always refused, so its exact value does not matter. Cut off
-            // here, it stays within the numbers that Lua holds exactly.
+            // A cost above the limit is always refused, so its exact value does not matter. The
+            // cost is capped here, so that Lua can represent it exactly.
             let most = ask.quota().capacity().saturating_add(1);
             request.ask(group, ask, ask.cost.min(most), block);
         }
         request
     }
 
-    /// Encodes the correction of a charge to this cost.
+    /// Encodes the correction of a charge to the given cost.
     pub(super) fn settle(group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) -> Self {
         let mut request = Self::default();
         request.correct(group, ask, charge, cost);
         request
     }
 
-    /// Encodes the return of units that were charged and not spent.
+    /// Encodes the return of units that were charged but not spent.
     pub(super) fn give_back(group: &str, unspent: &[Unspent]) -> Self {
         let mut request = Self::default();
         unspent.iter().for_each(|it| request.correct(group, &it.ask, &it.charge, 0));
@@ -65,8 +67,8 @@ impl Request {
 
     /// Appends the correction of one charge.
     ///
-    /// The marks tell the script where the charge stands in the state of the key, so that it gives
-    /// back no more than time has left of it.
+    /// The marks are the position of the charge in the state of the key. With the marks, the script
+    /// returns only those units that the passage of time has not already restored.
     fn correct(&mut self, group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) {
         self.arguments.push(SETTLE);
         self.ask(group, ask, cost, 0);
@@ -75,7 +77,7 @@ impl Request {
         self.arguments.extend([whole(charge.cost), first, second]);
     }
 
-    /// Appends one ask, with its key. The order of the arguments is that of `read_ask` in
+    /// Appends one charge request and its key. The order of the arguments is that of `read_ask` in
     /// `lua/charge.lua`.
     fn ask(&mut self, group: &str, ask: &ChargeRequest, cost: u64, block: u64) {
         let meter = ScriptMeter::of(&ask.policy, ask.tier);

@@ -1,4 +1,4 @@
-//! A block: units of a limit that are charged already, and may be spent until its lease ends.
+//! A block of units of a limit, which are already charged and may be spent until the lease ends.
 //!
 //! ```text
 //!  level of a bucket after the charge
@@ -6,8 +6,9 @@
 //!                               ├ 1st ┼ 2nd ┼── left ───┤
 //! ```
 //!
-//! Each request that the block pays for gets a receipt for its own part of that range, so it can be
-//! settled like any other charge, and all receipts together never give back more than was charged.
+//! Each request that the block pays for gets a receipt for a separate part of the block's range.
+//! The request can thus be settled like any other charge, and all receipts together never return
+//! more units than were charged.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,36 +19,36 @@ use waiting_room_core::{
 
 use super::{refused::DRIFT, reply::ChargeNumbers};
 
-/// The units that a node holds of one limit, for one client key in one tier.
+/// The units of one limit that a node holds for one client key in one tier.
 ///
-/// Times are those of this node's own clock.
+/// All times are on this node's own clock.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The limit, the key and the tier.
+    /// The limit, the client key and the tier of the block.
     ask: ChargeRequest,
-    /// The receipt for the units that are left.
+    /// The receipt for the unspent units.
     charge: Charge,
-    /// What the store had left beside the block, by its last reply.
+    /// The units that the store had left in addition to the block, according to its last reply.
     remaining: u64,
-    /// When `remaining` grows, by the same reply.
+    /// The time at which `remaining` increases, according to the store's last reply.
     reset_at: Timestamp,
-    /// The end of the lease: units that are left then are given back.
+    /// The end of the lease, when unspent units are given back.
     ends_at: Timestamp,
 }
 
-/// Units that were charged and not spent, to be given back.
+/// Units that were charged but not spent, and are to be given back.
 #[derive(Clone, Debug)]
 pub(super) struct Unspent {
     pub(super) ask: ChargeRequest,
-    /// The receipt for these units.
+    /// The receipt for the unspent units.
     pub(super) charge: Charge,
 }
 
 impl Block {
-    /// Creates the block that the store has charged together with this decision.
+    /// Creates the block that the store has charged together with a decision.
     ///
-    /// The lease counts from the sending of the call, which is the earliest time at which the store
-    /// can have made the charge, and is shortened by the [`DRIFT`] of a slow clock.
+    /// The lease begins when the call was sent, which is the earliest time at which the store can
+    /// have made the charge. The lease is shortened by the [`DRIFT`] of a slow clock.
     pub(super) fn new(
         ask: ChargeRequest,
         charge: Charge,
@@ -56,8 +57,8 @@ impl Block {
         lease: Duration,
     ) -> Self {
         let lasts = match ask.policy.algorithm() {
-            // Units that were charged in one window must not be spent in the next. After a charge,
-            // `reset` is the time to the end of the window.
+            // Units that were charged in one window must not be spent in the next window. After a
+            // charge, `reset` is the time until the end of the window.
             Algorithm::FixedWindow(_) => lease.min(decision.reset),
             _ => lease,
         };
@@ -67,18 +68,18 @@ impl Block {
         block
     }
 
-    /// Records what the store has left of the limit.
+    /// Records the number of units that the store has left of the limit.
     pub(super) fn hear(&mut self, decision: &Decision, said: &ChargeNumbers) {
         self.remaining = decision.remaining;
         self.reset_at = said.received + decision.reset;
     }
 
-    /// Pays for a request.
+    /// Pays for a request with units of the block.
     ///
-    /// The caller has checked with [`can_pay`](Self::can_pay) that enough units are left.
+    /// The caller must have checked with [`can_pay`](Self::can_pay) that enough units are left.
     pub(super) fn pay(&mut self, ask: &ChargeRequest, now: Timestamp) -> ChargeReply {
-        // The request receives the lowest units, which time gives back first; the block keeps those
-        // above them, and with them its mark.
+        // The request receives the lowest units, which the passage of time restores first. The
+        // block keeps the higher units, and thus its mark.
         let spent = match ask.cost {
             0 => Charge::new(0, self.charge.at, 0),
             cost => ask.settled(&self.charge, cost),
@@ -87,8 +88,9 @@ impl Block {
         let limit = ask.quota().capacity();
         let remaining = self.remaining.saturating_add(self.charge.cost).min(limit);
         let reset = match remaining < limit {
-            // Time may have given back units since the last reply. The store counts them at the
-            // next call; until then the reset is in the future, as it must be below the limit.
+            // Time may have restored units since the last reply, but the store counts them only at
+            // the next call. Below the limit, the reset must be in the future, so it is at least
+            // `SOON`.
             true => self.reset_at.since(now).max(SOON),
             false => Duration::ZERO,
         };
@@ -111,19 +113,20 @@ impl Block {
         self.charge.cost
     }
 
-    /// Returns the units that are left, to be given back; `None` if all are spent.
+    /// Returns the unspent units, which have to be given back, or `None` if all units are spent.
     pub(super) fn into_unspent(self) -> Option<Unspent> {
         let Self { ask, charge, .. } = self;
         (charge.cost > 0).then_some(Unspent { ask, charge })
     }
 }
 
-/// Whether two asks concern the same limit, key and tier.
+/// Returns whether two charge requests are for the same limit, key and tier.
 pub(super) fn is_same(one: &ChargeRequest, other: &ChargeRequest) -> bool {
-    // Asks of one layer share the policy, so comparing pointers is nearly always enough.
+    // All charge requests of a layer share the policy of a limit, so comparing pointers is nearly
+    // always enough.
     let is_one_limit = || Arc::ptr_eq(&one.policy, &other.policy) || one.policy == other.policy;
     one.key == other.key && one.tier == other.tier && is_one_limit()
 }
 
-/// The shortest reset that is reported: a microsecond, the resolution of the store.
+/// The shortest reset that is reported, which is a microsecond, the resolution of the store.
 const SOON: Duration = Duration::from_micros(1);

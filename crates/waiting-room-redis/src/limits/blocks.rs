@@ -1,4 +1,4 @@
-//! Options for leased blocks, and what blocks cost in accuracy.
+//! Options for leased blocks, and the loss of accuracy that blocks cause.
 
 use std::time::Duration;
 
@@ -9,19 +9,20 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 ///
 /// Each unit of a block that a [`RedisLimits`](crate::RedisLimits) node leases saves one decision
 /// by the store. When a key is charged again within the length of a lease, the node requests a
-/// block for it, in the same round trip that decides the request. A block contains at most an
-/// eighth of the units that the request leaves, so close to the limit the store decides every
+/// block for the key, in the same round trip that decides the request. A block contains at most an
+/// eighth of the units that remain after the request, so close to the limit the store decides every
 /// request. Units that are unspent when the lease ends are returned, except those that the passage
 /// of time has already restored.
 ///
 /// # What it costs
 ///
-/// The units of a block are charged when it is leased, and may be spent until the lease ends. A
-/// node has at most one block for each key. The consequences for each key are:
+/// The units of a block are charged when the block is leased, and may be spent until the lease
+/// ends. A node has at most one block for each key. Blocks have the following consequences for each
+/// key:
 ///
 /// - **Over-admission**: any window may admit up to *nodes × block* requests more than the limit,
 ///   because units that were leased before the window may be spent within it. A fixed window is
-///   exact, because its leases end with it.
+///   exact, because its leases end with the window.
 /// - **Early refusals**: a request may be refused because other nodes hold unspent units, at most
 ///   *(nodes - 1) × block*. These units are returned within nine eighths of a lease. A node may
 ///   remember the refusal for up to another lease.
@@ -32,8 +33,8 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 ///
 /// Blocks are not leased for a leaky queue, because each of its requests has a different delay, or
 /// for a sliding log that counts refusals, because an early refusal would count against the client.
-/// A request with such a limit is always decided by the store, and leases no blocks of its other
-/// limits either.
+/// A request with a leaky queue or such a log is always decided by the store, and leases no blocks
+/// of its other limits either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Blocks {
@@ -42,7 +43,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The smallest and the largest value of [`max`](Self::max), in units: 1 and 1 000 000.
+    /// The smallest and the largest value of [`max`](Self::max), which are 1 and 1 000 000 units.
     pub const LARGEST: (u64, u64) = (1, 1_000_000);
     /// The shortest and the longest [`lease`](Self::lease) that can be configured.
     pub const LEASE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
@@ -52,7 +53,7 @@ impl Blocks {
         Self { largest, lease: Duration::from_secs(1) }
     }
 
-    /// Sets how long a node may spend a block: 10 ms to 10 s, 1 s by default.
+    /// Sets how long a node may spend units of a block, from 10 ms to 10 s; 1 s by default.
     ///
     /// A longer lease saves more round trips for keys that get few requests, but unspent units are
     /// returned later.
@@ -65,7 +66,7 @@ impl Blocks {
     ///
     /// # Errors
     ///
-    /// Returns an error for the first of them that is out of bounds; it states the value.
+    /// Returns an error for the first value that is out of bounds. The error states the value.
     pub(super) fn validate(self) -> Result<Self, ConfigError> {
         let (smallest, greatest) = Self::LARGEST;
         if let Some(kind) = outside(&self.largest, &smallest, &greatest) {
@@ -82,7 +83,7 @@ impl Blocks {
     }
 }
 
-/// Returns how a value is out of bounds; `None` if it is within them.
+/// Returns in which direction a value is out of bounds, or `None` if it is within the bounds.
 fn outside<T: Ord>(given: &T, least: &T, most: &T) -> Option<ConfigErrorKind> {
     match given {
         _ if given < least => Some(ConfigErrorKind::TooSmall),

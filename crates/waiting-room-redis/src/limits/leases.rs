@@ -8,9 +8,9 @@
 //!                                                      cannot pay for the next request
 //! ```
 //!
-//! The number of slots is fixed, and a key has exactly one of them, by its hash. A key whose slot
-//! is taken by the block of another is decided by the store, so crowding costs round trips and
-//! never accuracy.
+//! The number of slots is fixed, and the hash of a key determines its slot. If the block of another
+//! key occupies the slot, the store decides the requests of the key, so collisions cost round trips
+//! but never accuracy.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
@@ -29,31 +29,32 @@ use super::{
 };
 use crate::sync::unpoisoned;
 
-/// The blocks of a node.
+/// The leased blocks of a node.
 ///
 /// Each slot has its own lock, so requests of different keys hardly ever wait for each other.
 #[derive(Debug)]
 pub(super) struct Leases {
     blocks: Blocks,
-    /// How long a requested block is expected before another one is requested.
+    /// The time to wait for a requested block before another block is requested.
     patience: Duration,
-    /// One slot for each hash, see [`PLACES`].
+    /// The slots, whose number is [`PLACES`].
     places: Box<[Mutex<LeaseSlot>]>,
 }
 
-/// What a charge that goes to the store does about blocks.
+/// The blocks that a charge by the store requests and gives back.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The size of the block to request of each limit, 0 for none; empty if none is requested.
+    /// The size of the block to request for each limit, or 0 for no block. The list is empty if no
+    /// block is requested.
     pub(super) wanted: Vec<u64>,
-    /// The units to give back first.
+    /// The units to give back before the charge.
     pub(super) ended: Vec<Unspent>,
 }
 
-/// Receives the blocks that come with the reply to one charge.
+/// The receiver of the blocks that come with the reply to one charge.
 ///
-/// It belongs to the call, not to its caller: a block that is charged for a caller who has gone
-/// would otherwise be lost until time gives it back.
+/// A lessee belongs to the call, not to the caller. Otherwise, a block that is charged after the
+/// caller has gone would be lost until the passage of time restores its units.
 #[derive(Debug)]
 pub(super) struct Lessee {
     pub(super) leases: Arc<Leases>,
@@ -63,7 +64,7 @@ pub(super) struct Lessee {
 }
 
 impl Lessee {
-    /// Learns from the reply to its charge.
+    /// Stores the blocks in the reply to its charge.
     pub(super) fn learn(&self, said: &ChargeNumbers) {
         self.leases.learn(self, said);
     }
@@ -80,11 +81,11 @@ impl Leases {
         self.blocks.lease
     }
 
-    /// Pays for all limits of a request from blocks; `None`, and nothing is spent, if one of them
-    /// has no block that can pay.
+    /// Pays for all limits of a request from blocks. Returns `None` and spends nothing if one of
+    /// the limits has no block that can pay.
     pub(super) fn pay(&self, asks: &[ChargeRequest], now: Timestamp) -> Option<Vec<ChargeReply>> {
-        // All slots stay locked from the check to the payment: a request on another thread cannot
-        // spend the same units in between.
+        // All slots stay locked from the check to the payment, so a request on another thread
+        // cannot spend the same units in between.
         let mut places = self.lock_all(asks)?;
         if !places.iter().all(|(index, place)| place.can_pay(&asks[*index], now)) {
             return None;
@@ -98,8 +99,8 @@ impl Leases {
         Some(replies)
     }
 
-    /// Decides what a request that goes to the store does about blocks: which to give back, and of
-    /// which limits to request new ones.
+    /// Decides which blocks a request to the store gives back, and for which limits it requests new
+    /// blocks.
     pub(super) fn plan(&self, asks: &[ChargeRequest], now: Timestamp) -> Plan {
         let Some(mut places) = self.lock_all(asks) else { return Plan::default() };
         let mut plan = Plan::default();
@@ -110,8 +111,8 @@ impl Leases {
             let ask = &asks[*index];
             can_be_leased(ask) && (place.can_pay(ask, now) || place.wants(ask, now, self.lease()))
         };
-        // A request that has one limit without a block goes to the store, and leaves the blocks of
-        // its other limits unspent. So blocks are requested for all limits or for none.
+        // A request with one limit without a block goes to the store, and leaves the blocks of its
+        // other limits unspent. Blocks are therefore requested for all limits or for none.
         if places.iter().all(is_ready) {
             plan.wanted = vec![0; asks.len()];
         }
@@ -127,7 +128,7 @@ impl Leases {
         plan
     }
 
-    /// Takes the blocks of these limits out of their slots, to be given back.
+    /// Takes the blocks of the given limits out of their slots, so that they can be given back.
     pub(super) fn withdraw<'a>(
         &self,
         asks: impl Iterator<Item = &'a ChargeRequest>,
@@ -136,32 +137,33 @@ impl Leases {
         asks.filter_map(withdraw).collect()
     }
 
-    /// Takes all blocks whose leases have ended out of their slots, to be given back.
+    /// Takes all blocks whose leases have ended out of their slots, so that they can be given back.
     pub(super) fn ended(&self, now: Timestamp) -> Vec<Unspent> {
         let take = |place| lock(place).take_if(|block| !block.is_live(now));
         self.places.iter().filter_map(take).collect()
     }
 
-    /// Returns how many units of a limit this node can spend without a round trip.
+    /// Returns the number of units of a limit that this node can spend without a round trip.
     pub(super) fn left(&self, ask: &ChargeRequest, now: Timestamp) -> u64 {
         let place = self.place(ask);
         let block = place.block.as_ref().filter(|block| block.is_for(ask) && block.is_live(now));
         block.map_or(0, Block::left)
     }
 
-    /// Stores the blocks that have come with a reply, and records what the limits have left.
+    /// Stores the blocks in a reply, and records the remaining units of the limits.
     ///
-    /// A block that comes so late that another one is in its slot is not stored. It stays charged
-    /// until time gives it back, as any charge whose reply is too late.
+    /// A block that arrives when another block is already in its slot is not stored. The unstored
+    /// block stays charged until the passage of time restores its units, like any charge whose
+    /// reply arrives too late.
     fn learn(&self, lessee: &Lessee, said: &ChargeNumbers) {
         let Ok(told) = reply::decode_all(&lessee.asks, said) else { return };
         for (index, (ask, told)) in lessee.asks.iter().zip(&told).enumerate() {
-            // The slot may belong to another key by now.
+            // The slot may now belong to another key.
             let mut place = self.place(ask);
             if !place.is_for(ask) {
                 continue;
             }
-            // Whatever the reply is, no block is on its way any more.
+            // Whatever the reply contains, no requested block is outstanding any more.
             if lessee.wanted.get(index).is_some_and(|&wanted| wanted > 0) {
                 place.wanted_until = Timestamp::ZERO;
             }
@@ -176,11 +178,12 @@ impl Leases {
         }
     }
 
-    /// Locks the slots of these asks; `None` if two of them share a slot.
+    /// Locks the slots of the given charge requests, and returns the locked slots with the indices
+    /// of their charge requests. Returns `None` if two charge requests share a slot.
     ///
     /// The locks are taken in the order of the slots, so two requests with the same limits cannot
-    /// deadlock. One request with two asks in one slot would deadlock with itself, and goes to the
-    /// store instead. The numbers are the indices of the asks.
+    /// deadlock. A request with two limits in the same slot would deadlock with itself, so it goes
+    /// to the store instead.
     fn lock_all(&self, asks: &[ChargeRequest]) -> Option<Vec<(usize, MutexGuard<'_, LeaseSlot>)>> {
         let mut order: Vec<_> = asks.iter().map(|ask| self.index(ask)).enumerate().collect();
         order.sort_unstable_by_key(|&(_, place)| place);
@@ -190,37 +193,37 @@ impl Leases {
         Some(order.into_iter().map(|(ask, place)| (ask, lock(&self.places[place]))).collect())
     }
 
-    /// Locks the slot of one ask. The caller must hold no other slot.
+    /// Locks the slot of one charge request. The caller must not have locked another slot.
     fn place(&self, ask: &ChargeRequest) -> MutexGuard<'_, LeaseSlot> {
         lock(&self.places[self.index(ask)])
     }
 
-    /// Returns the slot of a limit and a key. All tiers of a key have the same one, so a key has at
-    /// most one block on a node.
+    /// Returns the index of the slot of a limit and a key. All tiers of a key have the same slot,
+    /// so a key has at most one block on a node.
     fn index(&self, ask: &ChargeRequest) -> usize {
-        // The hash of the key has a secret already, so that of the name needs none.
+        // The hash of the key already includes a secret, so the hash of the name needs no secret.
         let name = KeyHasher::shared([0, 0]).hash(ask.policy.name()).as_u64();
         let index = (ask.key.as_u64() ^ name) % self.places.len() as u64;
-        usize::try_from(index).expect("it is smaller than a length")
+        usize::try_from(index).expect("the index is smaller than a length")
     }
 }
 
-/// What a node knows of the key that has this slot.
+/// The state of one slot, with the limit and the key that currently use it.
 ///
-/// Times are those of this node's own clock.
+/// All times are on this node's own clock.
 #[derive(Debug, Default)]
 struct LeaseSlot {
-    /// The limit, the key and the tier that have the slot.
+    /// The limit, the key and the tier that currently use the slot.
     ask: Option<ChargeRequest>,
-    /// When the store was last asked about them.
+    /// The time at which the store was last asked to charge this key.
     asked_at: Timestamp,
-    /// The time until which a requested block may be on its way.
+    /// The time until which a requested block may still arrive.
     wanted_until: Timestamp,
     block: Option<Block>,
 }
 
 impl LeaseSlot {
-    /// Whether the slot belongs to this limit, key and tier.
+    /// Returns whether the slot belongs to this limit, key and tier.
     fn is_for(&self, ask: &ChargeRequest) -> bool {
         self.ask.as_ref().is_some_and(|known| is_same(known, ask))
     }
@@ -229,15 +232,15 @@ impl LeaseSlot {
         self.block.as_ref().is_some_and(|block| block.is_for(ask) && block.can_pay(ask.cost, now))
     }
 
-    /// Whether a block is worth requesting: the key was charged within the last lease, and has no
-    /// block, neither here nor on its way.
+    /// Returns whether a block is worth requesting, because the key was charged within the length
+    /// of a lease, has no block, and no requested block is outstanding.
     fn wants(&self, ask: &ChargeRequest, now: Timestamp, lease: Duration) -> bool {
         let is_often = self.is_for(ask) && now < self.asked_at + lease;
         is_often && ask.cost > 0 && self.block.is_none() && self.wanted_until <= now
     }
 
-    /// Records a charge that goes to the store. Its key takes over the slot, unless another one has
-    /// a block in it or expects one.
+    /// Records a charge that goes to the store. Its key takes over the slot, unless another key has
+    /// a block in the slot or is waiting for a block.
     fn asked(&mut self, ask: &ChargeRequest, now: Timestamp) {
         if self.is_for(ask) {
             self.asked_at = now;
@@ -246,24 +249,25 @@ impl LeaseSlot {
         }
     }
 
-    /// Takes out a block whose lease has ended, or that cannot pay for this ask although it is for
-    /// it.
+    /// Takes out a block whose lease has ended, or which belongs to `ask` but cannot pay for it.
     fn give_up(&mut self, ask: &ChargeRequest, now: Timestamp) -> Option<Unspent> {
         self.take_if(|block| {
             !block.is_live(now) || (block.is_for(ask) && !block.can_pay(ask.cost, now))
         })
     }
 
-    /// Takes out the block if the test holds for it; `None` if no units are left in it.
+    /// Takes out the block if it passes the test. Returns its unspent units, or `None` if there are
+    /// none.
     fn take_if(&mut self, test: impl FnOnce(&Block) -> bool) -> Option<Unspent> {
         self.block.take_if(|block| test(block)).and_then(Block::into_unspent)
     }
 }
 
-/// Whether a unit of the limit may be charged now and spent later.
+/// Returns whether a unit of the limit may be charged now and spent later.
 ///
-/// It may not in a leaky queue, which assigns each charge its own departure. Nor in a log that
-/// counts refusals: a refusal that is due to another node's block would count against the client.
+/// Units of a leaky queue cannot be spent later, because the queue assigns a departure time to each
+/// charge. Neither can units of a log that counts refusals, because a refusal caused by another
+/// node's block would count against the client.
 fn can_be_leased(ask: &ChargeRequest) -> bool {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
     ![Algorithm::LeakyQueue, counts_refusals].contains(&ask.policy.algorithm())
@@ -273,5 +277,5 @@ fn lock(place: &Mutex<LeaseSlot>) -> MutexGuard<'_, LeaseSlot> {
     unpoisoned(place.lock())
 }
 
-/// The number of slots, and so the most blocks that a node can have.
+/// The number of slots, and thus the maximum number of blocks on a node.
 const PLACES: usize = 1 << 12;

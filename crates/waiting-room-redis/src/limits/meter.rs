@@ -1,17 +1,17 @@
-//! The meter of a limit as the script knows it, in integers that Lua holds exactly.
+//! The meter of a limit as the script receives it, in integers that Lua can represent exactly.
 //!
-//! Lua has only doubles, which are exact up to 2^53. That is enough for microseconds since the Unix
-//! epoch until the year 2255, but not for nanoseconds. So the script keeps absolute times in
-//! microseconds, and the level of a bucket separately, relative to such a time and in nanoseconds
-//! where the bucket allows it:
+//! All numbers in Lua are doubles, in which integers are exact up to 2^53. This range is enough for
+//! microseconds since the Unix epoch until the year 2255, but not for nanoseconds. The script
+//! therefore stores absolute times in microseconds. It stores the level of a bucket separately,
+//! relative to an absolute time, and in nanoseconds if the size of the bucket allows it:
 //!
 //! | algorithm | `period` | `per_us` |
 //! |---|---|---|
-//! | token bucket, GCRA, leaky queue | the interval of one event | 1 000; 1 from 26 days on |
+//! | token bucket, GCRA, leaky queue | the interval of one event | 1 000, or 1 from 26 days on |
 //! | windows, counter, logs | the window in microseconds | 1 |
 //!
-//! The 26 days are the time in which the largest bucket of the limit fills: 2^51 ns, a quarter of
-//! the range, so that a level and what is added to it stay exact.
+//! The 26 days are the time in which the largest bucket of the limit fills. They correspond to 2^51
+//! ns, a quarter of the range, so that a level and any amount added to it stay exact.
 
 use std::time::Duration;
 
@@ -23,25 +23,25 @@ use waiting_room_core::{
 /// The meter of a limit in one tier, in the integers of the script.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptMeter {
-    /// The algorithm, see [`code`].
+    /// The code of the algorithm, as returned by [`code`].
     pub(super) code: i64,
-    /// The interval of a bucket, in units of which a microsecond has `per_us`; otherwise the
-    /// window, in microseconds.
+    /// The interval of a bucket, where a microsecond has `per_us` units, or the window of another
+    /// algorithm, in microseconds.
     pub(super) period: u64,
-    /// The units of `period` in a microsecond: 1 000 or 1.
+    /// The number of units of `period` in a microsecond, which is 1 000 or 1.
     pub(super) per_us: u64,
-    /// The highest level that a bucket of any tier allows; zero for other algorithms.
+    /// The highest level that a bucket of any tier allows, or zero for other algorithms.
     pub(super) highest: u64,
-    /// A hash of the quotas of all tiers, by which the script notices that they have changed; zero
-    /// for algorithms other than buckets.
+    /// A hash of the quotas of all tiers, with which the script detects a change of the quotas, or
+    /// zero for algorithms other than buckets.
     pub(super) version: u64,
 }
 
 impl ScriptMeter {
-    /// Returns the meter of a tier.
+    /// Returns the meter of a limit in one tier.
     ///
-    /// The tiers of a bucket share one state, so they must agree on its unit: nanoseconds only if
-    /// the buckets of all tiers are small enough.
+    /// The tiers of a bucket share one state, so they must use the same unit, which is nanoseconds
+    /// only if the buckets of all tiers are small enough.
     pub(super) fn of(policy: &RatePolicy, tier: usize) -> Self {
         let (algorithm, quota) = (policy.algorithm(), policy.quota(tier));
         let code = code(algorithm);
@@ -61,8 +61,9 @@ impl ScriptMeter {
 
     /// Returns the part of the name of a key that identifies the encoding of its state.
     ///
-    /// States that another algorithm or another unit could misread have different keys. So have the
-    /// tiers of a window, a counter or a log, since these count each tier separately.
+    /// States that another algorithm or another unit could misread have different keys. The tiers
+    /// of a window, a counter or a log also have different keys, because these algorithms count
+    /// each tier separately.
     pub(super) fn kind(self, policy: &RatePolicy, tier: usize) -> String {
         let kind = match policy.algorithm() {
             Algorithm::FixedWindow(Alignment::Epoch) => "w",
@@ -80,18 +81,18 @@ impl ScriptMeter {
         }
     }
 
-    /// Encodes the two numbers of the script's receipt as the mark of a charge, in nanoseconds.
+    /// Encodes the two numbers of the script's receipt as the mark of a charge in nanoseconds.
     ///
-    /// For a bucket that is the time at which the level would be zero; for the others the level is
-    /// zero, and the mark a time.
+    /// For a bucket, the mark is the time at which its level would reach zero. For all other
+    /// algorithms, `level` is zero, and the mark is `at_us` in nanoseconds.
     pub(super) fn mark(self, at_us: u64, level: u64) -> u64 {
         at_us.saturating_mul(NANOS).saturating_add(level.saturating_mul(NANOS / self.per_us))
     }
 
-    /// Decodes a mark into the two numbers that the script takes.
+    /// Decodes a mark into the two numbers that the script expects.
     ///
-    /// They need not be those that it returned, as long as their sum is the same: the level falls
-    /// at the rate of time.
+    /// The two numbers need not be the numbers that the script returned, as long as their sum is
+    /// the same, because the level falls at the rate at which time passes.
     pub(super) fn marks(self, mark: u64) -> (i64, i64) {
         (whole(mark / NANOS), whole(mark % NANOS / (NANOS / self.per_us)))
     }
@@ -110,13 +111,13 @@ fn code(algorithm: Algorithm) -> i64 {
     }
 }
 
-/// Returns the time in which a bucket gives one event back, in units of which a microsecond has
-/// `per_us`; rounded up, so that the limit is never too lax.
+/// Returns the time in which a bucket restores one event, where a microsecond has `per_us` units.
+/// The result is rounded up, so that the limit is never too lax.
 fn interval(quota: &Quota, per_us: u64) -> u64 {
     nanos(quota.interval()).div_ceil(NANOS / per_us)
 }
 
-/// Returns the level of a full bucket, in the same units.
+/// Returns the level of a full bucket, where a microsecond has `per_us` units.
 fn span(quota: &Quota, per_us: u64) -> u64 {
     quota.capacity().saturating_mul(interval(quota, per_us))
 }
@@ -125,13 +126,13 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Converts a number for the script; one that Lua cannot hold exactly becomes the greatest that it
-/// can.
+/// Converts a number for the script, and caps it at the greatest integer that Lua can represent
+/// exactly.
 pub(super) fn whole(number: u64) -> i64 {
-    i64::try_from(number.min(MOST)).expect("it is smaller than 2^53")
+    i64::try_from(number.min(MOST)).expect("the number is smaller than 2^53")
 }
 
-/// The nanoseconds in a microsecond.
+/// The number of nanoseconds in a microsecond.
 const NANOS: u64 = 1_000;
-/// The greatest integer that a double holds together with all below it.
+/// The greatest integer up to which a double can represent all integers exactly.
 const MOST: u64 = (1 << 53) - 1;

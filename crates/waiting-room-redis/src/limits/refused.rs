@@ -1,20 +1,20 @@
-//! A negative cache: recent refusals, so that a node can repeat them without the store.
+//! A negative cache of recent refusals, so that a node can repeat them without the store.
 //!
-//! Most of the work of a limiter is caused by clients that are over their limits and do not stop.
-//! Until the store could allow such a request, the node refuses it by itself.
+//! Most of the work of a limiter is caused by clients that exceed their limits and keep sending
+//! requests. The node itself refuses such a request until the store could allow it.
 //!
-//! A refusal counts from two different times, because the node does not know at which instant
-//! between them the store has decided:
+//! A refusal counts from two different times, because the node only knows that the store decided at
+//! some instant between them:
 //!
 //! ```text
 //!       sent                received
 //!  ───────●────────────────────●──────────────────────────────────────────► time
-//!         ├── retry_after ─────┼─────────┤  until here the node refuses
-//!                              ├── retry_after ─────────────────┤  what the client is given
+//!         ├── retry_after ─────┼─────────┤  the node refuses until here
+//!                              ├── retry_after ─────────────────┤  the client's retry time
 //! ```
 //!
-//! The number of entries is fixed, and a key has exactly one of them, by its hash. An entry that is
-//! overwritten by another key only costs a round trip.
+//! The number of entries is fixed, and the hash of a key determines its entry. If another key
+//! overwrites an entry, this only costs a round trip.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -29,23 +29,24 @@ use crate::sync::unpoisoned;
 #[derive(Debug)]
 pub(super) struct Refused(Box<[Mutex<Option<KnownRefusal>>]>);
 
-/// One refusal. Times are those of this node's own clock.
+/// One remembered refusal. All times are on this node's own clock.
 #[derive(Clone, Copy, Debug)]
 struct KnownRefusal {
     /// A hash of the limit, its tier and its quota.
     policy: u64,
     /// The hash of the client key.
     key: u64,
-    /// The cost that was refused; another cost may be allowed.
+    /// The cost that was refused. A request with a different cost may be allowed.
     cost: u64,
     limit: u64,
     remaining: u64,
-    /// The time until which the store refuses it too, if this node's clock is no slower than
-    /// [`DRIFT`] allows for.
+    /// The time until which the store would also refuse the request, if this node's clock is no
+    /// slower than [`DRIFT`] permits.
     until: Timestamp,
-    /// When `remaining` grows. Counted from the reply, so that no client is told too early a time.
+    /// The time at which `remaining` increases, counted from the arrival of the reply, so that no
+    /// client comes back too early.
     reset_at: Timestamp,
-    /// When the cost is allowed, counted in the same way.
+    /// The time at which the cost is allowed, counted from the arrival of the reply.
     retry_at: Timestamp,
 }
 
@@ -54,16 +55,17 @@ impl Refused {
         Self((0..PLACES).map(|_| Mutex::default()).collect())
     }
 
-    /// Refuses a request if one of its limits is known to refuse it; `None` if the store has to
-    /// decide.
+    /// Refuses a request if one of its limits is known to refuse it. Returns `None` if the store
+    /// has to decide.
     ///
-    /// The replies have a decision for each limit that is known to refuse, and none for the others.
+    /// The replies contain a decision for each limit that is known to refuse, and no decision for
+    /// the other limits.
     pub(super) fn refuse(
         &self,
         asks: &[ChargeRequest],
         now: Timestamp,
     ) -> Option<Vec<ChargeReply>> {
-        // A log that counts refusals has to record this request too, whichever limit refuses it.
+        // A log that counts refusals has to record every request, whichever limit refuses it.
         if asks.iter().any(counts_refusals) {
             return None;
         }
@@ -74,7 +76,7 @@ impl Refused {
         Some(asks.iter().map(reply).collect())
     }
 
-    /// Remembers the refusals in the replies to a call, for `longest` at most.
+    /// Remembers the refusals in the replies to a call, for at most `longest`.
     ///
     /// `sent` and `received` are the times of the call and of its reply.
     pub(super) fn remember(
@@ -89,7 +91,8 @@ impl Refused {
                 && !decision.allowed
                 && let Some(retry_after) = decision.retry_after
             {
-                // After `reset` the refusal may stand, but its `remaining` would be out of date.
+                // After `reset`, the refusal may still apply, but its `remaining` would be out of
+                // date.
                 let lasts = retry_after.min(decision.reset).min(longest);
                 let entry = KnownRefusal {
                     policy: policy(ask),
@@ -106,7 +109,7 @@ impl Refused {
         }
     }
 
-    /// Returns the decision of one limit, if it is known to refuse.
+    /// Returns the decision of one limit, if that limit is known to refuse.
     fn decide(&self, ask: &ChargeRequest, now: Timestamp) -> Option<Decision> {
         if !can_be_remembered(ask) {
             return None;
@@ -122,40 +125,40 @@ impl Refused {
         })
     }
 
-    /// Returns the entry of a limit and a key. The hash of the key has a secret, so clients cannot
-    /// choose keys that share an entry.
+    /// Returns the entry of a limit and a key. The hash of the key includes a secret, so clients
+    /// cannot choose keys that share an entry.
     fn place(&self, ask: &ChargeRequest) -> &Mutex<Option<KnownRefusal>> {
         let place = (ask.key.as_u64() ^ policy(ask)) % self.0.len() as u64;
-        &self.0[usize::try_from(place).expect("it is smaller than a length")]
+        &self.0[usize::try_from(place).expect("the index is smaller than a length")]
     }
 }
 
-/// Whether a refusal of this limit stands until its `retry_after`.
+/// Returns whether a refusal of this limit remains valid until its `retry_after`.
 ///
-/// A soft limit refuses no request. A log that counts refusals has to record each of them. And a
-/// limit whose charges may be given back can allow a request earlier than it has said.
+/// A soft limit refuses no requests, and a log that counts refusals has to record each refusal. A
+/// limit whose charges may be refunded can allow a request earlier than it has stated.
 fn can_be_remembered(ask: &ChargeRequest) -> bool {
     !ask.is_soft && !counts_refusals(ask) && !ask.policy.is_adjustable()
 }
 
-/// Whether a refusal changes the state of this limit.
+/// Returns whether a refusal changes the state of this limit.
 fn counts_refusals(ask: &ChargeRequest) -> bool {
     ask.policy.algorithm() == Algorithm::SlidingLog(Refusals::Count)
 }
 
-/// Returns a hash of a limit, its tier and its quota, so that a refusal ends with its quota.
+/// Returns a hash of a limit, its tier and its quota, so that a refusal becomes void when the quota
+/// changes.
 fn policy(ask: &ChargeRequest) -> u64 {
     let policy = (ask.policy.name(), ask.policy.tier(ask.tier), ask.quota());
     KeyHasher::shared([0, 0]).hash(&policy).as_u64()
 }
 
-/// The most refusals that a node remembers, in about 1.5 MB.
+/// The maximum number of refusals that a node remembers, which take about 1.5 MB.
 const PLACES: usize = 1 << 14;
-/// The longest time for which a refusal is remembered, so that a change by an operator takes effect
-/// soon: a raised limit, or a key whose state was deleted.
+/// The longest time for which a refusal is remembered, so that changes by an operator take effect
+/// soon, such as a higher limit or the deletion of a key's state.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
-/// The reciprocal of the error that is allowed for in a node's clock: it may be slow by one part in
-/// this many.
+/// The reciprocal of the tolerated clock error: a node's clock may be slow by one part in 1 000.
 pub(super) const DRIFT: u32 = 1_000;
 
 #[cfg(test)]
@@ -175,7 +178,7 @@ mod tests {
         ChargeRequest::new(Arc::new(policy), KeyHasher::shared([3, 1]).hash(&key), 0, 1)
     }
 
-    /// Records a refusal from a reply that took 20 ms.
+    /// Records a refusal whose reply took 20 ms.
     fn refuse(refused: &Refused, ask: &ChargeRequest, reset: Duration, retry_after: Duration) {
         let decision = Decision::new(10, 0, reset, Some(retry_after));
         let reply = ChargeReply::new(decision, None);
@@ -195,7 +198,7 @@ mod tests {
         let told = said(&refused, &ann, 500 * MILLI).unwrap();
         assert_eq!(told.retry_after, Some(520 * MILLI));
         assert_eq!(told.reset, 520 * MILLI);
-        // On a clock that is slow by a thousandth, a full second has passed by then.
+        // On a clock that is slow by a thousandth, a full second has then passed.
         assert!(said(&refused, &ann, 998 * MILLI).is_some());
         assert_eq!(said(&refused, &ann, 999 * MILLI), None);
     }

@@ -1,15 +1,16 @@
-//! The replies of the script of the limits.
+//! The replies of the script that charges limits.
 //!
 //! ```text
-//!  now_us, then for each ask of a charge:
-//!    status        1 allowed, 0 refused, -1 not asked
+//!  now_us, then for each charge request:
+//!    status        1 allowed, 0 refused, -1 not decided
 //!    remaining, reset_us, retry_us or -1, delay_us
-//!    two marks     where the state stands after the charge, for the receipt
+//!    two marks     the position in the state after the charge, for the receipt
 //!    block         the units that were charged in addition
 //! ```
 //!
-//! A correction has no numbers in the reply. If the node has hashed the keys with another secret
-//! than the other nodes, the reply is only the right secret, and the script has done nothing.
+//! A correction has no numbers in the reply. If the node has hashed the keys with a different
+//! secret than the other nodes, the reply contains only the correct secret, and the script has
+//! changed nothing.
 
 use std::time::Duration;
 
@@ -24,37 +25,38 @@ use crate::{clock::from_micros, reply::malformed};
 
 /// A whole reply of the script.
 pub(super) enum ScriptReply {
-    /// The secret with which the keys of this group are hashed; this node has used another one.
+    /// The secret with which the keys of the group are hashed, sent because the node used another
+    /// secret.
     OtherSecret(String),
-    /// The time of the decision, in microseconds, and the numbers of all asks.
+    /// The time of the decision in microseconds, and the numbers for all charge requests.
     Numbers(u64, Vec<i64>),
 }
 
 /// The reply to one or more charges, with the times between which the script ran.
 #[derive(Debug)]
 pub(super) struct ChargeNumbers {
-    /// The time of the decision by the server's clock, in microseconds since the Unix epoch.
+    /// The time of the decision on the server's clock, in microseconds since the Unix epoch.
     pub(super) now_us: u64,
-    /// When the script was sent, by this node's own clock.
+    /// The time at which the script was sent, on this node's own clock.
     pub(super) sent: Timestamp,
-    /// When its reply arrived, by the same clock.
+    /// The time at which the reply arrived, on this node's own clock.
     pub(super) received: Timestamp,
-    /// [`PER_ASK`] numbers for each ask.
+    /// The numbers of the reply, [`PER_ASK`] for each charge request.
     pub(super) numbers: Vec<i64>,
 }
 
-/// The number of values in the reply to one ask.
+/// The number of values in the reply to one charge request.
 pub(super) const PER_ASK: usize = 8;
 
-/// Decodes a reply.
+/// Decodes a reply of the script.
 ///
 /// # Errors
 ///
-/// The value is not an array, or has an element of another type than it should.
+/// Returns an error if the value is not an array, or if an element has an unexpected type.
 pub(super) fn parse(value: Value) -> Result<ScriptReply, StoreError> {
     let Value::Array(values) = value else { return Err(unexpected(&value)) };
     match values.as_slice() {
-        // A reply to a probe has one element too, but that is a number.
+        // A reply to a probe also has only one element, but that element is a number.
         [Value::BulkString(secret)] => {
             let secret = String::from_utf8_lossy(secret).into_owned();
             Ok(ScriptReply::OtherSecret(secret))
@@ -63,23 +65,23 @@ pub(super) fn parse(value: Value) -> Result<ScriptReply, StoreError> {
             let said = said.iter().map(integer).collect::<Result<_, _>>()?;
             Ok(ScriptReply::Numbers(positive(integer(now)?)?, said))
         }
-        [] => Err(malformed("it is empty".to_owned())),
+        [] => Err(malformed("the reply is empty".to_owned())),
     }
 }
 
-/// The reply to one ask.
+/// The decoded reply to one charge request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecodedReply {
     pub(super) reply: ChargeReply,
-    /// The receipt for the block that was charged in addition, if there was one.
+    /// The receipt for the block that was charged in addition, if a block was charged.
     pub(super) block: Option<Charge>,
 }
 
-/// Decodes the reply to one charge.
+/// Decodes the reply to one charge of several limits.
 ///
 /// # Errors
 ///
-/// The numbers are too few, out of range, or contradict each other.
+/// Returns an error if numbers are missing, out of range, or contradict each other.
 pub(super) fn decode_all(
     asks: &[ChargeRequest],
     said: &ChargeNumbers,
@@ -88,8 +90,8 @@ pub(super) fn decode_all(
     let mut told = each
         .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
         .collect::<Result<Vec<_>, _>>()?;
-    // All or none: if a hard limit has refused, the limits that would have allowed the request were
-    // not charged either, and must not return receipts.
+    // Either all limits are charged or none. If a hard limit has refused the request, the limits
+    // that would have allowed it were not charged, and must not return receipts.
     let is_refused =
         |(ask, told): (&ChargeRequest, &DecodedReply)| !ask.is_soft && told.reply.charge.is_none();
     if asks.iter().zip(&told).any(is_refused) {
@@ -98,12 +100,12 @@ pub(super) fn decode_all(
     Ok(told)
 }
 
-/// Decodes the reply to one ask, for a decision at `now_us`.
+/// Decodes the reply to one charge request, for a decision at `now_us`.
 fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<DecodedReply, StoreError> {
     let [status, remaining, reset_us, retry_us, delay_us, first, second, block] = *said else {
-        return Err(malformed(format!("{} numbers for an ask", said.len())));
+        return Err(malformed(format!("{} numbers for a charge", said.len())));
     };
-    // A soft limit is not asked if a hard one has refused.
+    // A soft limit makes no decision if a hard limit has refused the request.
     if status < 0 {
         return Ok(DecodedReply { reply: ChargeReply::default(), block: None });
     }
@@ -113,7 +115,7 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<DecodedReply
     let decision = Decision::new(limit, positive(remaining)?, micros(reset_us)?, retry_after)
         .with_delay(micros(delay_us)?);
     if decision.allowed != (status == 1) {
-        return Err(malformed(format!("status {status} with {decision:?}")));
+        return Err(malformed(format!("status {status} contradicts {decision:?}")));
     }
     let block = positive(block)?;
     let cost = ask.cost.saturating_add(block);
@@ -122,8 +124,8 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<DecodedReply
         _ => ScriptMeter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
     };
     let all = Charge::new(cost, from_micros(now_us), mark);
-    // One charge covered both. The request has the lower units, and the block those above them,
-    // with the mark of the whole charge.
+    // One charge covered both the request and the block. The request gets the lower units, and the
+    // block gets the higher units, with the mark of the whole charge.
     let (own, block) = match block {
         0 => (all, None),
         _ => (ask.settled(&all, ask.cost), Some(Charge::new(block, all.at, mark))),
@@ -144,5 +146,5 @@ fn positive(number: i64) -> Result<u64, StoreError> {
 }
 
 fn unexpected(value: &Value) -> StoreError {
-    malformed(format!("{value:?} is not expected"))
+    malformed(format!("{value:?} is unexpected"))
 }

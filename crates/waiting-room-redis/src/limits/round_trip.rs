@@ -1,4 +1,4 @@
-//! The decision about one request: made by this node where it can be, and by the store otherwise.
+//! The decision about one request, which this node makes if it can, and the store makes otherwise.
 //!
 //! ```text
 //!  charge_all ─► Refused::refuse ─ known to be refused ──────────────────────────► reply
@@ -15,8 +15,8 @@
 //!                      └───────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The first two steps take no round trip, and no lock that another request holds for long. They
-//! run before the future is made, so a request that this node decides never waits.
+//! The first two steps take no round trip, and no lock that another request holds for long. Both
+//! steps run before the future is created, so a request that this node decides never waits.
 
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -40,8 +40,8 @@ use crate::{connections::patience, store::BREAKER_IS_OPEN};
 /// The receiver of the store's reply to one call.
 type PendingReply = oneshot::Receiver<Result<ChargeNumbers, StoreError>>;
 
-// The trait documents the contract. Its order holds because the charges and corrections of a node
-// go through one channel, so a correction counts before any later charge.
+// The trait documents the contract. The order is preserved because the charges and corrections of a
+// node go through one channel, so a correction counts before any later charge.
 impl RateStore for RedisLimits {
     fn hasher(&self) -> KeyHasher {
         self.shared.hasher()
@@ -53,13 +53,14 @@ impl RateStore for RedisLimits {
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         let now = self.shared.now();
         let leases = self.leases.as_ref();
-        // Refusals come first: a request that one limit refuses must not spend blocks of others.
+        // Refusals come first, because a request that one limit refuses must not spend blocks of
+        // other limits.
         let refused = self.shared.refused.refuse(asks, now);
         if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
             return Box::pin(std::future::ready(Ok(known)));
         }
-        // The call is sent now rather than when the future is first polled, so the order of calls
-        // is the order in which the layer made them.
+        // The call is sent now rather than when the future is first polled, so that calls are sent
+        // in the order in which the layer made them.
         match self.ask(asks, self.plan(asks)) {
             Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -76,26 +77,28 @@ impl RateStore for RedisLimits {
             let request = Request::settle(&self.shared.group, ask, charge, cost);
             self.send(ChargeCall::settlement(request))?;
         }
-        // The receipt is computed here; the store sends no reply to a correction.
+        // The node computes the receipt, because the store sends no reply to a correction.
         Ok(ask.settled(charge, cost))
     }
 }
 
 impl RedisLimits {
-    /// Decides which blocks to request and which to give back; nothing on a node without leases.
+    /// Decides which blocks to request and which to give back. The plan is empty on a node without
+    /// leases.
     fn plan(&self, asks: &[ChargeRequest]) -> Plan {
         let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
         plan.unwrap_or_default()
     }
 
-    /// Sends a charge of these limits to the store, after the blocks that are to be given back.
+    /// Sends a charge of the given limits to the store, after giving back the blocks in the plan.
     ///
     /// # Errors
     ///
-    /// The breaker is open, or the channel is full.
+    /// Returns an error if the breaker is open or the channel is full.
     fn ask(&self, asks: &[ChargeRequest], plan: Plan) -> Result<PendingReply, StoreError> {
         let Plan { wanted, ended } = plan;
-        // In front of the charge, so that units which this node holds do not count against it.
+        // The blocks are given back before the charge, so that units of this node do not count
+        // against it.
         if !ended.is_empty() {
             self.send(ChargeCall::settlement(Request::give_back(&self.shared.group, &ended)))?;
         }
@@ -111,7 +114,7 @@ impl RedisLimits {
     ///
     /// # Errors
     ///
-    /// The script fails or takes too long. The limits may have been charged.
+    /// Returns an error if the script fails or takes too long. The limits may have been charged.
     async fn replied(
         self,
         asks: Vec<ChargeRequest>,
@@ -119,14 +122,16 @@ impl RedisLimits {
     ) -> Result<Vec<ChargeReply>, StoreError> {
         let (mut replies, mut said) = self.said(&asks, replied).await?;
         if let Some(leases) = &self.leases {
-            // A block of this node may be the only reason for a refusal. It is given back and the
-            // store is asked once more, without a plan for new blocks, so this does not repeat.
+            // The node's own blocks may be the only reason for a refusal. The blocks are given
+            // back, and the charge is repeated once, without a request for new blocks, so no second
+            // repetition can follow.
             let ended = leases.withdraw(refusing(&asks, &replies));
             if !ended.is_empty() {
                 let replied = self.ask(&asks, Plan { ended, ..Plan::default() })?;
                 (replies, said) = self.said(&asks, replied).await?;
             }
-            // The store counts blocks as spent, but the client can still use what this node holds.
+            // The store counts blocks as spent, but the client can still use the units of this
+            // node's blocks.
             let now = self.shared.now();
             for (ask, decision) in allowed(&asks, &mut replies) {
                 let remaining = decision.remaining.saturating_add(leases.left(ask, now));
@@ -136,8 +141,8 @@ impl RedisLimits {
                 }
             }
         }
-        // With leases, a refusal may be due to blocks of other nodes, which they give back within
-        // about a lease; it is not remembered for longer.
+        // With leases, a refusal may be caused by blocks of other nodes, which are given back after
+        // about the length of a lease. The refusal is not remembered for longer.
         let longest = self.leases.as_ref().map_or(LONGEST, |leases| leases.lease().min(LONGEST));
         self.shared.refused.remember(&asks, &replies, (said.sent, said.received), longest);
         Ok(replies)
@@ -147,7 +152,7 @@ impl RedisLimits {
     ///
     /// # Errors
     ///
-    /// The script fails, takes too long, or sends a reply that cannot be decoded.
+    /// Returns an error if the script fails or takes too long, or if its reply cannot be decoded.
     async fn said(
         &self,
         asks: &[ChargeRequest],
@@ -156,19 +161,19 @@ impl RedisLimits {
         let said = match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // The breaker is left alone: the batch counts its own failure, and one slow script is
-            // not as many failures as there are requests that wait for it.
+            // The failure is not recorded here. The batch records it, because a slow script must
+            // count as one failure, not as one failure for each request that waits for the script.
             Err(_) => return Err(self.shared.breaker.overdue()),
         };
         let told = reply::decode_all(asks, &said)?;
         Ok((told.into_iter().map(|told| told.reply).collect(), said))
     }
 
-    /// Sends a call to the task that runs the scripts.
+    /// Sends a call to the task that runs the script.
     ///
     /// # Errors
     ///
-    /// The breaker is open, or the channel is full.
+    /// Returns an error if the breaker is open or the channel is full.
     fn send(&self, call: ChargeCall) -> Result<(), StoreError> {
         let breaker = &self.shared.breaker;
         if breaker.is_open() {

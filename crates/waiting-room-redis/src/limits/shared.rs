@@ -1,21 +1,25 @@
-//! The state of a node in a group of limits: the script, the secret, the clock, recent refusals.
+//! The state of a node in a group of limits, such as the script, the secret, the clock and recent
+//! refusals.
 //!
 //! One [`Shared`] serves all handles of [`RedisLimits`](super::RedisLimits) and the tasks in
-//! `batch.rs`. Running the script is here too, because it needs all of that state but no channel.
+//! `batch.rs`. This module also runs the script, because that requires all of the shared state but
+//! no channel.
 //!
 //! # The secret
 //!
 //! Nodes have to agree on the hashes of client keys. The first node of a group stores a random
-//! secret on the server, and later ones adopt it. A server that loses its data loses the secret
-//! too, and a node that starts then stores a new one:
+//! secret on the server, and all later nodes adopt that secret. A server that loses its data also
+//! loses the secret, and a node that starts before any other node calls the script stores a new
+//! secret:
 //!
 //! ```text
-//!  node A (old secret) ─► script ─► "the secret is another one", nothing is done
+//!  node A (old secret) ─► script ─► "the secret has changed", nothing is done
 //!         │                              │
-//!         └── adopts the new secret ◄────┘   this batch fails, the next one succeeds
+//!         └── adopts the new secret ◄────┘   this batch fails, the next succeeds
 //! ```
 //!
-//! The counts under the old hashes are gone with the server's data, so nothing is counted twice.
+//! The counts under the old hashes were lost with the server's data, so no request is counted
+//! twice.
 
 use std::{
     sync::{Arc, RwLock},
@@ -37,7 +41,7 @@ use crate::{
     sync::unpoisoned,
 };
 
-/// The state that all handles and tasks of a node share.
+/// The state that all handles and tasks of a node share for one group of limits.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// The name of the group, for logs.
@@ -46,17 +50,17 @@ pub(super) struct Shared {
     pub(super) group: String,
     script: Script,
     clock: ServerClock,
-    /// The longest time that a script may take, and about as long a caller waits for it.
+    /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
     pub(super) deadline: Duration,
-    /// The secret for hashes of keys, as this node knows it. It changes if the server has lost it
-    /// and another node has stored a new one.
+    /// The secret for hashing keys, as this node knows it. The secret changes if the server has
+    /// lost it and another node has stored a new secret.
     secret: RwLock<Arc<Secret>>,
     pub(super) breaker: Breaker,
     pub(super) refused: Refused,
 }
 
 impl Shared {
-    /// Creates the state of a node that has joined the group, or starts without its server.
+    /// Creates the state of a node that has joined the group, or that starts without its server.
     pub(super) fn new(
         name: String,
         group: String,
@@ -77,32 +81,34 @@ impl Shared {
         }
     }
 
-    /// Returns the hasher of client keys, with the present secret.
+    /// Returns the hasher for client keys, with the current secret.
     pub(super) fn hasher(&self) -> KeyHasher {
         self.secret().hasher()
     }
 
-    /// The time by this node's own clock, for leases and refusals.
+    /// Returns the time on this node's own clock, for leases and refusals.
     ///
-    /// The server's time is not needed here: decisions carry durations, which count from the
-    /// sending or the arrival of their reply.
+    /// Leases and refusals do not need the server's time, because decisions contain durations,
+    /// which count from the time at which the call was sent or its reply arrived.
     pub(super) fn now(&self) -> Timestamp {
         self.clock.own()
     }
 
-    /// Runs the script once for all these requests.
+    /// Runs the script once for all the given requests.
     ///
     /// # Errors
     ///
-    /// The server does not answer in time or fails, or the keys were hashed with another secret.
-    /// In the last case nothing was charged, and the node has adopted the right secret.
+    /// Returns an error if the server does not answer in time or fails, or if the keys were hashed
+    /// with another secret. In the case of another secret, nothing was charged, and the node has
+    /// adopted the correct secret.
     pub(super) async fn run<'a, C: ConnectionLike>(
         &self,
         requests: impl Iterator<Item = &'a Request> + Clone,
         connection: &mut C,
     ) -> Result<ChargeNumbers, StoreError> {
         let secret = self.secret();
-        // Before the call, so that a lease or a refusal never counts from after the decision.
+        // The time is read before the call, so that a lease or a refusal never counts from a time
+        // after the decision.
         let sent = self.now();
         let asked = self.invoke(&secret, requests, connection);
         let value = answered(self.deadline, asked).await?;
@@ -114,8 +120,8 @@ impl Shared {
             ScriptReply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");
                 let other = Secret::parse(text)?;
-                // The requests cannot be sent again: their keys are hashed already, and the
-                // client keys themselves are not kept.
+                // The requests cannot be sent again, because their keys have already been hashed,
+                // and the client keys themselves are not stored.
                 *unpoisoned(self.secret.write()) = Arc::new(other);
                 Err(StoreError::new(StoreErrorKind::Unavailable).with_source(HASHED_ANEW))
             }
@@ -129,10 +135,10 @@ impl Shared {
         }
     }
 
-    /// Records a failed script, the fifth of which in a row opens the breaker.
+    /// Records a failed script. The fifth failure in a row opens the breaker.
     pub(super) fn failed(&self, error: &StoreError) {
         if self.breaker.failed() {
-            tracing::warn!(limits = %self.name, %error, "the store is asked no more for now");
+            tracing::warn!(limits = %self.name, %error, "calls to the store are suspended");
         }
     }
 
@@ -144,7 +150,8 @@ impl Shared {
         connection: &mut C,
     ) -> RedisResult<Value> {
         let mut invocation = self.script.prepare_invoke();
-        // The first key and two arguments belong to the group; then follow those of each request.
+        // The first key and the first two arguments belong to the group. The keys and arguments of
+        // each request follow.
         invocation.key(&self.group).arg(self.clock.argument()).arg(secret.as_str());
         for request in requests {
             request.keys.iter().for_each(|key| _ = invocation.key(key));
@@ -153,16 +160,16 @@ impl Shared {
         invocation.invoke_async(connection).await
     }
 
-    /// Returns the secret, so that the lock is not held while a script runs.
+    /// Returns a handle to the secret, so that the lock is not held while a script runs.
     fn secret(&self) -> Arc<Secret> {
         Arc::clone(&*unpoisoned(self.secret.read()))
     }
 }
 
-/// The parts of the script.
+/// The source code of the script, in parts.
 ///
 /// The file of each family of meters becomes the body of a function, which runs only if a call has
-/// a limit of that family. To create the meters of all algorithms for each call would take longer
+/// a limit of that family. Creating the meters of all algorithms for each call would take longer
 /// than the call itself.
 const SOURCES: [&str; 11] = [
     include_str!("lua/meters.lua"),
@@ -178,5 +185,5 @@ const SOURCES: [&str; 11] = [
     include_str!("lua/charge.lua"),
 ];
 
-/// The cause of the error that the callers of that batch receive.
-const HASHED_ANEW: &str = "the secret of the keys has changed; this node uses the new one now";
+/// The cause of the error that callers receive if their keys were hashed with an outdated secret.
+const HASHED_ANEW: &str = "the secret has changed, and this node has adopted the new one";

@@ -1,6 +1,8 @@
-//! `RedisLimits`: a handle to limits that many nodes share, and how a node joins their group.
+//! `RedisLimits`, a handle to limits that many nodes share, and the code with which a node joins
+//! them.
 //!
-//! Requests are decided in `round_trip.rs`; the task that runs the script is in `batch.rs`.
+//! The decisions about requests are in `round_trip.rs`, and the task that runs the script is in
+//! `batch.rs`.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -39,16 +41,16 @@ use crate::{
 /// # }
 /// ```
 ///
-/// All nodes that name the same group share its limits exactly: a charge on one node counts on all
-/// of them. Either all limits of a request are charged or none of them. In a cluster, a group is
+/// All nodes that name the same group share its limits exactly: a charge by one node counts on all
+/// nodes. Either all limits of a request are charged or none of them. In a cluster, a group is
 /// stored on one cluster node.
 ///
 /// A request takes one round trip, however many limits apply to it, and requests that arrive while
-/// a call is in flight share the next one. A client that was refused is refused again without a
-/// round trip until the store could allow its request. A node may lease [blocks](Blocks) of a
-/// limit, and then decides most requests by itself.
+/// a call is in flight share the next round trip. A client that was refused is refused again
+/// without a round trip until the store could allow its request. A node that leases
+/// [blocks](Blocks) of a limit decides most requests by itself.
 ///
-/// Clones share the connection and all state of the node.
+/// All clones share the connection and the state of the node.
 ///
 /// # Cancel safety
 ///
@@ -58,16 +60,16 @@ pub struct RedisLimits {
     pub(super) shared: Arc<Shared>,
     /// The channel to the task that runs the scripts.
     pub(super) calls: mpsc::Sender<ChargeCall>,
-    /// `None` on a node that leases no blocks.
+    /// The leased blocks, or `None` on a node that leases no blocks.
     pub(super) leases: Option<Arc<Leases>>,
 }
 
 impl RedisLimits {
     /// Joins the group with this name, which consists of 1 to 64 letters, digits, `-` and `_`.
     ///
-    /// `open` is called now, and again while the server does not answer. If the server cannot be
-    /// reached within 5 s, the node starts without it, and the layer's failure policy applies until
-    /// the server is reached.
+    /// `open` is called immediately, and again while the server does not answer. If the server
+    /// cannot be reached within 5 s, the node starts without it, and the layer's failure policy
+    /// applies until the server is reached.
     ///
     /// # Errors
     ///
@@ -91,7 +93,7 @@ impl RedisLimits {
     ///
     /// # Errors
     ///
-    /// The same as [`connect`](Self::connect).
+    /// Returns the same errors as [`connect`](Self::connect).
     pub async fn with_connection<C>(
         connection: C,
         name: impl Into<String>,
@@ -104,7 +106,7 @@ impl RedisLimits {
         Self::start(Connections::only(connection), name, options).await
     }
 
-    /// Joins the group and starts the tasks. The name and options have been validated.
+    /// Joins the group and starts the tasks. The caller has validated the name and options.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         name: String,
@@ -120,9 +122,9 @@ impl RedisLimits {
         };
         let (secret, breaker) = match joined {
             Ok(secret) => (secret, Breaker::default()),
-            // If the group has a secret, the first reply contains it.
+            // If the group has a secret, the node receives it in the first reply.
             Err(error) if is_away(&error) => {
-                tracing::warn!(limits = name, %error, "the store is away: the node starts without it");
+                tracing::warn!(limits = name, %error, "the node starts without its store");
                 (Secret::random(), Breaker::opened())
             }
             Err(error) => return Err(error),
@@ -136,7 +138,7 @@ impl RedisLimits {
     }
 
     /// Lets this node lease blocks of the limits and spend them without round trips. [`Blocks`]
-    /// describes what this costs in accuracy.
+    /// describes how leases reduce accuracy.
     ///
     /// Some nodes of a group may lease blocks while others do not. Clones made before this call do
     /// not lease blocks.
@@ -181,5 +183,6 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
 
 const JOIN: &str = include_str!("lua/join.lua");
 
-/// The maximum number of calls that wait while a batch is in flight. Further calls fail at once.
+/// The maximum number of calls that wait while a batch is in flight. Further calls fail
+/// immediately.
 const MAX_WAITING: usize = 4_096;

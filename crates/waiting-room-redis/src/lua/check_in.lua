@@ -1,8 +1,8 @@
--- Waiting visitors check in with their tickets.
+-- Checks in waiting visitors with their tickets.
 --
--- KEYS  those of the room, see head.lua
+-- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id, first_seen_us, last_check_in_us, 1 if it has a place, jitter in
---       thousandths, lot, 1 if a node has issued its ticket anew
+--       thousandths, lot, 1 if a node has reissued its ticket
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
@@ -11,24 +11,25 @@
 --       {'network_full', interval_s}
 --       {'first', reason, interval_s}
 --       {'refuse', reason, retry_us or -1}
--- time  the room's own
+-- time  the clock of the room
 
--- Decides about a visitor who may not enter: gives it a place, or keeps the one it has.
+-- Decides about a visitor who may not enter. The visitor gets a place, keeps its existing place, or
+-- is refused.
 local function stand(id, ticket, ahead, reason)
     if not ticket.placed and room.method == 'reject' then
         redis.call('ZREM', PRESENT, id)
         return reject(reason)
     end
     local is_over = ticket.needs_place and is_network_full(id)
-    -- Its order of arrival starts again. Otherwise a network could hold tickets in reserve, and
-    -- take each place that it gives back, at the front of the line.
+    -- The visitor loses its order of arrival. Otherwise a network could hold tickets in reserve,
+    -- and take each place that it gives up at the front of the line.
     if is_over and not room.is_share_in_shadow then
         redis.call('ZREM', PRESENT, id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
-    -- A ticket with a place is not checked. After a loss it may be unknown to the room, but unless it
-    -- was issued anew, it outlives the place by nothing, so there are no more such tickets than there
-    -- were places.
+    -- The capacity does not apply to a ticket with a place. After a loss, the room may not know the
+    -- place. A ticket that was not reissued does not outlive its place, so there are no more such
+    -- tickets than there were places.
     if ticket.needs_place and redis.call('ZCARD', PLACES) >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
@@ -40,13 +41,13 @@ local function stand(id, ticket, ahead, reason)
     return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told}
 end
 
--- Returns how long a ticket keeps its order of arrival. Without a place, that is one and a half of
--- the longest interval after which a visitor is asked to return.
+-- Returns the time for which a ticket keeps its order of arrival. For a ticket without a place, it
+-- is one and a half refresh intervals.
 local function ticket_lifetime_us(ticket)
     return ticket.placed and room.retention_us or room.refresh_us * 1.5
 end
 
--- Decides about one visitor: admits it, gives it a place, or refuses it.
+-- Decides about one visitor, who is admitted, gets a place, or is refused.
 local function check_in(id, ticket)
     local again = admit_again(id)
     if again then
@@ -57,13 +58,14 @@ local function check_in(id, ticket)
     end
     local arrival_us = redis.call('ZSCORE', PLACES, id)
     local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
-    -- A ticket that was issued anew may outlive its place by one retention. Then it gets a place only
-    -- as a newcomer would, or a client could have its places twice.
+    -- A reissued ticket may outlive its place by one retention time, and then gets a place only
+    -- under the same conditions as a newcomer. Otherwise a client could get its share of places
+    -- twice.
     ticket.needs_place = not arrival_us and (not ticket.placed or ticket.reissued)
     if arrival_us then
         arrival_us = tonumber(arrival_us)
-        -- The place may come from a check-in that arrived too late, with a ticket that had lapsed by
-        -- then. The ticket that was issued anew meanwhile proves the earlier arrival.
+        -- The place may have been created by a check-in that arrived only after its ticket had
+        -- lapsed. A ticket that was reissued in the meantime proves the earlier arrival.
         if has_lapsed or not ticket.reissued or arrival_us < ticket.first_seen_us then
             ticket.first_seen_us = arrival_us
         end
@@ -80,7 +82,8 @@ local function check_in(id, ticket)
     local ahead = redis.call('ZRANK', PRESENT, id)
     local enters, reason = may_enter(ahead)
     if enters then
-        -- `admit` removes it only together with a place, which the visitor may not have yet.
+        -- `admit` removes a visitor from PRESENT only together with its place, which may not exist
+        -- yet.
         redis.call('ZREM', PRESENT, id)
         return admit(id, ticket.first_seen_us, reason)
     end

@@ -1,23 +1,23 @@
--- Opens a room or changes its rules: to those of a node that starts, or as an operator wants.
+-- Opens a room, or replaces its rules by those of a starting node or by those of an operator.
 --
--- The room keeps the rules that the node which opened it was configured with. A node that starts
--- with the same rules changes nothing, so changes by operators stay. A node that starts with others
--- is a new release, and its rules replace those in force. An operator's change applies only to the
--- version of the rules for which it was made.
+-- The room stores the configured rules of the node that opened it. A node that starts with the same
+-- rules changes nothing, so changes by operators are preserved. A node that starts with different
+-- rules is a new release, and its rules replace the current rules. An operator's change applies
+-- only to the version of the rules for which it was made.
 --
--- KEYS  those of the room, see head.lua
--- ARGV  [2] the version that is changed; 'start' for a node that starts, 'again' for one that has
---           found the room gone
---       [3] the time as the node knows it, in microseconds; a new room does not start before it
+-- KEYS  the keys of the room, see head.lua
+-- ARGV  [2] the version that is changed, 'start' for a node that starts, or 'again' for a node that
+--           has found that the room is gone
+--       [3] the node's estimate of the time in microseconds, before which a new room must not start
 --       [4] the rules that the node was configured with
---       [5] the rules, in the form for nodes; [6...] the same, in the form for scripts
--- reply for the one call: 1 if these rules are in force now; the rules in force; the longest
+--       [5] the rules in the format for nodes; [6...] the same rules in the format for scripts
+-- reply for the one call: 1 if the given rules are now in effect; the current rules; the longest
 --       lifetime of a pass under any rules so far, in microseconds; and for a node that starts the
 --       server's maxmemory and its policy
--- time  the room's own
+-- time  the clock of the room
 
--- Makes a pause after a loss last for the longest lifetime of any pass that was ever issued, not
--- only of those under the present rules.
+-- Makes a pause after a loss as long as the longest lifetime of any pass that was ever issued, even
+-- under earlier rules.
 local function hold_for_the_longest(before_us)
     local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
     longest_us = math.max(longest_us, before_us, room.lifetime_us)
@@ -27,7 +27,7 @@ local function hold_for_the_longest(before_us)
     redis.call('HSET', ROOM, 'longest_us', digits(longest_us), 'hold_us', digits(room.hold_us))
 end
 
--- Puts the rules in ARGV in force, under a new version.
+-- Replaces the current rules by the rules in ARGV, under a new version.
 local function set_rules()
     local old_method, before_us = room.method, room.lifetime_us or 0
     local values = {unpack(ARGV, 6)}
@@ -40,14 +40,14 @@ local function set_rules()
     read_rules(values)
     hold_for_the_longest(before_us)
     room.version = next_version()
-    -- A room that becomes random draws each lot at the visitor's next check-in. One that is random
-    -- no longer returns to the order of arrival at once.
+    -- After a change to a random order, each lot is drawn at the visitor's next check-in. A room
+    -- whose order is no longer random immediately returns to the order of arrival.
     if old_method == 'random' and room.method ~= 'random' then
         redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, PLACES, 'WEIGHTS', 0, 1)
     end
 end
 
--- Opens a room that has never been there, or was lost.
+-- Opens a room that has never existed, or that was lost.
 local function create()
     redis.call('DEL', unpack(KEYS))
     redis.call('HSET', ROOM, 'origin', ARGV[4])
@@ -60,7 +60,7 @@ local function create()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- Whether these rules replace those of an existing room.
+-- Returns whether the given rules replace the rules of an existing room.
 local function replaces()
     if ARGV[2] == 'again' then
         return false

@@ -1,15 +1,16 @@
--- Visitors without a pass or a ticket ask for a slot.
+-- Admits or refuses visitors without a pass or a ticket, or gives them first tickets.
 --
--- KEYS  those of the room, see head.lua
+-- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id, jitter in thousandths, the time until which its node waits for the
 --       reply, in microseconds
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}, {'first', reason, interval_s},
 --       {'refuse', reason, retry_us or -1}, {'late'}
--- time  the room's own
+-- time  the clock of the room
 
 -- Decides about one visitor. A call may run late, from the buffer of a connection that its node has
--- given up, and after the node has given the visitor's slot back; it must not take a slot then.
+-- abandoned, after the node has already released the visitor's slot. A late call must not take a
+-- slot.
 local function enter(id, jitter, until_us)
     if room.now_us > until_us then
         return {'late'}

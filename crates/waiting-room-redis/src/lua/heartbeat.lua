@@ -1,11 +1,12 @@
--- Keeps the places of visitors far back in the line, whose check-ins a node has answered by itself.
+-- Keeps the places of visitors far back in the line whose check-ins a node has answered by itself.
 --
--- KEYS  those of the room, see head.lua
--- ARGV for each visitor: id, first_seen_us, the seconds after which it was asked to return
+-- KEYS  the keys of the room, see head.lua
+-- ARGV for each visitor: id, first_seen_us, its check-in interval in seconds
 -- reply nothing for the visitors
--- time  the room's own
+-- time  the clock of the room
 
--- Keeps the place of one visitor. One who was admitted or has left meanwhile gets no place.
+-- Keeps the place of one visitor. A visitor who has been admitted or has left in the meantime gets
+-- no place.
 local function heartbeat(id, first_seen_us, interval)
     if session(id) or ended(id, first_seen_us) then
         return

@@ -1,11 +1,11 @@
--- Visitors leave: their slots and places are free at once, and their proofs are void.
+-- Ends the sessions and places of visitors who leave, and makes their proofs void.
 --
 -- The end of a session is remembered until every proof that was issued before it has lapsed.
 --
--- KEYS  those of the room, see head.lua
+-- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id
--- reply for each visitor: {'left'}, whether the room knew it or not
--- time  the room's own
+-- reply for each visitor: {'left'}, even if the room did not know the visitor
+-- time  the clock of the room
 
 if not open() then
     return {}

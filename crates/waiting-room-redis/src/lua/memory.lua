@@ -1,6 +1,6 @@
--- What the server does when its memory is full.
+-- Returns the server's options that determine what it does when its memory is full.
 --
--- KEYS  [1] any key on the node of the cluster that is meant; it is not read
+-- KEYS  [1] any key on the cluster node to query; the key itself is not read
 -- ARGV  none
 -- reply {maxmemory in bytes, 0 if there is no bound; maxmemory-policy}
 -- time  none

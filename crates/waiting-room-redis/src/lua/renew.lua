@@ -1,13 +1,13 @@
--- Active visitors renew their passes.
+-- Renews the passes of active visitors.
 --
--- KEYS  those of the room, see head.lua
+-- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id, bucket, accepted_us, last_check_in_us, expires_us
--- reply for each visitor: {'renew', bucket, accepted_us, expires_us}, or {'end'} if its session is
+-- reply for each visitor: {'renew', bucket, accepted_us, expires_us}, or {'end'} if the session is
 --       over
--- time  the room's own
+-- time  the clock of the room
 
--- Renews one pass. The session of a valid pass that the room does not know, because it has lost its
--- memory, is resumed.
+-- Renews one pass. If the room has lost its state and does not know a valid pass, the session of
+-- the pass is resumed.
 local function renew(id, shown, last_check_in_us)
     local pass = session(id)
     if not pass then

@@ -1,16 +1,17 @@
--- A node renews its share of a gate that all nodes share: it reports its demand and gets a share.
+-- Renews a node's share of a gate that all nodes share. The node reports its demand and gets a
+-- share.
 --
--- A node holds the greatest of three numbers: its share, the limit that it has in force, and its
--- requests in flight, some of which may run from before that limit. This is how many may run there.
--- No node is given more than the others leave of the total, so the sum of what all nodes hold never
--- exceeds it. A node whose share shrinks releases the difference when it reports the lower limit as
--- in force.
+-- A node holds as many permits as the greatest of three numbers: its share, its current limit, and
+-- its number of requests in flight, some of which may be older than that limit. At most that
+-- many requests may run on the node. No node is granted more than the other nodes leave of the
+-- total, so the sum of the permits that all nodes hold never exceeds the total. A node whose share
+-- shrinks releases the difference when it reports that it applies the lower limit.
 --
--- KEYS  [1] a hash: {hold, wanted, expires_us, renewal} of each node, and the clock of the gate
--- ARGV  [1] node [2] total [3] limit in force [4] in flight [5] in flight and waiting
---       [6] lease_us [7] the number of this renewal, which grows with each of the node
--- reply the share; 0 for a renewal that arrives after a later one
--- time  the server's; it never runs backwards
+-- KEYS  [1] a hash of {hold, wanted, expires_us, renewal} for each node, and the gate's clock
+-- ARGV  [1] node [2] total [3] current limit [4] in flight [5] in flight and waiting
+--       [6] lease_us [7] the sequence number of the renewal, which grows with each renewal
+-- reply the share; 0 for a renewal that arrives after a later renewal
+-- time  the server's clock plus a skew, so that time never runs backwards
 
 local SHARES = KEYS[1]
 local node, total, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -19,15 +20,15 @@ local renewal = tonumber(ARGV[7])
 -- The number of leases after which a hash that no node has renewed expires.
 local KEPT_LEASES = 10
 
--- A renewal on a connection that the node has given up may arrive after later ones. It is ignored,
--- and no caller waits for its reply.
+-- A renewal on a connection that the node has abandoned may arrive after later renewals. Such a
+-- late renewal is ignored, and no caller waits for its reply.
 local entry = redis.call('HGET', SHARES, node)
 if entry and cmsgpack.unpack(entry)[4] > renewal then
     return 0
 end
 
--- The server's clock may be set back, or a server whose clock is behind may take over. The time of
--- the gate then continues from where it was.
+-- If the server's clock is set back, or a server whose clock is behind takes over, the time of the
+-- gate continues from where it was.
 local clock, time = redis.call('HMGET', SHARES, 'last_us', 'skew_us'), redis.call('TIME')
 local last_us, skew_us = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
 skew_us = math.max(skew_us, last_us - time[1] * 1000000 - time[2])
@@ -46,9 +47,9 @@ for i = 1, #entries, 2 do
     end
 end
 
--- If the total is enough for all, each node gets what it wants and an equal part of the rest, for
--- requests that arrive before its next renewal. Otherwise it gets a part in proportion to what it
--- wants, and at least 1. In either case it gets no more than the others leave.
+-- If the total is sufficient, each node gets its demand and an equal part of the rest, for requests
+-- that arrive before its next renewal. Otherwise each node gets a part in proportion to its demand,
+-- but at least 1. In either case, a node gets no more than the other nodes leave.
 local share
 if wanted_by_all <= total then
     share = wanted + math.floor((total - wanted_by_all) / nodes)

@@ -1,23 +1,23 @@
--- The room in numbers, and its rules if the node does not know them yet. Renews the expiry of the
--- room's keys, so a room is kept while any node looks at it.
+-- Returns the figures of the room, and its rules if the node does not know them yet. Each snapshot
+-- renews the expiry of the room's keys, so a room is kept while any node polls it.
 --
--- KEYS  those of the room, see head.lua
--- ARGV  [2] the version of the rules that the node knows
+-- KEYS  the keys of the room, see head.lua
+-- ARGV  [2] the version of the rules that the node already knows
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1,
 --       rules or '', frontier_us or -1, {arrivals of present visitors, evenly spaced},
---       1 if there is more to sweep, first tickets in the last 50 to 60 seconds
--- time  the room's own
+--       1 if more entries have to be swept, first tickets in the last 50 to 60 seconds
+-- time  the clock of the room
 
--- How long a node uses a snapshot to answer check-ins.
+-- The time for which a node may use a snapshot to answer check-ins.
 local HORIZON_US = 2 * 1000000
--- The least margin between the visitors who are expected to enter by then and the frontier, because
--- visitors may end their sessions early.
+-- The minimum margin between the visitors who are expected to enter within the horizon and the
+-- frontier. The margin is needed because visitors may end their sessions early.
 local AT_LEAST_MORE = 32
 -- The number of arrivals from which a node interpolates positions.
 local SAMPLES = 32
 
--- Returns how many visitors may enter before the next snapshot, as far as can be foreseen, with a
--- margin of half as many, or AT_LEAST_MORE.
+-- Returns the expected number of visitors who may enter within the horizon, plus a margin of half
+-- that number, but at least AT_LEAST_MORE.
 local function foreseen()
     local later_us = room.now_us + HORIZON_US
     local free = room.slots - redis.call('ZCOUNT', ACTIVE, '(' .. digits(later_us), '+inf')
@@ -28,9 +28,10 @@ local function foreseen()
     return free + math.max(AT_LEAST_MORE, math.floor(free / 2))
 end
 
--- Returns the arrival of the visitor at the frontier: visitors who arrived later cannot be admitted
--- before the next snapshot. Returns -1 if the line is shorter than that, and for a room that is
--- random or closed or that admits every visitor: there the server decides each check-in.
+-- Returns the arrival time of the visitor at the frontier, so that visitors who arrived later
+-- cannot be admitted before the next snapshot. Returns -1 if the line does not reach the frontier,
+-- if its order is random, if the room is closed, or if the room admits every visitor. The server
+-- then decides each check-in.
 local function frontier_us()
     local is_closed = room.mode == 'queue_all' or room.now_us < room.hold_until_us
     if is_closed or room.method == 'random' or room.method == 'passthrough' then
@@ -41,7 +42,7 @@ local function frontier_us()
     return at[2] and tonumber(at[2]) or -1
 end
 
--- Returns the arrivals of up to SAMPLES present visitors, at equal distances in the line.
+-- Returns the arrival times of up to SAMPLES present visitors, at equal distances in the line.
 local function arrivals_us()
     local samples, present = {}, redis.call('ZCARD', PRESENT)
     for i = 0, SAMPLES - 1 do
@@ -54,9 +55,9 @@ local function arrivals_us()
     return samples
 end
 
--- Leaves a copy of this reply in the room, for nodes that look within the next second: they read it
--- with one command instead of a script. The numbers are separated by spaces; `revive` in reply.rs
--- reads them.
+-- Stores a copy of the reply in the room for nodes that poll the room within the next second, which
+-- read the copy with one command instead of a script. The numbers are separated by spaces, and
+-- `revive` in reply.rs decodes them.
 local function leave_glance(head, numbers, frontier, samples)
     local said = {}
     for _, part in ipairs({head, numbers, {frontier}, samples}) do

@@ -1,9 +1,9 @@
--- Clears what has lapsed, up to a bound.
+-- Removes lapsed sessions and places, up to a bound.
 --
--- KEYS  those of the room, see head.lua
--- ARGV  none but the time
--- reply for the one call: 1 if there may be more, else 0
--- time  the room's own
+-- KEYS  the keys of the room, see head.lua
+-- ARGV  only the time
+-- reply for the one call: 1 if more lapsed entries may be left, else 0
+-- time  the clock of the room
 
 if not open() then
     return {}

@@ -1,4 +1,5 @@
-//! The promises of a room, one by one. The naive model in `waiting-room-sim` tests them together.
+//! Tests of the promises of a room, one by one. The naive model in `waiting-room-sim` tests all
+//! promises together.
 
 use super::*;
 use crate::room::CookieTest;
@@ -19,7 +20,8 @@ fn room(rules: RoomRules) -> Room {
     Room::new(rules).unwrap()
 }
 
-/// Rules for a room with `slots` slots, with sessions of 80 s and therefore passes of 90 s.
+/// Returns rules for a room with `slots` slots, in which sessions last 80 s and passes therefore 90
+/// s.
 fn rules(slots: u32) -> RoomRules {
     RoomRules::new("shop", slots).with_session_duration(Duration::from_secs(80))
 }
@@ -28,7 +30,7 @@ fn rules(slots: u32) -> RoomRules {
 fn pass(verdict: Verdict) -> Pass {
     match verdict {
         Verdict::Admit { pass, .. } => pass,
-        other => panic!("not admitted: {other:?}"),
+        other => panic!("the visitor was not admitted: {other:?}"),
     }
 }
 
@@ -36,11 +38,11 @@ fn pass(verdict: Verdict) -> Pass {
 fn ticket(verdict: Verdict) -> Ticket {
     match verdict {
         Verdict::Wait { ticket, .. } => ticket,
-        other => panic!("does not wait: {other:?}"),
+        other => panic!("the visitor does not wait: {other:?}"),
     }
 }
 
-/// Enters and checks in immediately, which creates a place.
+/// Lets a visitor enter and immediately check in, which creates a place.
 fn queue(room: &mut Room, who: u128, now: Timestamp) -> Ticket {
     let first = ticket(room.enter(id(who), now));
     ticket(room.check_in(&first, now))
@@ -166,7 +168,7 @@ fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
 
 #[test]
 fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
-    // The room has had rules with longer sessions.
+    // This room has had rules with longer sessions.
     let hold = |secs| {
         rules(10).with_session_duration(Duration::from_secs(secs)).with_recovery(Recovery::Pause)
     };
@@ -176,14 +178,14 @@ fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     assert_eq!(*known.enter(id(1), at(10 + 4_049)).reason(), Reason::QueuedRecovery);
     pass(known.enter(id(1), at(10 + 4_050)));
 
-    // The release that shortened sessions states the old duration.
+    // The rules of this room, which was restarted with shorter sessions, specify the old duration.
     let mut told = room(hold(60).with_longest_session_duration(Duration::from_secs(3_600)));
     told.recover(at(0));
     assert_eq!(*told.enter(id(1), at(4_049)).reason(), Reason::QueuedRecovery);
     pass(told.enter(id(1), at(4_050)));
 }
 
-/// Ten passes with sessions of an hour, issued before a restart with sessions of a minute.
+/// Returns ten passes for sessions of an hour, issued before a restart with sessions of a minute.
 fn of_before() -> Vec<Pass> {
     (0..10).map(|who| Pass::new(id(who), 0, at(0), at(0), at(4_050))).collect()
 }
@@ -377,7 +379,7 @@ fn intervals_are_whole_seconds_between_two_and_the_refresh_interval_with_jitter(
         seen.insert(interval.as_secs());
     }
     assert!(*seen.first().unwrap() >= 2 && *seen.last().unwrap() <= 26);
-    assert!(seen.len() > 5, "spread: {seen:?}");
+    assert!(seen.len() > 5, "the intervals are not spread: {seen:?}");
 }
 
 #[test]
@@ -463,7 +465,8 @@ fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
     }
     assert_eq!(ticket(room.check_in(&old, at(600))).first_seen, at(1));
 
-    // The place lapses and is created again at the back: the old ticket does not lead to the front.
+    // The place lapses and is created again at the back, so the old ticket does not lead to the
+    // front.
     let anew = ticket(room.check_in(&newest, at(2_000)));
     assert_eq!(anew.first_seen, at(2_000));
     assert_eq!(ticket(room.check_in(&old, at(2_001))).first_seen, at(2_000));

@@ -111,9 +111,9 @@ fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     assert!(!rules.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
     assert!(rules.is_renewal_due(&pass, Timestamp::from_secs(10)));
     let longer = rules.clone().with_session_duration(Duration::from_secs(7_200));
-    assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "by its own lifetime");
+    assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "due by the pass's lifetime");
     let fixed = rules.with_session_renewal(SessionRenewal::Fixed);
     assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
     assert!(!fixed.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
-    assert!(fixed.is_renewal_due(&pass, Timestamp::from_secs(10)), "it may have ended elsewhere");
+    assert!(fixed.is_renewal_due(&pass, Timestamp::from_secs(10)), "the session may have ended");
 }

@@ -1,13 +1,13 @@
 -- The token bucket and GCRA, which share one implementation, and the leaky queue.
 --
--- A level rises by one interval for each event, and falls at the rate of time. A microsecond has
--- `per_us` units of the level: nanoseconds, unless the whole bucket has too many of them for a
--- double.
+-- A level rises by one interval for each event, and falls at the rate at which time passes. A
+-- microsecond has `per_us` units of the level. The unit is the nanosecond, unless the level of the
+-- full bucket in nanoseconds would be too large for a double.
 --
 -- ask    limit, period (the interval of one event), per_us, highest (the highest level that any
 --        tier allows), version (of the quotas of all tiers)
 -- state  last_us level version
--- time   the group's, see charge.lua
+-- time   the clock of the group, see charge.lua
 
 local bucket = {}
 
@@ -20,8 +20,9 @@ function bucket.load(ask)
     end
 end
 
--- Lets the level fall to what it is now. A level that was reached under other quotas is cut to the
--- highest that the present ones allow, so no client waits longer than these can make it.
+-- Lowers the level by the time that has passed. A level that was reached under other quotas is
+-- reduced to the highest level that the current quotas allow, so no client waits longer than the
+-- current quotas require.
 function bucket.turn(ask)
     ask.level = math.max(ask.level - (now_us - ask.last_us) * ask.per_us, 0)
     ask.last_us = now_us
@@ -52,8 +53,8 @@ function bucket.mark(ask)
     return now_us, ask.level
 end
 
--- The charge has raised the level to `level` at `at_us`. Only the part of it that has not fallen
--- since is given back.
+-- Refunds a charge that raised the level to `level` at `at_us`. Only the part of the charge by
+-- which the level has not yet fallen is refunded.
 function bucket.refund(ask, cost, at_us, level)
     local left = math.max((at_us - now_us) * ask.per_us + level, 0)
     ask.level = math.max(ask.level - math.min(cost * ask.period, left), 0)
@@ -63,15 +64,15 @@ function bucket.save(ask)
     write(ask.key, ask.level / ask.per_us, {now_us, ask.level, ask.version})
 end
 
--- The leaky queue: a bucket whose events wait for their turn.
+-- The leaky queue is a bucket whose events wait for their turn.
 local queue = setmetatable({}, {__index = bucket})
 
 function queue.delay(ask)
     return math.ceil(ask.level / ask.per_us)
 end
 
--- Only the last charge is given back. Later requests have been given their delays already, and the
--- gap before them stays empty.
+-- Refunds a charge only if it was the last one. Otherwise, later requests already have their
+-- delays, and the gap before them stays empty.
 function queue.refund(ask, cost, at_us, level)
     if (at_us - now_us) * ask.per_us + level == ask.level then
         bucket.refund(ask, cost, at_us, level)

@@ -1,27 +1,28 @@
--- Charges limits, all of a request or none, and corrects earlier charges.
+-- Charges either all limits of a request or none of them, and corrects earlier charges.
 --
--- An ask is one limit for one client key. The files of meters stand before this one, each as the
--- body of a function: see meters.lua.
+-- An `ask` is one charge request: one limit, for one client key. The files of the meters precede
+-- this file, each as the body of a function, as meters.lua describes.
 --
--- KEYS  [1] the hash that the limits of a group share; then the key of each ask
+-- KEYS  [1] the hash that the limits of a group share; then the key of each charge request
 -- ARGV  [1] the time in microseconds; empty for the time of the server
 --       [2] the secret with which the node hashes keys
 --       then any number of calls:
---         1, the number of asks, the asks: charge them
---         2, one ask with the corrected cost, the cost as charged, its two marks: correct a charge
---       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft, the size of
+--         1, the number of charge requests, the requests: makes one charge
+--         2, a request with the corrected cost, the charged cost, its two marks: corrects a charge
+--       a request: meter, limit, period, per_us, highest, version, cost, 1 if soft, the size of
 --       the largest block that may be charged in addition
--- reply {now_us, and for each ask of a charge:
---        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, two
+-- reply {now_us, and for each charge request:
+--        1 allowed, 0 refused, -1 not decided; remaining, reset_us, retry_us or -1, delay_us, two
 --        marks, the size of the block}
---       or {another secret}: nothing was done, because the other nodes hash keys with that one
--- time  the server's, plus a skew for the group, so that it runs backwards for no key
+--       or {another secret}: nothing was done, because the other nodes hash keys with that secret
+-- time  the server's clock plus a skew for the group, so that time runs backwards for no key
 
--- The function that makes the meters of each code; `code` in meter.rs has the same numbers.
+-- The function that creates the meters of each code. The function `code` in meter.rs returns the
+-- same codes.
 local families = {buckets, buckets, windows, windows, counters, logs, logs}
 local meters = {}
 
--- Returns the meter of a code. The meters of its family are made when the first of them is needed.
+-- Returns the meter of a code. The meters of a family are created when the first of them is needed.
 local function meter(code)
     if not meters[code] then
         for each, made in pairs(families[code]()) do
@@ -33,13 +34,13 @@ end
 
 local next_key, next_argument = 2, 3
 
--- Takes the next argument.
+-- Takes the next argument as a number.
 local function number()
     next_argument = next_argument + 1
     return tonumber(ARGV[next_argument - 1])
 end
 
--- Takes the arguments and the key of the next ask, and reads the state of that key.
+-- Takes the arguments and the key of the next charge request, and reads the state of that key.
 local function read_ask()
     local ask = {
         key = KEYS[next_key], meter = meter(number()),
@@ -53,8 +54,8 @@ local function read_ask()
     return ask
 end
 
--- Brings a state up to the present time. A state that was converted from another quota is written
--- even if nothing is charged, because it must not be converted twice.
+-- Brings a state up to the current time. A state that was converted from another quota is written
+-- even if nothing is charged, because a state must not be converted twice.
 local function turn(ask)
     ask.meter.turn(ask)
     if ask.is_older and ask.is_there then
@@ -65,10 +66,11 @@ end
 local reply, said = {}, 1
 local PER_ASK = 8
 
--- A block is at most this fraction of what the request leaves of the limit: an eighth.
+-- The divisor for the size of a block, which is at most an eighth of the units that the request
+-- leaves.
 local BLOCKS = 8
 
--- Appends the reply to one ask.
+-- Appends the reply to one charge request.
 local function say(ask, delay_us)
     local meter = ask.meter
     local used = meter.used(ask)
@@ -82,7 +84,7 @@ local function say(ask, delay_us)
     said = said + PER_ASK
 end
 
--- Appends the reply to an ask that was not made.
+-- Appends the reply to a charge request that was not decided.
 local function say_nothing()
     for i = 1, PER_ASK do
         reply[said + i] = -1
@@ -90,14 +92,15 @@ local function say_nothing()
     said = said + PER_ASK
 end
 
--- Returns how long a request is to be held, given the state before its charge. Only the leaky queue
--- holds requests.
+-- Returns the delay of a request, which depends on the state before its charge. Only the leaky
+-- queue delays requests.
 local function delay_us(ask)
     return ask.cost > 0 and ask.meter.delay and ask.meter.delay(ask) or 0
 end
 
--- Returns the size of the block to charge in addition. It depends on what this request leaves, so
--- blocks become smaller towards the limit, and close to it there are none.
+-- Returns the size of the block to charge in addition. The size depends on the units that the
+-- request leaves, so blocks become smaller towards the limit, and close to the limit there are no
+-- blocks.
 local function block(ask)
     if ask.largest == 0 then
         return 0
@@ -106,7 +109,7 @@ local function block(ask)
     return math.max(math.min(ask.largest, math.floor(left / BLOCKS)), 0)
 end
 
--- Charges an ask, with its block.
+-- Charges an allowed charge request, together with its block.
 local function allow(ask)
     local delay = delay_us(ask)
     ask.block = block(ask)
@@ -117,7 +120,7 @@ local function allow(ask)
     say(ask, delay)
 end
 
--- Refuses an ask, which only a log that counts refusals records.
+-- Refuses a charge request. Only a log that counts refusals records the refusal.
 local function refuse(ask)
     if ask.meter.refused then
         ask.meter.refused(ask, ask.cost)
@@ -126,8 +129,8 @@ local function refuse(ask)
     say(ask, 0)
 end
 
--- Makes one charge. If a hard ask is refused, nothing is charged: the other hard ones report their
--- state as it is, and soft ones are not asked.
+-- Makes one charge. If a hard limit refuses, nothing is charged: all other hard limits report their
+-- current state, and soft limits make no decision.
 local function charge()
     local asks, is_refused = {}, false
     for i = 1, number() do
@@ -151,7 +154,8 @@ local function charge()
     end
 end
 
--- Corrects one charge: spends what is missing, allowed or not, or gives back the difference.
+-- Corrects one charge. If the corrected cost is higher, the difference is spent, even beyond the
+-- limit. If the corrected cost is lower, the difference is refunded.
 local function settle()
     local ask = read_ask()
     local charged, first_mark, second_mark = number(), number(), number()

@@ -1,12 +1,13 @@
--- The sliding counter: the count of this window, and a part of the one before.
+-- The sliding counter, which adds a part of the previous window's count to the current window's
+-- count.
 --
 -- ask    limit, period (the window in microseconds)
 -- state  last_us start_us previous current window_us limit
--- time   the group's, see charge.lua
+-- time   the clock of the group, see charge.lua
 
 local counter = {}
 
--- Moves on to the window of the present time, if the current one is over.
+-- Moves to the window that contains the current time, if the stored window is over.
 local function slide(ask, window_us)
     local elapsed_us = now_us - ask.start_us
     if elapsed_us >= window_us then
@@ -15,7 +16,7 @@ local function slide(ask, window_us)
     end
 end
 
--- Estimates the count of the window that ends now, as if the one before had been used evenly.
+-- Estimates the count of the window that ends now, as if the previous window had been used evenly.
 local function estimate(ask, window_us)
     return scale(ask.previous, window_us - (now_us - ask.start_us), window_us) + ask.current
 end
@@ -31,8 +32,8 @@ function counter.load(ask)
     end
 end
 
--- Slides to the present time, and converts a state of another quota: what was used stays used, up
--- to the new limit. What exceeds it would only delay the client in the window after this one.
+-- Slides to the current time, and converts the state of another quota. The used units stay used, up
+-- to the new limit. An excess over the new limit would only delay the client in the next window.
 function counter.turn(ask)
     slide(ask, ask.window_us)
     ask.is_older = ask.window_us ~= ask.period or ask.older_limit ~= ask.limit
@@ -46,7 +47,7 @@ function counter.turn(ask)
     ask.window_us, ask.older_limit = ask.period, ask.limit
 end
 
--- Returns how far into the next window `count` events weigh no more than `room`, in microseconds.
+-- Returns how many microseconds into the next window `count` events begin to weigh at most `room`.
 local function fades_us(ask, count, room)
     if count <= room then
         return 0

@@ -1,8 +1,8 @@
--- A node joins a group of limits: it learns the secret with which keys are hashed.
+-- Returns the secret with which keys are hashed to a node that joins a group of limits.
 --
 -- KEYS  [1] the hash that the limits of a group share
--- ARGV  [1] a secret, which is stored if there is none yet
--- reply {the secret in use; maxmemory in bytes, 0 if there is no bound; maxmemory-policy}
+-- ARGV  [1] a secret, which is stored if the group has no secret yet
+-- reply {the group's secret; maxmemory in bytes, 0 if there is no bound; maxmemory-policy}
 -- time  none
 
 redis.call('HSETNX', KEYS[1], 'secret', ARGV[1])

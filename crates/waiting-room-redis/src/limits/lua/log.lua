@@ -1,21 +1,22 @@
--- The sliding log: an entry, called a run, for each time at which something was spent.
+-- The sliding log, which has one entry, called a run, for each time at which units were spent.
 --
--- A run has its time and the number of all events up to and including it, so that binary search
--- finds an event by its time or by its number. The log keeps the latest events, at most as many as
--- the limit; older ones are pushed out.
+-- A run contains its time and the number of all events up to and including the run, so that a
+-- binary search can find an event by its time or by its number. The log keeps the latest events, at
+-- most as many as the limit, and older events are pushed out.
 --
 -- ask    limit, period (the window in microseconds)
--- state  a list of strings with two numbers. The first is the header: a time before which all
---        events that were pushed out came, and the number of events before the first run. The
---        others are the runs, oldest first: at_us, and the number of events with this run
--- time   the group's, see charge.lua
+-- state  a list of strings with two numbers. The first string is the header: a time that is later
+--        than all events that were pushed out, and the number of events before the first run. The
+--        other strings are the runs, oldest first: at_us, and the number of events up to the run
+-- time   the clock of the group, see charge.lua
 
 local log = {}
 
--- The most runs that the refunds of one script may change, a few milliseconds of work.
+-- The maximum number of runs that the refunds of one script may change, which takes a few
+-- milliseconds.
 local changes_left = 1000
 
--- Returns the two numbers of a run; index 0 is the header, and -1 the last run.
+-- Returns the two numbers of a run. The index 0 is the header, and -1 is the last run.
 local function run(ask, index)
     local at_us, total = string.match(redis.call('LINDEX', ask.key, index), '(%d+) (-?%d+)')
     return tonumber(at_us), tonumber(total)
@@ -36,8 +37,8 @@ function log.load(ask)
     end
 end
 
--- Returns the index of the first run for which the test holds; the number of runs plus 1 if there
--- is none. The test must hold for all runs after the first one for which it does.
+-- Returns the index of the first run that passes the test, or the number of runs plus 1 if no run
+-- passes. All runs after the first run that passes must also pass the test.
 local function first(ask, holds)
     if ask.runs > 0 and holds(run(ask, 1)) then
         return 1
@@ -54,7 +55,7 @@ local function first(ask, holds)
     return low
 end
 
--- Returns the number of events before a run.
+-- Returns the number of events before the run at `index`.
 local function total_before(ask, index)
     if index <= 1 then
         return ask.before
@@ -76,7 +77,7 @@ local function first_inside(ask)
     end)
 end
 
--- Returns the time of the event that has `place` others before it in the log.
+-- Returns the time of the event that is preceded by `place` other events in the log.
 local function event_us(ask, place)
     local index = first(ask, function(_, total)
         return total > ask.before + place
@@ -84,7 +85,7 @@ local function event_us(ask, place)
     return (run(ask, index))
 end
 
--- Nothing changes with time alone: runs that have left the window are dropped by the next charge.
+-- Does nothing, because the next charge drops the runs that have left the window.
 function log.turn()
 end
 
@@ -105,7 +106,7 @@ function log.used(ask)
     return math.min(ask.total - total_before(ask, first_inside(ask)), ask.limit)
 end
 
--- Drops the runs before this one, which becomes the first.
+-- Drops the runs before the run at `index`, which becomes the first run.
 local function drop(ask, index)
     if index > 1 then
         ask.before = math.max(ask.before, total_before(ask, index))
@@ -114,7 +115,7 @@ local function drop(ask, index)
     end
 end
 
--- Appends `cost` events at the present time. Events above the limit push out the oldest ones.
+-- Appends `cost` events at the current time. Events beyond the limit push out the oldest events.
 local function push(ask, cost)
     local added = math.min(cost, ask.limit)
     local excess = ask.total - ask.before + added - ask.limit
@@ -158,9 +159,9 @@ function log.mark(ask)
     return ask.last_us, 0
 end
 
--- Removes events from one run, so that all later runs have fewer events before them. If too many
--- runs would have to be rewritten, removes the oldest events of the log instead. Those would have
--- left the window earlier, so the limit is stricter for a while, and never laxer.
+-- Removes `count` events from one run, which reduces the totals of all later runs. If too many runs
+-- would have to be rewritten, the oldest events of the log are removed instead. The oldest events
+-- would have left the window earlier, so the limit is stricter for a while, but never laxer.
 local function take(ask, index, count)
     if ask.runs - index >= changes_left then
         ask.before = ask.before + count
@@ -184,8 +185,8 @@ local function take(ask, index, count)
     ask.total = ask.total - count
 end
 
--- Restores events that were pushed out by the ones that are now refunded. Their times are no longer
--- known, so they get the latest time that they can have had.
+-- Restores events that were pushed out by the refunded events. The times of the restored events are
+-- no longer known, so these events get the latest time that they can have had.
 local function stand_in(ask, count)
     local at_us = ask.pushed_us - 1
     if ask.runs < 1 or run(ask, 1) ~= at_us then
@@ -227,7 +228,7 @@ function log.save(ask)
     end
 end
 
--- A log that records refused requests like allowed ones.
+-- A log that records refused requests in the same way as allowed requests.
 local penal = setmetatable({refused = log.spend}, {__index = log})
 
 return {[6] = log, [7] = penal}

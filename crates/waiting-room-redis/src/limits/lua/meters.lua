@@ -1,42 +1,44 @@
--- The first part of the script of the limits: what the meters have in common.
+-- The first part of the script of the limits, with the code that all meters share.
 --
 -- The files of the meters follow, each as the body of a function that is called only if one of its
--- meters is needed, and then charge.lua, whose header has KEYS, ARGV, the reply and the time.
+-- meters is needed. The last file is charge.lua, whose header describes KEYS, ARGV, the reply and
+-- the time.
 --
--- Times are microseconds of the group's clock, which a double holds exactly until the year 2255.
--- Every other number here is an integer below 2^53 as well. A meter is a table with these functions
--- of an ask:
+-- Times are microseconds on the group's clock, which a double represents exactly until the year
+-- 2255. All other numbers in the script are also integers below 2^53. A meter is a table of the
+-- following functions, each of which takes one charge request (`ask`):
 --
 --   load     reads the state of the key, and sets `last_us`, the time of its last write
---   turn     brings the state up to the present time, and converts it if the quota has changed
+--   turn     brings the state up to the current time, and converts it if the quota has changed
 --   wait     returns the microseconds until a cost is allowed: 0 if it is, nil if it never will be
---   used     returns how much of the quota cannot be spent now
+--   used     returns the units of the quota that cannot be spent now
 --   spend    spends a cost, allowed or not
---   mark     returns two numbers for the receipt: where the state stands after a charge
---   refund   gives back a part of a charge, as far as time has not given it back already
---   save     writes the state, with an expiry at the time at which it is replenished
---   delay    returns how long a request is held, if the meter holds any
---   refused  records a refusal, if the meter counts them
+--   mark     returns two numbers for the receipt: the position in the state after a charge
+--   refund   refunds a part of a charge, unless the passage of time has already restored it
+--   save     writes the state, which expires when it has been fully replenished
+--   delay    returns how long a request is held, if the meter holds requests
+--   refused  records a refusal, if the meter counts refusals
 --
--- A state is turned once, before any other function is called.
--- A replenished state means the same as none, so no client gains anything when a state expires.
+-- The function `turn` is called once for a state, before any function but `load`. A replenished
+-- state is equivalent to a missing state, so no client gains anything when a state expires.
 
 local MOST = 2 ^ 53 - 1
 local MS_US = 1000
--- Added to every expiry under a given clock, because the server's own must not end a state then.
+-- The time added to every expiry if the time is given, because the server's clock must then not end
+-- a state.
 local TEST_MS = 24 * 60 * 60 * 1000
 
 local now_us
 local skew_us = 0
 local is_test = false
 
--- Formats an integer with all its digits; `..` would round it to 14 of them.
+-- Formats an integer with all its digits, because `..` would round it to 14 digits.
 local function digits(number)
     return string.format('%.0f', number)
 end
 
--- Returns a * b / c rounded down, for b no greater than c. If a double cannot hold the product, it
--- multiplies and divides bit by bit, so that the result is exact.
+-- Returns a * b / c, rounded down, where b is at most c. If a double cannot represent the product
+-- exactly, the function multiplies and divides bit by bit, so that the result is exact.
 local function scale(a, b, c)
     if a * b < MOST then
         return math.floor(a * b / c)
@@ -59,14 +61,14 @@ local function scale(a, b, c)
     return quotient
 end
 
--- Returns an expiry of at least 1 ms, rounded up, so that no state ends early.
+-- Returns an expiry in milliseconds, rounded up to at least 1 ms, so that no state expires early.
 local function expiry_ms(in_us)
     return digits(math.max(math.ceil(in_us / MS_US), 1) + (is_test and TEST_MS or 0))
 end
 
--- Raises the present time to the last write of a state. The server's clock may have been set back,
--- or a server whose clock is behind may have taken over: the time then continues from where it was
--- for this key, and with the skew for all keys from now on.
+-- Raises the current time to the time of the last write of a state. If the server's clock has been
+-- set back, or a server whose clock is behind has taken over, the time continues from the last
+-- write of this key. From then on, the skew applies to all keys.
 local function see(last_us)
     if last_us > now_us then
         skew_us = skew_us + last_us - now_us
@@ -74,8 +76,9 @@ local function see(last_us)
     end
 end
 
--- States that are one string. Each is read once for all asks of a script, and all are written at
--- its end: a server that is out of memory refuses the first write, before anything is charged.
+-- The states that are stored as a single string. Each state is read once per script, and all states
+-- are written at the end of the script. A server that is out of memory thus refuses the first
+-- write, before anything is charged.
 local strings, written = {}, {}
 
 local function read(key)

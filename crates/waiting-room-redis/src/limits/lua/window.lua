@@ -1,10 +1,10 @@
--- The fixed window, at multiples of its length or from the first event on.
+-- The fixed window, which begins at multiples of its length or at the first event.
 --
 -- ask    limit, period (the window in microseconds)
 -- state  last_us start_us used window_us
--- time   the group's, see charge.lua
+-- time   the clock of the group, see charge.lua
 
--- Makes a meter whose windows start at the time that `begin` returns.
+-- Creates a meter whose windows start at the time that `begin` returns.
 local function window(begin)
     local meter = {}
 
@@ -17,8 +17,8 @@ local function window(begin)
         end
     end
 
-    -- Begins a new window if the current one is over or unused. If the quota now has a window of
-    -- another length, what was used stays used.
+    -- Begins a new window if the current window is over or unused. If the length of the window has
+    -- changed with the quota, the used units stay used.
     function meter.turn(ask)
         ask.is_older = ask.window_us ~= ask.period
         if ask.taken == 0 or now_us - ask.start_us >= ask.window_us then
@@ -66,12 +66,12 @@ local function window(begin)
     return meter
 end
 
--- Windows at multiples of their length since the Unix epoch.
+-- Begins windows at multiples of their length since the Unix epoch.
 local function by_epoch(ask)
     return now_us - now_us % ask.period
 end
 
--- A window from the first event after the last one.
+-- Begins a window at the first event after the previous window.
 local function by_first_hit()
     return now_us
 end

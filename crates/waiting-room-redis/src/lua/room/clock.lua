@@ -1,10 +1,10 @@
--- The time of a room, which never runs backwards, whatever the clocks of its servers do.
+-- The time of a room, which never runs backwards, even if the clock of a server does.
 
 -- Returns the time of the room in microseconds since the Unix epoch.
 --
--- The server's clock may be set back, or a server whose clock is behind may take over. The
--- difference is then added to `skew_us`, and the time of the room continues from where it was. A
--- given time (ARGV[1]) may be older than the last one, since calls may overtake each other.
+-- If the server's clock is set back, or a server whose clock is behind takes over, the difference
+-- is added to `skew_us`, and the time of the room continues from where it was. A given time
+-- (ARGV[1]) may be earlier than the last given time, because calls may overtake each other.
 local function read_clock()
     local now_us
     if ARGV[1] ~= '' then
@@ -21,8 +21,8 @@ local function read_clock()
     return now_us
 end
 
--- Returns the run id of this server. A server with another run id than the last one was restarted,
--- or is a replica that has taken over, and may have lost the latest writes.
+-- Returns the run id of this server. A server with a new run id was restarted, or is a replica that
+-- has taken over, and may have lost the latest writes.
 local function server_id()
     return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 end

@@ -1,7 +1,7 @@
--- The end of every verb: writes the state of the room, and builds the reply.
+-- The end of every operation, which writes the state of the room and builds the reply.
 
--- Writes the fields of the room that any verb may have changed. Returns the whole reply: the head,
--- and `replies` for the visitors.
+-- Writes the fields of the room that any operation may have changed. Returns the whole reply, which
+-- consists of the head and the `replies` for the visitors.
 local function close(replies)
     local rate, spread = per_second(), dispersion()
     local counts = count_keys()

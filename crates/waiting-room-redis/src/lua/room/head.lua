@@ -1,15 +1,16 @@
--- The part that all verbs of a room share. Each script is this part followed by one verb.
+-- The shared part of the scripts. Each script consists of the shared part and one operation of a
+-- room.
 --
--- Times are microseconds of the room's clock, which a double holds exactly until the year 2255.
--- Members of the sorted sets are the 16 bytes of a visitor's id, most significant first, so that
--- visitors with the same score stand in the order of their ids.
+-- Times are microseconds on the room's clock, which a double represents exactly until the year
+-- 2255. Members of the sorted sets are the 16 bytes of a visitor's id, most significant byte first,
+-- so that visitors with the same score are in the order of their ids.
 --
--- KEYS  the keys of the room, in the order of the names below
+-- KEYS  the keys of the room, in the order of the variables below
 -- ARGV  [1] the time in microseconds; empty for the time of the server
---       [2...] the arguments of the verb, visitor after visitor
+--       [2...] the arguments of the operation, visitor after visitor
 -- reply {{now_us, since_us, version, present, admissions per second, dispersion, losses},
 --        {one reply for each visitor}}, or {} if there is no room
--- time  the room's own, see clock.lua
+-- time  the clock of the room, see clock.lua
 
 local ROOM, ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS =
     unpack(KEYS, 1, 11)
@@ -23,13 +24,13 @@ local COOKIE_TEST_INTERVAL_S = 1
 local CHECK_SERVER_EVERY_US = 50 * 1000
 local MAX_USERS = 10000000
 local MAX_ENDED = 1000000
--- The most entries of the line, and of the sessions, that one script clears. The next scripts clear
--- the rest; until then the line counts as longer than it is, and never as shorter.
+-- The maximum number of entries of the line, and of the sessions, that one script removes. Later
+-- scripts remove the rest. Until then, the line seems longer than it is, but never shorter.
 local CLEARED_AT_ONCE = 1000
 
 local room = {}
 
--- Formats an integer with all its digits; `..` would round it to 14 of them.
+-- Formats an integer with all its digits, because `..` would round it to 14 digits.
 local function digits(number)
     return string.format('%.0f', number)
 end

@@ -1,20 +1,21 @@
--- The keys of a room: how many entries each holds, by which a loss is noticed, and how long they
--- are kept.
+-- The keys of a room. The numbers of their entries show whether data was lost, and their expiry
+-- determines how long the room is kept.
 --
--- Each script leaves the number of entries of every key in the room's hash, and the next script
--- compares. A key with fewer entries than that was deleted or evicted, whole or in part.
+-- Each script stores the number of entries of every key in the room's hash, and the next script
+-- compares the numbers. A key with fewer entries than before was deleted or evicted, as a whole or
+-- in part.
 
--- All keys but the room's own, in the order in which they are counted.
+-- All keys except the room's hash, in the order in which their entries are counted.
 local COUNTED = {ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS}
--- The keys that are deleted with one that is gone, because they mean nothing without it. Tickets
--- restore the places of their visitors at their next check-ins, and passes the sessions.
+-- The keys that are deleted together with a lost key, because they are useless without it. Tickets
+-- restore the places of their visitors at the next check-ins, and passes restore sessions.
 local GOES_WITH = {
     [ACTIVE] = {PASSES}, [ENDED] = {VOIDS}, [VOIDS] = {ENDED}, [PLACES] = {PRESENT, DUE, KEPT},
     [DUE] = {PLACES, PRESENT, KEPT}, [KEPT] = {PLACES, PRESENT, DUE},
 }
--- A room expires when no node has looked at it for a day and for the longest lifetime of a proof.
+-- A room expires after no node has polled it for a day plus the longest lifetime of a proof.
 local UNUSED_MS = 24 * 60 * 60 * 1000
--- A script adds at most this many entries to a key, so a key that holds more is not new.
+-- The maximum number of entries that a script adds to a key. A key with more entries is not new.
 local MADE_AT_ONCE = CLEARED_AT_ONCE + 64
 
 -- Returns the number of entries of each key, in the order of COUNTED.
@@ -27,13 +28,13 @@ local function count_keys()
     }
 end
 
--- Whether a key holds fewer entries than the last script has left in it. This is unknown, and
--- taken for no, if that script was of a release that did not count.
+-- Returns whether a key has fewer entries than after the last script. If the last script belongs to
+-- a release that does not count entries, the answer is unknown, and the function returns false.
 --
--- After a loss the places of networks are counted again from zero, because places that are gone may
--- still be counted. If a network is believed to have more places than it has, its visitors are
--- refused for ever; if it is believed to have fewer, it gets too many for a while. For the same
--- reason the loss of the counts themselves is not a loss of the room.
+-- After a loss, the places of networks are counted from zero again, because lost places may still
+-- be counted. If the count of a network is too high, its visitors may be refused forever. If the
+-- count is too low, the network only gets too many places for a while. A loss of the key of the
+-- counts is therefore not treated as a loss of the room.
 local function has_lost_keys()
     local is_lost, before = false, room.counts or {}
     local found = room.counts and count_keys() or {}
@@ -56,8 +57,8 @@ local function keep_key(key)
     redis.call('PEXPIRE', key, digits(UNUSED_MS + proofs_ms))
 end
 
--- Gives an expiry to each key that this script may have created. Without one, the key would stay
--- for ever if no node looked at the room again.
+-- Sets an expiry on each key that the current script may have created. Without an expiry, a key
+-- would stay forever if no node polled the room again.
 local function keep_new(counts)
     for i, key in ipairs(COUNTED) do
         local is_small = counts[i] > 0 and counts[i] <= MADE_AT_ONCE

@@ -1,6 +1,7 @@
--- The line: the visitors who wait, in order, and the clearing of what has lapsed.
+-- The line of waiting visitors, in order, and the removal of lapsed sessions and places.
 
--- Returns the network of a visitor, bytes 5 to 8 of its id; false if it is unknown, as zeros mean.
+-- Returns the network of a visitor, which is bytes 5 to 8 of its id, or false if these bytes are
+-- zero because the network is unknown.
 local function network_of(id)
     local network = string.sub(id, 5, 8)
     return network ~= '\0\0\0\0' and network
@@ -14,13 +15,13 @@ local function count_place(id, change)
     end
 end
 
--- Whether the network of a visitor has its share of the places already.
+-- Returns whether the network of a visitor already has its share of the places.
 local function is_network_full(id)
     local network = room.share and network_of(id)
     return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.share
 end
 
--- Takes away the place of a visitor, if it has one.
+-- Removes the place of a visitor, if the visitor has a place.
 local function remove_place(id)
     if redis.call('ZREM', PLACES, id) == 1 then
         count_place(id, -1)
@@ -30,7 +31,7 @@ local function remove_place(id)
     end
 end
 
--- Gives a visitor a place, or keeps the one it has.
+-- Gives a visitor a place, or keeps the visitor's existing place.
 --
 -- A visitor who is asked to return after `interval` seconds counts as present for one and a half
 -- intervals, and keeps its place for the retention time.
@@ -44,8 +45,8 @@ local function keep_place(id, first_seen_us, interval)
     redis.call('HSET', KEPT, id, digits(kept_us))
 end
 
--- Clears sessions that have lapsed, and records of ended sessions that are no longer needed.
--- Returns how many of both.
+-- Removes lapsed sessions, and records of ended sessions that are no longer needed. Returns the
+-- total number of removed sessions and records.
 local function clear_sessions()
     local now = digits(room.now_us)
     local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', now, 'LIMIT', 0, CLEARED_AT_ONCE)
@@ -59,8 +60,8 @@ local function clear_sessions()
         local packed = redis.call('HGET', PASSES, id)
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
-        -- Tickets that led to the session may still be valid, and must not lead to another one. See
-        -- `tickets_void_after` in the core.
+        -- Tickets that led to the session may still be valid, but must not lead to another session.
+        -- See `tickets_void_after` in the core.
         local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
         local forget_us = accepted_us + 3 * room.retention_us
         if forget_us > room.now_us then
@@ -70,8 +71,8 @@ local function clear_sessions()
     return #forgotten + #lapsed / 2
 end
 
--- Marks visitors who have missed their check-ins as away, and removes those who have been away for
--- too long. Returns how many of both.
+-- Marks visitors who have missed their check-ins as away, and removes visitors who have been away
+-- for too long. Returns the total number of changed and removed visitors.
 local function clear_line()
     local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', digits(room.now_us),
         'LIMIT', 0, CLEARED_AT_ONCE)
@@ -88,8 +89,8 @@ local function clear_line()
     return #due
 end
 
--- Clears what has lapsed, up to CLEARED_AT_ONCE entries of each kind. Returns whether there may be
--- more.
+-- Removes lapsed sessions and places, up to CLEARED_AT_ONCE entries of each kind. Returns whether
+-- more lapsed entries may be left.
 local function clear()
     return math.max(clear_sessions(), clear_line()) >= CLEARED_AT_ONCE
 end

@@ -1,9 +1,9 @@
--- The admissions within the last 60 seconds: a list of their times, newest first.
+-- The admissions of the last 60 seconds, stored as a list of their times, newest first.
 
--- Whether one more visitor may be admitted if `reserved` others go first.
+-- Returns whether one more visitor may be admitted in addition to `reserved` other visitors.
 --
--- With a limit of n a minute, the (n - reserved)-th latest admission must be at least a minute old,
--- if there is one.
+-- With a limit of n admissions per minute, the (n - reserved)-th latest admission must be at least
+-- a minute old, if it exists.
 local function conforms(reserved)
     if not room.minute then
         return true
@@ -15,8 +15,8 @@ local function conforms(reserved)
     return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
 end
 
--- Records an admission now. Drops up to two times that have left the minute, one more than it adds,
--- so that the list shrinks again after a busy minute.
+-- Records an admission at the current time. Each call adds one time and drops up to two times that
+-- have left the minute, so that the list shrinks again after a busy minute.
 local function record_admission()
     redis.call('LPUSH', MINUTE, digits(room.now_us))
     for _ = 1, 2 do
@@ -26,7 +26,7 @@ local function record_admission()
     end
 end
 
--- Returns how many visitors were admitted after a time, by binary search.
+-- Returns the number of visitors who were admitted after the time `at_us`, using a binary search.
 local function count_since(at_us)
     local inside, outside = 0, redis.call('LLEN', MINUTE)
     while inside < outside do
@@ -40,7 +40,7 @@ local function count_since(at_us)
     return inside
 end
 
--- Returns how many visitors were admitted within the last minute, and drops older times.
+-- Returns the number of visitors who were admitted within the last minute, and drops older times.
 local function count_minute()
     local inside = count_since(room.now_us - MINUTE_US)
     if inside == 0 then

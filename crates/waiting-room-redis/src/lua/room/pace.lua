@@ -1,13 +1,13 @@
 -- The pace of admissions, and the intervals after which visitors are asked to return.
 --
--- Admissions are counted in slices of ten seconds, oldest first. The twin of this file is
--- `room/estimate.rs` in the core.
+-- Admissions are counted in slices of ten seconds, oldest first. The counterpart of this file in
+-- the core is `room/estimate.rs`.
 
--- Makes the slice of the present time the last one, and drops slices older than three minutes.
+-- Makes the slice of the current time the last slice, and drops slices older than three minutes.
 local function roll()
     local pace, index = room.pace, math.floor(room.now_us / SLICE_US)
-    -- The first tickets in the last six slices, newest first. A room that an earlier release has
-    -- opened does not have them.
+    -- The numbers of first tickets in the last six slices, newest first, are missing in a room that
+    -- an earlier release has opened.
     pace.touches = pace.touches or {0, 0, 0, 0, 0, 0}
     if pace.began_us == 0 then
         pace.began_us, pace.current, pace.slices = room.now_us, index, {0}
@@ -23,20 +23,21 @@ local function roll()
     pace.current = math.max(pace.current, index)
 end
 
--- Counts one admission.
+-- Counts one admission in the current slice.
 local function record_pace()
     roll()
     local slices = room.pace.slices
     slices[#slices] = slices[#slices] + 1
 end
 
--- Counts one first ticket.
+-- Counts one first ticket in the current slice.
 local function record_first_touch()
     roll()
     room.pace.touches[1] = room.pace.touches[1] + 1
 end
 
--- Returns the first tickets in the current slice and the five before it: 50 to 60 seconds.
+-- Returns the number of first tickets in the last 50 to 60 seconds, which are the current slice and
+-- the five slices before it.
 local function first_touches_in_last_minute()
     roll()
     local sum = 0
@@ -55,8 +56,8 @@ local function total(slices, count)
     return sum
 end
 
--- Returns the admissions per second over the last three minutes; the configured rate until 30
--- seconds have been measured.
+-- Returns the number of admissions per second over the last three minutes, or the configured rate
+-- until 30 seconds have been measured.
 local function per_second()
     roll()
     local slices = room.pace.slices
@@ -68,8 +69,8 @@ local function per_second()
     return total(slices, #slices) * 1000000 / elapsed_us
 end
 
--- Returns the variance of the complete slices over their mean, at least 1, which is the value for
--- independent arrivals.
+-- Returns the variance of the complete slices divided by their mean, but at least 1, which is the
+-- value for independent admissions.
 local function dispersion()
     local slices, complete = room.pace.slices, #room.pace.slices - 1
     local sum = total(slices, math.max(complete, 0))
@@ -83,14 +84,14 @@ local function dispersion()
     return math.max(squares / (complete - 1) / mean, 1)
 end
 
--- Whether a room that gives this reason admits no visitor whatever becomes free.
+-- Returns whether a room that states this reason admits no visitor even if slots become free.
 local function is_closed(reason)
     return reason == 'queue_all' or reason == 'recovery'
 end
 
--- Returns the seconds after which a newcomer is to return for the second touch: 1 to 2 for up to a
--- thousand newcomers per second; for more, longer and spread over a longer time. `jitter` is in
--- thousandths, up to 300.
+-- Returns the number of seconds after which a newcomer is asked to return for the second touch. The
+-- result is 1 to 2 for up to a thousand newcomers per second. For more newcomers, it is larger and
+-- spread over a longer time. `jitter` is in thousandths, up to 300.
 local function second_touch_s(jitter)
     roll()
     local covered_us = SLICE_US + room.now_us % SLICE_US
@@ -99,9 +100,9 @@ local function second_touch_s(jitter)
     return math.floor(base * (1 + jitter / 300) + 0.5)
 end
 
--- Returns the seconds after which a visitor with `ahead` others before it is to check in again: an
--- eighth of the time in which those are admitted, from 2 seconds up to the refresh interval, and
--- lengthened by `jitter` thousandths, up to 300.
+-- Returns the number of seconds after which a visitor with `ahead` visitors ahead of it has to
+-- check in again. The interval is an eighth of the expected wait, at least 2 seconds and at most
+-- the refresh interval, and is then lengthened by `jitter` thousandths, up to 300.
 local function interval_s(ahead, reason, jitter)
     local base_us = room.refresh_us
     if not is_closed(reason) then

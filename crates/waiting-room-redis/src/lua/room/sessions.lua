@@ -1,12 +1,14 @@
--- The sessions: active visitors, and visitors whose proofs are void because their sessions ended.
+-- The sessions of active visitors, and the visitors whose proofs are void because their sessions
+-- have ended.
 
--- Returns the number of active visitors. Sessions that have lapsed do not count, whether they have
--- been cleared or not.
+-- Returns the number of active visitors. Lapsed sessions do not count, even if they have not been
+-- removed yet.
 local function active()
     return redis.call('ZCOUNT', ACTIVE, '(' .. digits(room.now_us), '+inf')
 end
 
--- Returns the session of an active visitor, {bucket, accepted_us, expires_us}, or nil.
+-- Returns the session of an active visitor, {bucket, accepted_us, expires_us}, or nil if the
+-- visitor is not active.
 local function session(id)
     local expires_us = tonumber(redis.call('ZSCORE', ACTIVE, id) or 0)
     if expires_us <= room.now_us then
@@ -22,17 +24,18 @@ local function session(id)
     return {bucket = pass[1], accepted_us = pass[2], expires_us = expires_us}
 end
 
--- Forgets that a session of this visitor has ended.
+-- Forgets that a session of the visitor has ended.
 local function forget_end(id)
     if redis.call('ZREM', ENDED, id) == 1 then
         redis.call('HDEL', VOIDS, id)
     end
 end
 
--- Makes the proofs of a visitor that were issued up to `at_us` void, until `forget_us`.
+-- Makes all proofs of a visitor that were issued up to `at_us` void. The record is kept until
+-- `forget_us`.
 --
--- `how` is 'left' or 'lapsed'. A lapse makes only tickets void: the renewal that has prolonged a
--- pass may have been lost with the server, and the session must not be broken off then.
+-- `how` is 'left' or 'lapsed'. A lapse makes only tickets void. The renewal that has prolonged a
+-- pass may have been lost with the server, and such a session must not be ended.
 local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
         redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
@@ -41,8 +44,8 @@ local function remember_end(id, at_us, forget_us, how)
     redis.call('HSET', VOIDS, id, cmsgpack.pack({at_us, how}))
 end
 
--- Returns how the session of a proof that was issued at `made_us` has ended: 'left' or 'lapsed',
--- and false or nil if the proof is not void.
+-- Returns 'left' or 'lapsed' if the session of a proof that was issued at `made_us` has ended, and
+-- false or nil if the proof is not void.
 local function ended(id, made_us)
     local void = redis.call('HGET', VOIDS, id)
     if void then
@@ -51,7 +54,7 @@ local function ended(id, made_us)
     end
 end
 
--- Makes a visitor active with this session.
+-- Makes a visitor active with the session `pass`.
 local function hold(id, pass)
     redis.call('ZADD', ACTIVE, digits(pass.expires_us), id)
     redis.call('HSET', PASSES, id, cmsgpack.pack({pass.bucket, pass.accepted_us}))
@@ -65,11 +68,11 @@ local function prolong(pass)
     end
 end
 
--- Whether the session of a pass that is unknown here is resumed.
+-- Returns whether the session of a pass that the room does not know is resumed.
 --
--- This concerns a room that pauses after a loss, and passes from before the loss. During the pause
--- such a pass shows how long others like it may live, and the pause is extended to that. After the
--- pause it needs a free slot.
+-- A room that pauses after a loss restricts passes from before the loss. During the pause, an
+-- earlier pass shows how long other passes may be valid, and the pause is extended accordingly.
+-- After the pause, an earlier pass needs a free slot.
 local function can_take_up(pass, last_check_in_us)
     if room.hold_us == 0 or last_check_in_us >= room.since_us then
         return true
@@ -81,13 +84,13 @@ local function can_take_up(pass, last_check_in_us)
     return room.method == 'passthrough' or active() < room.slots
 end
 
--- Returns the reply that admits a visitor with this session.
+-- Returns the reply that admits a visitor with the session `pass`.
 local function pass_reply(pass, reason)
     return {'admit', reason, pass.bucket, pass.accepted_us, pass.expires_us}
 end
 
--- Returns the reply for a visitor who is active already, and goes on with the same session; nil if
--- it is not active.
+-- Returns the reply for a visitor who is already active and continues the same session, or nil if
+-- the visitor is not active.
 local function admit_again(id)
     local pass = session(id)
     if pass then

@@ -1,12 +1,13 @@
--- The state of a room, read from its hash, and whether any of it was lost.
+-- The state of a room, which is read from its hash, and the handling of lost data.
 
 -- The fields of the rules, in the order in which `encode_rules` in verbs.rs writes them.
 local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'mode', 'capacity',
     'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
--- The share of a network if the rules were written by an earlier release, which had no such rule.
+-- The share of a network if the rules were written by an earlier release, which had no limit on
+-- places per network.
 local DEFAULT_SHARE = 1000
 
--- Reads the rules from the values of the fields above. A limit that does not apply is empty.
+-- Reads the rules from the values of FIELDS. The value of a limit that does not apply is empty.
 local function read_rules(values)
     room.slots, room.minute = tonumber(values[1]), tonumber(values[2])
     room.lifetime_us, room.fixed = tonumber(values[3]), values[4] == '1'
@@ -18,10 +19,10 @@ local function read_rules(values)
     room.is_share_in_shadow = values[14] == '1'
 end
 
--- Reads the room, and returns whether there is one.
+-- Reads the room, and returns whether the room exists.
 --
--- The counts of the keys are those of the last script only if that script wrote them at its own
--- time (counted_us). Otherwise an earlier release, which does not count, has run since.
+-- The stored numbers of entries are from the last script only if `counted_us` is the time of that
+-- script. Otherwise, a script of an earlier release, which does not count entries, has run since.
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
         'server', 'checked_us', 'version', 'pace', 'counts', 'counted_us', 'losses')
@@ -39,21 +40,21 @@ local function open()
     return true
 end
 
--- Returns a version that was never used, not even by writes that a server has lost: it is at least
--- the present time.
+-- Returns a version that has never been used, not even by writes that a server has lost. The
+-- version is at least the current time.
 local function next_version()
     return math.max(room.version + 1, room.now_us)
 end
 
--- Starts the room's memory again after a loss. Whatever is left stays; passes from before count
--- again when they are seen.
+-- Restarts the room's memory after a loss. The remaining data is kept, and earlier passes count
+-- again when they are presented.
 local function begin_anew()
     room.since_us = room.now_us
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- Starts the room's memory again if the server has another run id than before, because it may have
--- lost the latest writes. INFO takes time, so it is called once in 50 ms and not in each script.
+-- Restarts the room's memory if the server has a new run id, because the server may have lost the
+-- latest writes. INFO takes time, so it is called at most once in 50 ms, not in each script.
 local function check_server()
     if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return
@@ -67,7 +68,7 @@ local function check_server()
     end
 end
 
--- Handles what was lost since the last script, with the server or of the room's keys.
+-- Handles the loss of a server or of keys of the room since the last script.
 local function check_losses()
     check_server()
     if has_lost_keys() then

@@ -1,10 +1,11 @@
--- The decision whether a visitor may enter, and the replies that both kinds of visitor share.
+-- The decision whether a visitor may enter, and the replies that newcomers and waiting visitors
+-- have in common.
 
--- Whether a visitor with `ahead` present visitors before it may enter. Returns true or false, and
--- the reason.
+-- Decides whether a visitor with `ahead` present visitors ahead of it may enter. Returns true or
+-- false, and the reason.
 --
--- Visitors ahead have their slots and their part of the minute reserved, so a visitor enters only
--- if there is enough for all of them and for itself.
+-- Slots and admissions of the current minute are reserved for the visitors ahead, so a visitor
+-- enters only if enough are left for all visitors ahead and for itself.
 local function may_enter(ahead)
     if room.mode == 'queue_all' then
         return false, 'queue_all'
@@ -28,12 +29,13 @@ local function may_enter(ahead)
     return true, 'slot'
 end
 
--- Whether so many slots are taken that a newcomer has to return a first ticket before it enters.
+-- Returns whether so many slots are taken that a newcomer has to return a first ticket before it
+-- enters.
 local function is_cookie_tested()
     return room.cookie_test and active() * 100 >= room.cookie_test * room.slots
 end
 
--- Admits a visitor.
+-- Admits a visitor, and records the admission.
 local function admit(id, first_seen_us, reason)
     local pass = {
         bucket = math.floor(first_seen_us / MINUTE_US),
@@ -47,13 +49,13 @@ local function admit(id, first_seen_us, reason)
     return pass_reply(pass, reason)
 end
 
--- Refuses a visitor by the method 'reject': for good (-1), unless the room is closed and will open
--- again.
+-- Refuses a visitor because the queueing method is 'reject'. The retry time is -1, for never,
+-- unless the room is closed and will open again.
 local function reject(reason)
     return {'refuse', 'reject', is_closed(reason) and room.refresh_us or -1}
 end
 
--- Decides about a visitor without a pass or a valid ticket, who stands behind all present visitors.
+-- Decides about a visitor without a pass or a valid ticket, who is behind all present visitors.
 local function newcomer(id, jitter)
     if room.mode == 'drain' then
         return {'refuse', 'draining', room.refresh_us}

@@ -1,4 +1,5 @@
-//! First tickets, and the positions that are shown to newcomers and to visitors in line.
+//! Tests of first tickets, and of the positions that are shown to newcomers and to visitors in
+//! line.
 
 use super::*;
 use crate::room::PlacesPerNetwork;
@@ -30,20 +31,20 @@ fn a_place_is_in_the_order_of_the_first_touch() {
     pass(room.check_in(&early, at(4)));
 }
 
-/// Gives a visitor of this id, with its network, a place in line.
+/// Gives a place in line to the visitor with this id, which contains its network.
 fn queue_as(room: &mut Room, id: VisitorId, now: Timestamp) -> Ticket {
     let first = ticket(room.enter(id, now));
     ticket(room.check_in(&first, now))
 }
 
-/// Issues a ticket anew at `now`, as a node does that cannot reach its store.
+/// Reissues a ticket at `now`, like a node that cannot reach its store.
 fn reissued(ticket: Ticket, now: Timestamp) -> Ticket {
-    assert!(rules(1).may_reissue(&ticket, now), "a node would not issue it anew");
+    assert!(rules(1).may_reissue(&ticket, now), "a node would not reissue the ticket");
     Ticket { last_check_in: now, ..ticket }
 }
 
-/// A store that was paused may execute a check-in after the ticket has lapsed, and after its visitor was
-/// told to come back with the same order.
+/// A store that was paused may execute a check-in after its ticket has lapsed, and after a node has
+/// reissued the ticket with the same order of arrival.
 #[test]
 fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() {
     let mut room = room(rules(1));
@@ -53,7 +54,7 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() 
     ticket(room.check_in(&other, at(30)));
     let late = ticket(room.check_in(&shown, at(31)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
-    // The lapsed ticket does not restore the order, and the reissued one does.
+    // The lapsed ticket does not restore the order of arrival, but the reissued ticket does.
     let late = ticket(room.check_in(&shown, at(32)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
     let kept = ticket(room.check_in(&reissued(shown, at(20)), at(33)));
@@ -70,13 +71,13 @@ fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
     queue_as(&mut room, first, at(1));
     let refused = ticket(room.enter(second, at(2)));
     let Verdict::Refuse { ticket: Some(again), .. } = room.check_in(&refused, at(4)) else {
-        panic!("its network has no place left");
+        panic!("the network has no place left");
     };
     room.leave(first, at(5));
     let placed = ticket(room.check_in(&again, again.next_check_in));
     assert_eq!(placed.first_seen, at(4));
     let replayed = ticket(room.check_in(&refused, at(20)));
-    assert_eq!(replayed.first_seen, at(4), "the refused order does not come back");
+    assert_eq!(replayed.first_seen, at(4), "the refused order is not restored");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_ticket_that_a_session_used_up_stays_void_however_often_a_node_reissues_a_co
         if leaves {
             room.leave(id(1), at(4));
         }
-        // A node reissues the copy for as long as it may.
+        // A node reissues the copy for as long as this is permitted.
         for secs in (5..2_000).step_by(5) {
             if rules(1).may_reissue(&copy, at(secs)) {
                 copy = reissued(copy, at(secs));
@@ -115,7 +116,7 @@ fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
         let mut room = room(rules);
         pass(room.enter(id(0), at(0)));
         let old = queue_as(&mut room, id(1).of_network(network), at(1));
-        // The place has lapsed when the visitor of another one takes its share.
+        // The place has lapsed before another visitor takes the network's only place.
         let copy = reissued(old, at(290));
         pass(room.enter(id(9), at(310)));
         queue_as(&mut room, id(2).of_network(network), at(311));
@@ -201,9 +202,9 @@ fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_awa
     assert_eq!(brought_back(&mut room, at(31)), at(31));
 }
 
-/// Counts the requests in a minute in which newcomers arrive evenly. The second touch of each
-/// newcomer comes after the interval that `second` returns, and check-ins follow at the longest
-/// interval.
+/// Returns the number of requests in a minute in which newcomers arrive evenly. The second touch of
+/// each newcomer comes after the interval that `second` returns, and check-ins follow at the
+/// longest check-in interval.
 fn requests(room: &Room, newcomers: u128, second: impl Fn(u64) -> Duration) -> u64 {
     let step = Duration::from_secs(60) / u32::try_from(newcomers).unwrap();
     (0..newcomers).fold(0, |sum, who| {
@@ -224,7 +225,7 @@ fn early_second_touches_of_a_rush_do_not_double_the_requests_of_the_line() {
     let early =
         requests(&room, newcomers, |jitter| room.rules().second_touch_after(per_second, jitter));
     let late = requests(&room, newcomers, |jitter| room.rules().longest_check_in_interval(jitter));
-    assert!(early < late * 2, "{early} requests, and {late} without");
+    assert!(early < late * 2, "{early} requests with early touches, {late} without");
     let after = |per_second, jitter| room.rules().second_touch_after(per_second, jitter).as_secs();
     assert_eq!([0, 300].map(|jitter| after(1_000.0, jitter)), [1, 2]);
     assert_eq!([0, 300].map(|jitter| after(5_000.0, jitter)), [5, 10]);

@@ -1,24 +1,23 @@
-//! The places that the clients of one network hold.
+//! Tests of the number of places that the clients of one network may hold.
 
 use std::num::NonZeroU32;
 
 use super::*;
 use crate::room::PlacesPerNetwork;
 
-/// A full room in which a network has at most two places.
+/// Returns a room without a free slot, with the given limit on the places of a network.
 fn full(places: PlacesPerNetwork) -> Room {
     let mut room = room(rules(1).with_places_per_network(places).with_line_capacity(100));
     pass(room.enter(id(0), at(0)));
     room
 }
 
-/// Returns the visitor with this number in a network.
+/// Returns the id of visitor number `who` in a network.
 fn of(network: u32, who: u128) -> VisitorId {
     id(who).of_network(NonZeroU32::new(network))
 }
 
-/// Enters as a newcomer, and returns the verdict on the second touch, one second after the first
-/// touch.
+/// Lets a newcomer enter, and returns the verdict on its second touch, one second after the first.
 fn second_touch(room: &mut Room, id: VisitorId, secs: u64) -> Verdict {
     let first = ticket(room.enter(id, at(secs)));
     room.check_in(&first, at(secs + 1))
@@ -31,7 +30,7 @@ fn refused(verdict: Verdict) -> Ticket {
             assert_eq!(reason, Reason::RefusedNetworkFull);
             ticket
         }
-        other => panic!("not refused: {other:?}"),
+        other => panic!("the visitor was not refused: {other:?}"),
     }
 }
 
@@ -119,7 +118,7 @@ fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_
     ticket(second_touch(&mut room, of(8, 1), 1));
     room.leave(of(7, 2), at(4));
     let behind = ticket(room.check_in(&late, late.next_check_in));
-    assert_eq!(behind.shown_position, Some(2), "behind a visitor that arrived later");
+    assert_eq!(behind.shown_position, Some(2), "it is behind a later visitor");
 }
 
 #[test]
@@ -131,7 +130,7 @@ fn in_shadow_a_place_over_the_share_is_told_of_and_made() {
     assert_eq!(*over.reason(), Reason::QueuedNetworkFull);
     let over = ticket(over);
     assert!(over.placed && over.wait.is_some());
-    // The reason is reported once, when the place is made.
+    // The reason is reported once, when the place is created.
     let again = room.check_in(&over, over.next_check_in);
     assert_eq!(*again.reason(), Reason::QueuedActiveLimit);
     assert_eq!(room.snapshot(at(10)).waiting, 2);
