@@ -186,6 +186,12 @@ pub(crate) enum Opened {
 /// A verified payload, of which no value exists because no token is opened.
 pub(crate) struct Verified<T>(Infallible, PhantomData<T>);
 
+impl<T> Verified<T> {
+    pub(crate) const fn is_ahead(&self) -> bool {
+        match self.0 {}
+    }
+}
+
 impl<T> Deref for Verified<T> {
     type Target = T;
 
