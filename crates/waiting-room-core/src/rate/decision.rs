@@ -6,15 +6,16 @@ use crate::Timestamp;
 
 /// A rate limit's decision on one request.
 ///
-/// The numbers are exact as long as no other request uses the key in the meantime: waiting for
-/// exactly [`retry_after`](Self::retry_after) is enough, and waiting one nanosecond less is not.
+/// The numbers in a decision are exact as long as no other request uses the key in the meantime. A
+/// client that waits for exactly [`retry_after`](Self::retry_after) is allowed, and a client that
+/// waits for one nanosecond less is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Whether the cost is within the limit. If not, nothing was spent.
+    /// Whether the cost is within the limit. Nothing is spent for a request that is not allowed.
     pub allowed: bool,
-    /// The maximum that can be spent at once: the quota's burst if it has one, or its limit
-    /// otherwise.
+    /// The maximum that can be spent at once, which is the burst of the quota if one is set, or the
+    /// limit of the quota otherwise.
     pub limit: u64,
     /// The amount that can still be spent immediately after this request.
     pub remaining: u64,
@@ -24,13 +25,13 @@ pub struct Decision {
     /// The time until the same cost is allowed: zero if it is allowed now, or `None` if it exceeds
     /// the limit and will never be allowed.
     pub retry_after: Option<Duration>,
-    /// The time for which an allowed request is held before it continues. It is zero for every
-    /// algorithm except the leaky queue.
+    /// The time for which an allowed request is held before it continues. The delay is zero for
+    /// every algorithm except the leaky queue.
     pub delay: Duration,
 }
 
 impl Decision {
-    /// Creates a decision from these numbers, for a [`Meter`](crate::rate::Meter) or a store.
+    /// Creates a decision from the given numbers, for a [`Meter`](crate::rate::Meter) or a store.
     ///
     /// The request is allowed if `retry_after` is zero.
     #[must_use]
@@ -52,19 +53,20 @@ impl Decision {
     }
 }
 
-/// A receipt for what was spent, which is needed to correct the cost or to refund it.
+/// A receipt for a charge, which is needed to correct or to refund the charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charge {
     /// The amount that was spent.
     pub cost: u64,
-    /// The time at which it was spent.
+    /// The time at which the amount was spent.
     pub at: Timestamp,
     /// The algorithm's position after the charge, which determines how much a refund can return.
     ///
-    /// It is a time in nanoseconds since the Unix epoch. For the buckets and the leaky queue, it is
-    /// the time at which everything spent so far will have been replenished. For windows and
-    /// counters, it is the start of the window, and for a log, the time of the event.
+    /// The position is a time in nanoseconds since the Unix epoch. For the buckets and the leaky
+    /// queue, it is the time at which everything spent so far will have been replenished. For
+    /// windows and counters, the position is the start of the window, and for a log, it is the time
+    /// of the event.
     pub mark: u64,
 }
 

@@ -1,10 +1,11 @@
-//! An exact sliding log of a room's new visitors: never more than a limit within *any* window.
+//! An exact sliding log of a room's new visitors, which never allows more than a limit within *any*
+//! window.
 //!
 //! The log stores the times of the events that it allowed, oldest first. To decide whether one more
-//! event is allowed, it reads a single entry, the one `limit` places from the end. If that entry
-//! has left the window, so have all older entries. The check is O(1) for any limit. Recording
-//! removes at most two lapsed entries, so it is O(1) as well. The log takes one timestamp per event
-//! in the window, allocated as needed.
+//! event is allowed, the log reads a single entry, which is `limit` places from the end. If this
+//! entry has left the window, all older entries have also left it. The check is O(1) for any limit.
+//! Recording an event removes at most two lapsed entries, so it is also O(1). The log takes one
+//! timestamp per event in the window, for which memory is allocated as needed.
 //!
 //! ```text
 //!        ├──────── window ────────┤ now
@@ -14,8 +15,8 @@
 //!
 //! A window is half open, `(t, t + window]`: an event that is exactly one window old is outside.
 //!
-//! In contrast to a [`SlidingLog`](super::SlidingLog), the limit is an argument, because the limit
-//! of a room can change and slots can be reserved.
+//! In contrast to a [`SlidingLog`](super::SlidingLog), this log takes the limit as an argument,
+//! because the limit of a room can change and slots can be reserved.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -37,8 +38,8 @@ impl EventLog {
     /// Records an event at `now`, or at the time of the last event if that is later.
     pub(crate) fn record(&mut self, now: Timestamp) {
         let now = self.events.back().map_or(now, |&last| last.max(now));
-        // Two removals per event are enough: the log shrinks after a busy period, and no single
-        // call has to remove all lapsed entries.
+        // Two removals per recorded event are enough to shrink the log after a busy period, and no
+        // single call has to remove all lapsed entries.
         for _ in 0..2 {
             if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
                 self.events.pop_front();
@@ -48,7 +49,7 @@ impl EventLog {
     }
 
     /// The earliest time at which one more event conforms to `limit`, if `reserved` other events
-    /// come first: [`Timestamp::ZERO`] means at once, and [`Timestamp::MAX`] means never.
+    /// come first. [`Timestamp::ZERO`] stands for "at once", and [`Timestamp::MAX`] for "never".
     pub(crate) fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
         let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
             return Timestamp::MAX;
@@ -66,7 +67,7 @@ impl EventLog {
         self.conforms_at(limit, reserved) <= now
     }
 
-    /// The number of events in the window that ends at `now`. O(log n).
+    /// The number of events in the window that ends at `now`, found in O(log n).
     pub(crate) fn count(&self, now: Timestamp) -> usize {
         self.events.len() - self.events.partition_point(|&event| self.is_outside(event, now))
     }

@@ -6,16 +6,17 @@
 //!                 ▲                      ▲
 //! ```
 //!
-//! It is simple to explain, and with [`Alignment::Epoch`] the window boundaries are known in
-//! advance. Its weakness lies at the boundaries: the whole limit can be used at the end of one
-//! window and again at the start of the next, which is twice the limit within a moment.
+//! A fixed window is simple to explain, and with [`Alignment::Epoch`] the window boundaries are
+//! known in advance. The weakness of a fixed window is that the whole limit can be used at the end
+//! of one window and again at the start of the next window, so twice the limit can pass within a
+//! moment.
 
 use std::time::Duration;
 
 use super::{Alignment, Charge, Meter, Quota};
 use crate::Timestamp;
 
-/// The [fixed window](super::Algorithm::FixedWindow): a counter of what was used in the current
+/// The [fixed window](super::Algorithm::FixedWindow): a counter of the units used in the current
 /// window.
 ///
 /// ```
@@ -39,10 +40,10 @@ pub struct FixedWindow {
 /// The state of one key of a [`FixedWindow`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedWindowState {
-    /// The time at which the window began, in nanoseconds since the Unix epoch. It has no meaning
-    /// while `used` is zero.
+    /// The time at which the window began, in nanoseconds since the Unix epoch. The value is
+    /// arbitrary while `used` is zero.
     start: u64,
-    /// The amount used in the window. With a debt, it exceeds the limit.
+    /// The amount used in the window. With a debt, this amount exceeds the limit.
     used: u64,
 }
 
@@ -92,9 +93,9 @@ impl Meter for FixedWindow {
         if used <= room {
             return Some(Duration::ZERO);
         }
-        // The wait lasts until the end of the window. If the clock has jumped back, it is longer by
-        // `ahead`, the time until the window begins. One of the two differences (`ahead` and
-        // `elapsed`) is always zero.
+        // The wait lasts until the end of the window. If the clock has jumped back, the wait is
+        // longer by `ahead`, the time until the window begins. Either `ahead` or `elapsed` is
+        // always zero.
         let (ahead, elapsed) =
             (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
         Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))
@@ -145,7 +146,7 @@ impl Meter for FixedWindow {
         };
     }
 
-    /// Moves what was used into a window of the new length. If only the limit has changed, the
+    /// Moves the used amount into a window of the new length. If only the limit has changed, the
     /// window continues.
     fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
         if (self.window, self.alignment) != (from.window, from.alignment) {

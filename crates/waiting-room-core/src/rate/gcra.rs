@@ -1,8 +1,8 @@
 //! The leaky bucket as a meter: the generic cell rate algorithm (ITU-T Recommendation I.371).
 //!
 //! The state of a key is a single time, at which the bucket will be empty. The recommendation calls
-//! it the *theoretical arrival time* of the next event. An event is allowed if it does not make the
-//! bucket overflow.
+//! this time the *theoretical arrival time* of the next event. An event is allowed if it does not
+//! make the bucket overflow.
 //!
 //! ```text
 //!      now                      empty at
@@ -12,9 +12,9 @@
 //!                                    ├ room ►│   the remaining cost, in intervals
 //! ```
 //!
-//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that
-//! some windows can contain up to twice the limit, less one: a full bucket, plus what leaks out of
-//! it while it is kept full.
+//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that a
+//! window can contain up to twice the limit minus one: a full bucket, plus the amount that leaks
+//! out while the bucket is kept full.
 
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ impl Gcra {
         Self { capacity, interval, span: capacity.saturating_mul(interval) }
     }
 
-    /// The part of the span that is used at `now`, in nanoseconds. With a debt, it exceeds the
-    /// span.
+    /// The part of the span that is used at `now`, in nanoseconds. With a debt, the backlog exceeds
+    /// the span.
     fn backlog(empty_at: u64, now: Timestamp) -> u64 {
         empty_at.saturating_sub(now.as_nanos())
     }
@@ -92,7 +92,8 @@ impl Meter for Gcra {
 
     fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // The part of the charge that has leaked out since is no longer in the bucket. Only the
-        // rest can be refunded; otherwise, the refund would be taken from later charges.
+        // rest of the charge can be refunded. Otherwise, the refund would be taken from later
+        // charges.
         let left = Self::backlog(charge.mark, now);
         let room = cost.min(charge.cost).saturating_mul(self.interval);
         *empty_at = empty_at.saturating_sub(room.min(left));
@@ -107,13 +108,13 @@ impl Meter for Gcra {
         Timestamp::from_nanos(*empty_at).max(now)
     }
 
-    /// Keeps the later of the two times.
+    /// Keeps the later time of the two states.
     fn join(&self, empty_at: &mut u64, other: &u64, _: Timestamp) {
         *empty_at = (*empty_at).max(*other);
     }
 
-    /// A time needs no conversion, but it is capped at the time for a bucket that is full under the
-    /// new quota.
+    /// The state is a time, so it needs no conversion. The state is capped at the time at which a
+    /// bucket that is full now would be empty under the new quota.
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
         *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
     }

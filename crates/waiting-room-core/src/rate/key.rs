@@ -7,8 +7,8 @@
 //!                                                                            displaced keys
 //! ```
 //!
-//! A table stores only these hashes. The upper bits of a key's hash select the key's group in the
-//! table. The hash of its network selects the state that displaced keys share.
+//! A table stores only hashes of keys. The upper bits of a key's hash select the key's group in the
+//! table. The hash of the key's network selects the state that displaced keys share.
 
 use std::{
     fmt,
@@ -21,24 +21,25 @@ use siphasher::sip::SipHasher13;
 
 /// A 64-bit hash that represents a key.
 ///
-/// Tables store nothing else about a key, so neither an address nor a name can be read from them.
-/// Among a million keys, the probability that any two share a hash is 3 in 100 million.
+/// A table stores nothing else about a key, so neither an address nor a name can be read from a
+/// table. Among a million keys, the probability that any two share a hash is 3 in 100 million.
 ///
 /// A key may belong to [a network](Self::of_network). Comparisons ignore the network: a key equals
 /// the same key without its network.
 #[derive(Clone, Copy)]
 pub struct KeyHash {
-    /// The hash, which is neither zero nor `u64::MAX`: these have a special meaning in a table.
+    /// The hash, which is neither zero nor `u64::MAX`, because these values have a special meaning
+    /// in a table.
     bits: NonZeroU64,
     /// A hash of the key's network, or the low bits of the key's own hash if it has no network.
     network: u16,
 }
 
 impl KeyHash {
-    /// Assigns the key to a network, which is given by its hash.
+    /// Assigns the key to a network, which is identified by the hash of the network.
     ///
-    /// When a full table gives the key's place to another key, it remembers the use of the
-    /// displaced key for its network. From then on, that use applies to the displaced key and to
+    /// When a full table gives the key's place to another key, the table remembers the use of the
+    /// displaced key for the network. From then on, this use applies to the displaced key and to
     /// new keys of the network.
     ///
     /// The key must determine the network, as an IP address determines its network. A key without a
@@ -60,8 +61,8 @@ impl KeyHash {
     /// networks that are distinguished.
     ///
     /// The returned key differs from every key of the network, except in the case of a hash
-    /// collision. It is the same for all keys of a network, so their use can be counted in one
-    /// place.
+    /// collision. The returned key is the same for all keys of a network, so their use can be
+    /// counted together.
     #[must_use]
     pub const fn network_key(self, networks: u16) -> Self {
         let network = (self.network as u64 * networks as u64) >> 16;
@@ -76,7 +77,7 @@ impl KeyHash {
         Self { bits, ..self }
     }
 
-    /// The hash as a number.
+    /// The hash as an integer.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.bits.get()
@@ -86,7 +87,8 @@ impl KeyHash {
         self.bits
     }
 
-    /// A 16-bit hash of the key's network, or 16 bits of its own hash if it has no network.
+    /// A 16-bit hash of the key's network, or 16 bits of the key's own hash if the key has no
+    /// network.
     pub(super) const fn network(self) -> u16 {
         self.network
     }
@@ -146,9 +148,9 @@ enum Function {
 impl KeyHasher {
     /// Creates a hasher with this secret, which must be random if clients can choose their keys.
     ///
-    /// It uses the fastest hash function for this machine. A different machine or a different
-    /// release may produce different hashes from the same secret, so the hashes must not leave the
-    /// process.
+    /// The hasher uses the fastest hash function for this machine. A different machine or a
+    /// different release may produce different hashes from the same secret, so the hashes must not
+    /// leave the process.
     #[must_use]
     pub fn new(secret: [u64; 4]) -> Self {
         let [a, b, c, d] = secret;
@@ -157,7 +159,8 @@ impl KeyHasher {
 
     /// Creates a hasher that produces the same hashes on all machines that use this secret.
     ///
-    /// It is slower than [`new`](Self::new), and is intended for limits that several nodes share.
+    /// Such a hasher is slower than one created by [`new`](Self::new), and is intended for limits
+    /// that several nodes share.
     ///
     /// ```
     /// use waiting_room_core::rate::KeyHasher;
@@ -182,7 +185,8 @@ impl KeyHasher {
                 hasher.finish()
             }
         };
-        // A table uses zero and `u64::MAX` to mark places without a key, so a hash must be neither.
+        // A table uses zero and `u64::MAX` to mark places without a key, so a hash must not have
+        // either value.
         let bits = NonZeroU64::new(bits.min(u64::MAX - 1)).unwrap_or(NonZeroU64::MIN);
         KeyHash { bits, network: low_bits(bits) }
     }
@@ -233,8 +237,8 @@ pub(super) fn first_group(key: KeyHash, groups: usize) -> usize {
 
 /// The index of the group for a key whose first group was full.
 ///
-/// It is derived from the other half of the hash, so keys that share their first group rarely share
-/// their second group as well.
+/// The index is derived from the other half of the hash, so keys that share their first group
+/// rarely also share their second group.
 pub(super) fn second_group(key: KeyHash, groups: usize) -> usize {
     group(key.bits().get().rotate_left(32), groups)
 }

@@ -1,10 +1,10 @@
 //! The leaky bucket as a queue: requests that arrive faster than the rate are held until their
 //! turn.
 //!
-//! One request leaves per interval; a request with a higher cost takes as many intervals as its
-//! cost. The state of a key is the time of the next free departure. The first request in an idle
-//! queue leaves at once, and each further request leaves one interval after its predecessor. A
-//! request that does not fit within the capacity is refused.
+//! One request leaves the queue per interval, and a request with a higher cost takes as many
+//! intervals as its cost. The state of a key is the time of the next free departure. The first
+//! request in an idle queue leaves at once, and each further request leaves one interval after its
+//! predecessor. A request that does not fit within the capacity is refused.
 //!
 //! ```text
 //!      now                      free at
@@ -14,17 +14,17 @@
 //!       ├── capacity ─────────────────────►│
 //! ```
 //!
-//! It allows exactly the requests that [GCRA](Gcra) allows. The difference is that they reach the
-//! service evenly spaced. The queue itself holds no requests: it returns a *delay* for each
-//! request, and the caller does the waiting.
+//! A leaky queue allows exactly the requests that [GCRA](Gcra) allows. The difference is that the
+//! requests reach the service evenly spaced. The queue does not store requests: it returns a
+//! *delay* for each request, and the caller has to wait.
 
 use std::time::Duration;
 
 use super::{Charge, Gcra, Meter, Quota};
 use crate::Timestamp;
 
-/// The [leaky queue](super::Algorithm::LeakyQueue): it assigns a delay to each request, and refuses
-/// requests that do not fit into the queue.
+/// The [leaky queue](super::Algorithm::LeakyQueue), which assigns a delay to each request, and
+/// refuses requests that do not fit into the queue.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,7 +40,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeakyQueue {
-    /// The meter of the departures that have been assigned.
+    /// The meter that counts the departures that have been assigned to requests.
     places: Gcra,
 }
 
@@ -74,7 +74,8 @@ impl Meter for LeakyQueue {
 
     fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // Only the last request in the queue can give up its departure. If there are later
-        // requests, their delays have already been assigned, so an earlier departure stays unused.
+        // requests, their delays have already been assigned, so the departure of an earlier request
+        // stays unused.
         if charge.mark == *free_at {
             return self.places.refund(free_at, charge, cost, now);
         }

@@ -1,12 +1,12 @@
 //! One rate limit for many keys, in the memory of one process.
 //!
 //! A [`Limiter`] combines an algorithm, the quotas of its tiers, and a table of states that is
-//! bounded by construction. It decides and charges in one atomic step for each key, so concurrent
-//! requests for one key can never spend more than the quota in total.
+//! bounded by construction. A limiter decides and charges in one atomic step for each key, so
+//! concurrent requests for one key can never spend more than the quota in total.
 //!
-//! A limiter handles only one limit; to charge several limits at once, see
-//! [`charge_all`](super::charge_all). It shares nothing with other processes; for shared limits,
-//! see [`RateStore`](super::RateStore).
+//! A limiter handles only one limit. To charge several limits at once, use
+//! [`charge_all`](super::charge_all). A limiter shares nothing with other processes. For limits
+//! that several processes share, see [`RateStore`](super::RateStore).
 
 use std::{
     fmt,
@@ -44,8 +44,8 @@ pub struct Limiter {
     algorithm: Algorithm,
     /// The number of keys in use that the memory has room for.
     keys: usize,
-    /// The quotas in force, by tier. The lock is held throughout a change, so that concurrent
-    /// changes reach the memory in the same order. Charges do not take the lock.
+    /// The current quotas, by tier. The mutex is held throughout a change, so that concurrent
+    /// changes reach the memory in the same order. Charges do not take the mutex.
     quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }
@@ -115,12 +115,13 @@ impl Limiter {
         Ok(())
     }
 
-    /// The maximum memory that such a limiter can take, in bytes. It is reached when `keys` keys
-    /// are in use, and each has used up its quota in the way that takes the most memory.
+    /// The maximum memory, in bytes, that a limiter with these arguments can take. The maximum is
+    /// reached when `keys` keys are in use, and each key has used up its quota in the way that
+    /// takes the most memory.
     ///
-    /// The token bucket, GCRA and the leaky queue allocate all of this memory at once. The other
+    /// The token bucket, GCRA and the leaky queue allocate the maximum at once. The other
     /// algorithms allocate memory as keys arrive. A sliding log also allocates memory as requests
-    /// arrive, because it stores each time at which something was spent. The result saturates at
+    /// arrive, because it stores each time at which units were spent. The result saturates at
     /// `u64::MAX`.
     ///
     /// ```
@@ -142,7 +143,7 @@ impl Limiter {
         self.algorithm
     }
 
-    /// The quotas in force, by tier.
+    /// The current quotas, by tier.
     #[must_use]
     pub fn quotas(&self) -> Vec<Quota> {
         self.locked_quotas().clone()
@@ -156,13 +157,14 @@ impl Limiter {
 
     /// The number of keys that have a place in the table, whether or not they are in use.
     ///
-    /// This visits every place of the table. It is meant for metrics, not for requests.
+    /// This method visits every place of the table. It is meant for metrics, and is too slow to be
+    /// called for each request.
     #[must_use]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Returns whether no key has a place. Like [`len`](Self::len), this visits every place.
+    /// Returns whether no key has a place. Like [`len`](Self::len), this method visits every place.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -170,8 +172,8 @@ impl Limiter {
 
     /// The number of keys that have lost their places to other keys while they were in use.
     ///
-    /// This number grows when more than [`max_keys`](Self::max_keys) keys are in use. From then on,
-    /// each displaced key shares the state of its network, and new keys of that network may be
+    /// The number of displaced keys grows when more than [`max_keys`](Self::max_keys) keys are in
+    /// use. A displaced key shares the state of its network, and new keys of the network may be
     /// refused.
     #[must_use]
     pub fn displaced(&self) -> u64 {
@@ -184,14 +186,14 @@ impl Limiter {
         self.memory.look(key, tier, cost, now)
     }
 
-    /// Spends `cost` on behalf of a key if that is allowed.
+    /// Spends `cost` on behalf of a key if the limit allows it.
     ///
-    /// An index beyond the last tier means the last tier. A cost of zero is always allowed, and
-    /// does not add the key to the table.
+    /// If `tier` is beyond the last tier, the last tier applies. A cost of zero is always allowed,
+    /// and does not add the key to the table.
     ///
     /// # Errors
     ///
-    /// Returns the decision if the cost exceeds the limit. Nothing was spent.
+    /// Returns the decision if the limit refuses the cost. A refused cost is not spent.
     pub fn charge(
         &self,
         key: KeyHash,
@@ -209,8 +211,8 @@ impl Limiter {
     ///
     /// A difference that exceeds the limit is spent anyway, as a debt that delays later requests
     /// for the key. `charge` is replaced by the receipt for `cost`, so a charge can be settled
-    /// repeatedly. If the key has lost its place in the meantime, nothing is refunded, and the
-    /// receipt remains unchanged.
+    /// repeatedly. If the key has lost its place in the meantime, nothing can be refunded. In that
+    /// case, a refund leaves the receipt unchanged.
     pub fn settle(
         &self,
         key: KeyHash,
@@ -224,8 +226,8 @@ impl Limiter {
 
     /// Clears what a key has used, in all tiers.
     ///
-    /// This has no effect on a key without a place: the state that it shares with other keys of its
-    /// network is kept.
+    /// The call has no effect on a key without a place, because such a key shares its state with
+    /// other keys of its network.
     pub fn forgive(&self, key: KeyHash) {
         self.memory.forgive(key);
     }
@@ -233,13 +235,13 @@ impl Limiter {
     /// Changes the quotas, and returns a limiter with the new quotas.
     ///
     /// Keys keep what they have used, but no key waits longer than the new quotas alone could make
-    /// it wait. Other clones of this limiter also apply the new quotas, for the tiers that exist
-    /// both before and after the change.
+    /// it wait. Other clones of this limiter also apply the new quotas, but only for tiers that
+    /// exist both before and after the change.
     ///
     /// # Errors
     ///
     /// Returns an error if the algorithm does not support one of the quotas, or if a number is out
-    /// of bounds. The old quotas then stay in force.
+    /// of bounds. In that case, the old quotas stay in effect.
     pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
         Self::validate(self.algorithm, quotas, self.keys)?;
         let mut in_force = self.locked_quotas();

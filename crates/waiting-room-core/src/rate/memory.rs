@@ -1,8 +1,8 @@
 //! The states of many keys, together with the meters that read them.
 //!
 //! Quotas can change while decisions are being made. A replaced meter must not write a state in its
-//! own units after the new meter has taken over that state. The meters in force are therefore kept
-//! alongside the states, and a request that began with an old meter detects the change.
+//! own units after the new meter has taken over that state. The current meters are therefore stored
+//! next to the states, and a request that began with an old meter detects the change.
 //!
 //! | memory | algorithms | state | new quotas apply |
 //! |---|---|---|---|
@@ -41,8 +41,7 @@ pub(super) trait Memory: Send + Sync {
     ) -> Result<(Decision, Charge), Decision>;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
-    /// Puts new quotas into force for all users of this memory, and returns a handle with these
-    /// quotas.
+    /// Applies new quotas for all users of this memory, and returns a handle with the new quotas.
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
     fn displaced(&self) -> u64;
@@ -66,8 +65,8 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
     }
 }
 
-/// The maximum memory that one key of such a limit can take, in bytes. It includes the key's share
-/// of the table's spare places.
+/// The maximum memory, in bytes, that one key of a limit with these quotas can take. The result
+/// includes the key's share of the table's spare places.
 pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     let of_tiers =
         |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
@@ -87,32 +86,32 @@ pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
 /// A function that creates the meter for a quota.
 type Make<M> = Box<dyn Fn(&Quota) -> M + Send + Sync>;
 
-/// The item of a tier. An index beyond the last tier means the last tier.
+/// Returns the item of a tier, or the item of the last tier if the index is beyond the last tier.
 fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
     tiers.get(tier).or(tiers.last()).expect("a limiter has at least one quota")
 }
 
-/// The memory for states of one number each. With every meter that uses it, the number is a time,
-/// so all tiers can share it.
+/// The memory for states that are single numbers. For every meter that uses this memory, the number
+/// is a time, so all tiers can share it.
 struct AtomicMemory<M> {
-    /// The meters that this handle was created with, by tier. They are in force as long as `age`
-    /// equals the number of changes, so the common path reads them without an atomic pointer.
+    /// The meters that this handle was created with, by tier. As long as `age` equals the number of
+    /// changes, these are the current meters, so the common path reads no atomic pointer.
     meters: Vec<M>,
     /// The number of changes when this handle was created.
     age: u64,
     shared: Arc<SharedAtomicMemory<M>>,
 }
 
-/// State shared by all handles of one table of words.
+/// The state shared by all handles of one table of words.
 struct SharedAtomicMemory<M> {
     make: Make<M>,
     words: AtomicTable,
     in_force: ArcSwap<Vec<M>>,
     /// The number of times that the meters have been replaced.
     ///
-    /// It is incremented after `in_force` is replaced and before the words are taken over. If a
-    /// request reads the same number before and after its work, its word was written before the
-    /// words are visited, and the request has nothing else to do.
+    /// The counter is incremented after `in_force` is replaced and before the words are taken over.
+    /// If a request reads the same number before and after changing a word, the word was written
+    /// before `with_quotas` visits the words, and the request has nothing else to do.
     changes: AtomicU64,
 }
 
@@ -132,12 +131,13 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         Self { meters, age: 0, shared: Arc::new(shared) }
     }
 
-    /// Runs `act` with the meter of a tier, and makes sure that the word of the key ends up in the
-    /// units of the meters in force.
+    /// Runs `act` with the meter of a tier, and ensures that the word of the key is finally in the
+    /// units of the current meters.
     ///
     /// If the meters were replaced in the meantime, `act` may have changed the word with an old
-    /// meter after the new meter had taken it over. The word is then taken over once more. If this
-    /// was not necessary, it changes nothing, except that any debt beyond the capacity is forgiven.
+    /// meter after the new meter had taken it over. In that case, the word is converted once more.
+    /// A second conversion of the same word changes nothing, except that any debt beyond the
+    /// capacity is forgiven.
     fn by_meter<T, E>(
         &self,
         key: KeyHash,
@@ -148,8 +148,9 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
         // The two loads of `changes` enclose the write to the word, and `with_quotas` increments
         // `changes` before it visits the words. All SeqCst operations have a single total order, in
-        // which there are two cases. Either the write precedes the visit, which then converts the
-        // word, or the increment precedes the second load, which then sees the increment.
+        // which there are two cases. In the first case, the write precedes the visit, and the visit
+        // converts the word. In the second case, the increment precedes the second load, and the
+        // load sees the increment.
         let before = changes.load(Ordering::SeqCst);
         let given = if before == self.age {
             act(of_tier(&self.meters, tier), words)?
@@ -173,7 +174,7 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
 
 /// Returns a word after the meters of all tiers have taken it over.
 ///
-/// The tier of the word's key is unknown, so the latest of the resulting times applies, and no tier
+/// The tier of the word's key is unknown, so the latest of the resulting times is used, and no tier
 /// is favoured.
 fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) -> u64 {
     let words = meters.iter().map(|meter| {
@@ -200,9 +201,10 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
         self.by_meter(key, tier, now, |meter, words| {
-            // This is `Meter::check` in two parts. The closure runs again whenever another thread
-            // has changed the number, so it does only what is needed to decide. The decision is
-            // described only once, from the number that was finally stored or refused.
+            // This is `Meter::check` split into two parts. The closure runs again whenever another
+            // thread has changed the number, so it contains only the steps that are needed to
+            // decide. The decision is described only once, from the number that was finally stored
+            // or refused.
             let mut last = 0;
             let is_in_use = |word| meter.used(&word, now) > 0;
             let taken = words.update(key, is_in_use, |word| {
@@ -223,8 +225,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
             let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
-            // A key that has lost its place receives no refund: its number is now part of the
-            // number that its network shares, so a refund would also favour other keys.
+            // A key that has lost its place receives no refund. The number of such a key is part of
+            // the number shared by its network, so a refund would also favour other keys.
             if cost < charge.cost {
                 return Ok::<_, Infallible>(words.update_known(key, settle));
             }
@@ -245,8 +247,9 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
         let SharedAtomicMemory { make, words, in_force, changes } = &*self.shared;
         let meters: Vec<M> = quotas.iter().map(make).collect();
-        // The order matters (see `changes`): first the meters that later requests load, then the
-        // counter by which earlier requests detect the change, and finally the words.
+        // The order of these three steps matters (see `changes`). The first step replaces the
+        // meters that later requests load, the second step increments the counter by which earlier
+        // requests detect the change, and the third step converts the words.
         in_force.store(Arc::new(meters.clone()));
         let age = changes.fetch_add(1, Ordering::SeqCst) + 1;
         words.update_all(|word| taken_over(&meters, word, now));
@@ -266,8 +269,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
 /// state depends on the length of the window.
 struct LockedMemory<M: Meter> {
     make: Arc<Make<M>>,
-    /// The number of keys in use for which each table is created, including the tables of tiers
-    /// that are added later.
+    /// The number of keys in use for which each table is created, including tables for tiers that
+    /// are added later.
     keys: usize,
     /// The tables, by tier.
     tiers: Vec<Arc<LockedTable<M>>>,
@@ -354,8 +357,8 @@ fn settle<M: Meter>(
     match charge.cost {
         0 => spent,
         // The receipt keeps the mark of the first charge. If everything is refunded later, the
-        // added part counts as spent at that earlier time, so the refund may be too small but never
-        // too large.
+        // added part counts as spent at the time of the first charge, so the refund may be too
+        // small but never too large.
         _ => Charge { cost, ..*charge },
     }
 }

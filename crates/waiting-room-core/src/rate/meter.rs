@@ -5,8 +5,8 @@
 //!               └─ no ──► refused, which only a log with penalty counts
 //! ```
 //!
-//! [`Meter::check`] performs all of these steps except the refund. A meter keeps no state, reads no
-//! clock and takes no lock: all of that is left to a [`Limiter`](super::Limiter) or a store.
+//! [`Meter::check`] performs all steps of the picture except the refund. A meter stores no state,
+//! reads no clock and takes no lock. A [`Limiter`](super::Limiter) or a store performs these tasks.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::Timestamp;
 
 /// The arithmetic of one algorithm with one quota.
 ///
-/// A meter is a plain value: it holds the numbers of the quota, and each method receives the state
-/// of one key. It never reads a clock, and no value of `now` makes it panic. If `now` is earlier
-/// than in a previous call, the meter allows no more than it would at the later time.
+/// A meter is a plain value that contains the numbers of the quota. Each method receives the state
+/// of one key. A meter never reads a clock, and no value of `now` causes a panic. If `now` is
+/// earlier than in a previous call, the meter allows no more than it would at the later time.
 ///
-/// A cost of zero is always allowed and changes nothing, so it can be used to query the state.
+/// A cost of zero is always allowed and changes nothing, so a caller can use it to query the state.
 pub trait Meter: Clone + Debug + Send + Sync {
-    /// The state of one key. The default is the state of a key that was never seen. It is
+    /// The state of one key. The default is the state of a key that was never seen. The default is
     /// equivalent to the state of a key that has been idle for long enough.
     type State: Clone + Debug + Default + Send;
 
@@ -31,26 +31,26 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// The amount that can be spent at `now`.
     fn remaining(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// The time from `now` until `cost` is allowed: zero if it is allowed now, or `None` if it
-    /// exceeds the limit and will never be allowed.
+    /// The time from `now` until `cost` is allowed. The time is zero if the cost is allowed now,
+    /// and `None` if the cost exceeds the limit and will never be allowed.
     fn wait(&self, state: &Self::State, cost: u64, now: Timestamp) -> Option<Duration>;
 
     /// Spends `cost`, whether or not it is allowed. Any excess over the limit is a debt, which has
     /// to be replenished before anything is allowed again.
     fn spend(&self, state: &mut Self::State, cost: u64, now: Timestamp) -> Charge;
 
-    /// Refunds `cost` of a charge, except for the part that has already been replenished.
-    /// Afterwards, no more is allowed than if that cost had never been spent. Returns the receipt
-    /// for the rest of the charge, which replaces `charge`.
+    /// Refunds `cost` of a charge, except for the part that has already been replenished. After a
+    /// refund, the meter allows no more than if the refunded cost had never been spent. Returns the
+    /// receipt for the rest of the charge, which replaces `charge`.
     fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp)
     -> Charge;
 
     /// The part of the quota that is used at `now`, or zero if the key is not in use. The unit
-    /// depends on the meter, and is the same for all of its keys.
+    /// depends on the meter, and is the same for all keys of a meter.
     fn used(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// The time at which everything will be replenished if nothing more is spent. It is never
-    /// earlier than `now`.
+    /// The time at which everything will be replenished if nothing more is spent. This time is
+    /// never earlier than `now`.
     fn replenished_at(&self, state: &Self::State, now: Timestamp) -> Timestamp;
 
     /// The time for which a request that is allowed at `now` has to be held. `state` is the state
@@ -62,8 +62,8 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Records that `cost` was refused, if the algorithm counts refusals.
     fn refused(&self, _state: &mut Self::State, _cost: u64, _now: Timestamp) {}
 
-    /// Converts a state of the meter `from`, which has a different quota. The key keeps what it has
-    /// used, but waits no longer than the new quota alone could make it wait.
+    /// Converts a state of the meter `from`, which has a different quota. The key keeps the amount
+    /// that it has used, but waits no longer than the new quota alone could make it wait.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
     /// Merges `other` into `state`. At `now` or later, the result allows nothing that either of the
@@ -84,7 +84,7 @@ pub trait Meter: Clone + Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the decision if the cost is refused. Nothing is spent in that case.
+    /// Returns the decision if the cost is refused. A refused cost is not spent.
     fn check(
         &self,
         state: &mut Self::State,
@@ -106,8 +106,8 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Spends a cost if it is allowed. Returns the time for which the request has to be held, and
     /// the receipt.
     ///
-    /// Unlike [`check`](Self::check), it computes no numbers for the client and does not record
-    /// refusals.
+    /// Unlike [`check`](Self::check), this method computes no numbers for the client and does not
+    /// record refusals.
     fn take(
         &self,
         state: &mut Self::State,
@@ -117,13 +117,13 @@ pub trait Meter: Clone + Debug + Send + Sync {
         if self.wait(state, cost, now) != Some(Duration::ZERO) {
             return None;
         }
-        // The delay is read before the cost is spent: a request waits for the requests ahead of it,
-        // not for itself.
+        // The delay is read before the cost is spent, because a request waits for the requests
+        // ahead of it, not for itself.
         let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
         Some((delay, self.spend(state, cost, now)))
     }
 
-    /// Builds a decision from the given wait and the numbers of this state.
+    /// Builds a decision from the given wait and the numbers of `state`.
     fn describe(&self, state: &Self::State, wait: Option<Duration>, now: Timestamp) -> Decision {
         let (limit, remaining) = (self.limit(), self.remaining(state, now));
         let reset = match remaining < limit {

@@ -9,8 +9,8 @@ use crate::{ConfigError, error::ConfigErrorKind};
 
 /// An amount per window of time, and optionally a different amount that may be used at once.
 ///
-/// `Quota::per_minute(120)` means 120 per minute and nothing else. A quota of 0 allows nothing; it
-/// does not mean "unlimited".
+/// `Quota::per_minute(120)` allows 120 units per minute, and does not imply any other limit. A
+/// quota of 0 allows nothing, and does not stand for "unlimited".
 ///
 /// ```
 /// use waiting_room_core::Quota;
@@ -61,9 +61,9 @@ impl Quota {
 
     /// Sets the amount that may be used at once. The default is the whole limit.
     ///
-    /// For the token bucket and GCRA, this is the capacity of the bucket; for the leaky queue, it
-    /// is the number of requests that the queue holds. The other algorithms do not support a burst,
-    /// so [`validate`](Self::validate) rejects it.
+    /// For the token bucket and GCRA, the burst is the capacity of the bucket. For the leaky queue,
+    /// the burst is the number of requests that fit into the queue. The other algorithms do not
+    /// support a burst, so [`validate`](Self::validate) rejects it for them.
     pub const fn burst(mut self, burst: u64) -> Self {
         self.burst = Some(burst);
         self
@@ -83,7 +83,7 @@ impl Quota {
 
     /// The amount that may be used at once: the burst if one is set, or the limit otherwise.
     ///
-    /// If the limit is 0, so is the capacity, even with a burst.
+    /// If the limit is 0, the capacity is also 0, even with a burst.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         match self.burst {
@@ -94,7 +94,7 @@ impl Quota {
 
     /// The time in which the whole capacity is replenished once it has been used up.
     ///
-    /// That is the window, unless a burst is set: then it is the capacity times the
+    /// Without a burst, this time is the window. With a burst, this time is the capacity times the
     /// [`interval`](Self::interval).
     #[must_use]
     pub fn replenished_in(&self) -> Duration {
@@ -141,14 +141,15 @@ impl Quota {
 
     /// The time in which one unit of the limit is replenished: the window divided by the limit.
     ///
-    /// It is rounded up to a whole nanosecond, so that rounding never lets more than the limit
-    /// through.
+    /// The interval is rounded up to a whole nanosecond, so that rounding never allows more than
+    /// the limit.
     #[must_use]
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(self.interval_nanos())
     }
 
-    /// The [`interval`](Self::interval) in nanoseconds. For a limit of 0 it is the whole window.
+    /// The [`interval`](Self::interval) in nanoseconds. For a limit of 0, the interval is the whole
+    /// window.
     pub(crate) fn interval_nanos(&self) -> u64 {
         self.window_nanos().div_ceil(self.limit.max(1))
     }
@@ -171,25 +172,26 @@ impl fmt::Display for Quota {
 
 /// The rule for applying a quota: when windows begin, and how much may be used at once.
 ///
-/// See the [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
+/// For help with the choice of an algorithm, see the
+/// [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
     /// A counter that is reset at the start of each window. Around the boundary between two
     /// windows, up to twice the limit may pass within a moment.
     FixedWindow(Alignment),
-    /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). It allows the
-    /// capacity at once, and then one unit per interval.
+    /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). The bucket allows
+    /// the capacity at once, and then one unit per interval.
     #[default]
     Gcra,
     /// A leaky bucket as a queue: requests that arrive faster than the rate are held until their
     /// turn.
     LeakyQueue,
-    /// A weighted sum of the counters of the current and the previous window. It is nearly exact
-    /// for large limits.
+    /// A weighted sum of the counters of the current and the previous window. The sum is nearly
+    /// exact for large limits.
     SlidingCounter,
-    /// A log of the times of all events within the window. It never allows more than the limit in
-    /// any window.
+    /// A log of the times of all events within the window. The log never allows more than the limit
+    /// in any window.
     SlidingLog(Refusals),
     /// Tokens that arrive at a constant rate and are saved up to the capacity.
     TokenBucket,
@@ -215,8 +217,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns whether the state is a level that falls over time. Only such algorithms support a
-    /// burst.
+    /// Returns whether the state of the algorithm is a level that falls over time. Only algorithms
+    /// with such a state support a burst.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
         matches!(self, Self::Gcra | Self::LeakyQueue | Self::TokenBucket)
@@ -234,12 +236,12 @@ impl Algorithm {
             return too_large(quota.limit().to_string(), expected);
         }
         if self.is_bucket() && quota.limit() > quota.window_nanos() {
-            let expected = "at most one a nanosecond; count in larger units";
+            let expected = "at most one per nanosecond; count in larger units";
             return too_large(quota.to_string(), expected);
         }
-        // The interval is rounded up to whole nanoseconds. At very high rates, this would
-        // noticeably slow down a bucket, so a rounding error of more than one in a thousand is
-        // rejected.
+        // The interval is rounded up to whole nanoseconds. At very high rates, the rounding would
+        // noticeably reduce the rate of a bucket, so a rounding error of more than one in a
+        // thousand is rejected.
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
         if self.is_bucket() && excess > quota.window_nanos() / 1_000 {
@@ -256,12 +258,12 @@ impl Algorithm {
 
 /// The time at which the windows of a [`FixedWindow`](Algorithm::FixedWindow) begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a window begins by the clock or with a request")]
+#[expect(clippy::exhaustive_enums, reason = "windows begin at fixed times or with a request")]
 pub enum Alignment {
     /// Windows begin at multiples of their length since the Unix epoch.
     ///
-    /// The times are known in advance and are the same for all keys, so refused clients may all
-    /// return at once.
+    /// The start times of windows are known in advance and are the same for all keys, so refused
+    /// clients may all return at once.
     #[default]
     Epoch,
     /// The window of a key begins with its first request after its previous window.
@@ -274,9 +276,10 @@ pub enum Alignment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "refusals either count or do not")]
 pub enum Refusals {
-    /// Refused requests count like allowed ones: a client that never pauses is never allowed again.
+    /// Refused requests are counted like allowed requests, so a client that never pauses is never
+    /// allowed again.
     Count,
-    /// Refused requests leave no trace.
+    /// Refused requests are not counted.
     #[default]
     Ignore,
 }

@@ -16,9 +16,9 @@ pub struct LimiterCharge<'a> {
     key: KeyHash,
     tier: usize,
     cost: u64,
-    /// `None` until the limit has been consulted.
+    /// The limit's decision, or `None` until the limit has been consulted.
     decision: Option<Decision>,
-    /// `Some` while the cost is spent.
+    /// The receipt for the cost, or `None` while the cost is not spent.
     charge: Option<Charge>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> LimiterCharge<'a> {
         decision.allowed
     }
 
-    /// Spends the cost if the limit allows it, and returns whether it does.
+    /// Spends the cost if the limit allows it, and returns whether the cost was spent.
     fn spend(&mut self, now: Timestamp) -> bool {
         match self.limiter.charge(self.key, self.tier, self.cost, now) {
             Ok((decision, charge)) => {
@@ -81,7 +81,8 @@ impl<'a> LimiterCharge<'a> {
         }
     }
 
-    /// Refunds what was spent, and updates the decision, because the refund changes its numbers.
+    /// Refunds the cost if it was spent. The refund changes the numbers of the decision, so the
+    /// decision is updated.
     fn give_back(&mut self, now: Timestamp) {
         if let Some(mut charge) = self.charge.take() {
             self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
@@ -92,26 +93,26 @@ impl<'a> LimiterCharge<'a> {
 
 /// Charges all limits, or none if any of them refuses, and returns whether they were charged.
 ///
-/// All limits are checked before any is charged, so a request that one limit refuses takes nothing
-/// from the others, not even for a moment. There is one exception: a concurrent request may spend
-/// the rest of a limit between the check and the charge. The limits that precede it have then
-/// already been charged, and their charges are refunded.
+/// All limits are checked before any limit is charged, so a request that one limit refuses takes
+/// nothing from the other limits, not even for a moment. There is one exception: a concurrent
+/// request may spend the rest of a limit between the check and the charge. The limits earlier in
+/// the list have then already been charged, and their charges are refunded.
 ///
-/// A [log that counts refusals](super::Refusals::Count) still records the requests that the log
-/// itself refuses.
+/// If a limit is a [log that counts refusals](super::Refusals::Count), it still records the
+/// requests that it refuses.
 pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     if let [only] = asks {
         return only.spend(now);
     }
-    // All limits are checked, even after one refuses, because the client is told about each of
-    // them.
+    // All limits are checked, even after one limit has refused, because the client is informed
+    // about each limit.
     let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
         let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
         for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.allowed)) {
-            // A look leaves no trace, so the refusal is recorded by attempting to spend. If a
-            // concurrent refund has made room in the meantime, the attempt succeeds and has to be
-            // refunded.
+            // `look` records nothing, so the refusal is recorded by an attempt to spend the cost.
+            // If a concurrent refund has made room in the meantime, the attempt succeeds, and the
+            // cost has to be refunded.
             ask.spend(now);
             ask.give_back(now);
         }
@@ -119,8 +120,8 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     }
     for index in 0..asks.len() {
         if !asks[index].spend(now) {
-            // The order is reversed, because a leaky queue refunds only its last charge, and the
-            // same limit and key may occur more than once.
+            // The charges are refunded in reverse order, because a leaky queue refunds only its
+            // last charge, and the same limit and key may occur more than once.
             asks[..index].iter_mut().rev().for_each(|ask| ask.give_back(now));
             return false;
         }

@@ -1,8 +1,8 @@
 //! The sliding counter: the weighted counts of the current and the previous window.
 //!
-//! The window that ends now covers all of the current window so far and a part of the previous
-//! window. The amount used in that part is unknown, so it is estimated as if requests had arrived
-//! evenly.
+//! The sliding window that ends now covers the elapsed part of the current fixed window, and a part
+//! of the previous fixed window. The amount used in that part of the previous window is unknown, so
+//! it is estimated as if requests had arrived evenly.
 //!
 //! ```text
 //!   ├── previous ─────────┼── current ──────────┤
@@ -11,9 +11,9 @@
 //!             ├─ weight ─►┤
 //! ```
 //!
-//! The estimate is nearly exact if many requests arrive evenly. A client that knows the boundaries
-//! can use the whole limit at the end of one window, and again while the weight of that window
-//! falls. That is twice the limit in less than the length of a window.
+//! The estimate is nearly exact if many requests arrive evenly. A client that knows the window
+//! boundaries can use the whole limit at the end of one window, and again while the weight of that
+//! window falls. The client thus uses twice the limit in less time than the length of a window.
 
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ pub struct SlidingCounter {
 /// The state of one key of a [`SlidingCounter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingCounterState {
-    /// The time at which the current window began, in nanoseconds since the Unix epoch. It is a
-    /// multiple of the window length, so the windows of all keys coincide.
+    /// The time at which the current window began, in nanoseconds since the Unix epoch. This time
+    /// is a multiple of the window length, so the windows of all keys coincide.
     start: u64,
     /// The amount used in the previous window.
     previous: u64,
@@ -59,8 +59,8 @@ impl SlidingCounter {
         Self { limit: quota.limit(), window: quota.window_nanos() }
     }
 
-    /// The counters, advanced to the window that contains `now`. They are unchanged if the clock
-    /// has jumped back.
+    /// The counters, advanced to the window that contains `now`. If the clock has jumped back, the
+    /// counters are unchanged.
     fn turned(&self, state: &SlidingCounterState, now: Timestamp) -> SlidingCounterState {
         let elapsed = Self::elapsed(state, now);
         if elapsed < self.window {
@@ -106,8 +106,8 @@ impl Meter for SlidingCounter {
         let state = self.turned(state, now);
         let allowed_at = match room.checked_sub(state.current) {
             Some(room) => self.fades_at(state.previous, room),
-            // The count of the current window alone leaves no room. It begins to lose weight only
-            // once the current window has ended and has become the previous window.
+            // The count of the current window alone leaves no room. This count begins to lose
+            // weight only once the current window has ended and has become the previous window.
             None => self.window + self.fades_at(state.current, room),
         };
         match allowed_at.saturating_sub(Self::elapsed(&state, now)) {
@@ -151,7 +151,7 @@ impl Meter for SlidingCounter {
     /// The estimate, rounded down.
     ///
     /// Once the estimate is zero, it stays zero until something is spent, because the weight only
-    /// falls. The state of such a key can therefore be dropped.
+    /// falls. The state of a key with an estimate of zero can therefore be dropped.
     fn used(&self, state: &SlidingCounterState, now: Timestamp) -> u64 {
         let state = self.turned(state, now);
         let weight = self.window - Self::elapsed(&state, now);

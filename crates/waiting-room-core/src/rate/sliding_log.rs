@@ -1,8 +1,8 @@
-//! The sliding log: never more than the limit in *any* window.
+//! The sliding log, which never allows more than the limit in *any* window.
 //!
-//! The log stores the times of the most recent events, at most as many as the limit. To decide
-//! whether one more event is allowed, it reads a single entry, the one `limit` places from the end.
-//! If that entry has left the window, so have all older entries.
+//! The log stores the times of the most recent events, and no more events than the limit. To decide
+//! whether one more event is allowed, the log reads a single entry, which is `limit` places from
+//! the end. If this entry has left the window, all older entries have also left it.
 //!
 //! ```text
 //!           ├──────── window ────────┤ now
@@ -16,8 +16,8 @@
 //! Time is counted in ticks. The length of a tick is the smallest power of ten, in nanoseconds, for
 //! which the window has fewer than 2³¹ ticks: 100 ns for a window of one minute, and 10 µs for a
 //! window of one hour. Times are rounded up when they are stored and down when they are compared,
-//! and the window is rounded up. So no window of real time ever contains more than the limit, but a
-//! request may wait up to two ticks longer than necessary.
+//! and the window is rounded up. No window of real time therefore ever contains more events than
+//! the limit, but a request may wait up to two ticks longer than necessary.
 
 use std::{mem, time::Duration};
 
@@ -61,13 +61,13 @@ impl SlidingLog {
         Self { limit, refusals, tick, window: quota.window_nanos().div_ceil(tick) }
     }
 
-    /// The maximum memory for the runs of one key, in bytes. It is reached when the limit is used
-    /// up by events that all have different times.
+    /// The maximum memory for the runs of one key, in bytes. The maximum is reached when the limit
+    /// is used up by events that all have different times.
     pub(super) fn bytes(quota: &Quota) -> u64 {
         quota.limit().saturating_mul(TickLog::BYTES_PER_RUN as u64)
     }
 
-    /// Records `cost` events at `now`, after removing those that have left the window.
+    /// Records `cost` events at `now`, after removing the events that have left the window.
     fn record(&self, log: &mut TickLog, cost: u64, now: Timestamp) {
         log.drop_before(self.since(now));
         log.push(now.as_nanos().div_ceil(self.tick), cost, self.limit);
@@ -102,7 +102,7 @@ impl Meter for SlidingLog {
         let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
         // The event leaves the window when it is `window` ticks old. If the clock has jumped back
         // to a time before the event, `ahead` is the time until the event; otherwise, `age` is the
-        // time since the event. One of the two is always zero.
+        // time since the event. Either `ahead` or `age` is always zero.
         let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
         let nanos = match ahead.saturating_add(self.window).saturating_sub(age) {
             0 => 0,
@@ -120,7 +120,7 @@ impl Meter for SlidingLog {
 
     fn refund(&self, log: &mut TickLog, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // Events that had left the window when the newest event was recorded are gone for good,
-        // even if the clock has jumped back since then. None of them can take the place of a
+        // even if the clock has jumped back since then. Such an event cannot take the place of a
         // removed event.
         let newest = log.newest().saturating_sub(self.window);
         let since = self.since(now).max(newest);
@@ -146,9 +146,9 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// Keeps the greater of the two numbers of events, all at the latest time in either log.
+    /// Keeps the greater number of events of the two logs, all at the latest time in either log.
     ///
-    /// This takes a single run, so the shared states of a table stay small.
+    /// The joined log consists of a single run, so the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {
         let events = self.used(log, now).max(self.used(other, now));
         let newest = log.newest().max(other.newest());
@@ -175,7 +175,7 @@ impl Meter for SlidingLog {
 
 /// An exclusive upper bound on the number of whole ticks in a window.
 ///
-/// A log stores only the low 32 bits of a tick. These bits are different for any two ticks that are
-/// less than twice this number apart, so even an event that left the window up to one window length
-/// ago is read correctly.
+/// A log stores only the low 32 bits of a tick. The low 32 bits of two ticks differ if the ticks
+/// are less than twice `MAX_WINDOW_TICKS` apart, so even an event that left the window up to one
+/// window length ago is read correctly.
 const MAX_WINDOW_TICKS: u64 = 1 << 31;

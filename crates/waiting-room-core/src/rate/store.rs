@@ -7,9 +7,9 @@
 //! ```
 //!
 //! All limits of a request are charged in one round trip. Within one process,
-//! [`Limiter`](super::Limiter)s do the same without a round trip. [`RateStore`] is the interface of
-//! a server that replaces them. The trait is object-safe, because the server is chosen once at
-//! start-up and should not add a type parameter to the layer.
+//! [`Limiter`](super::Limiter)s charge limits without a round trip. [`RateStore`] is the interface
+//! to a server that takes the place of the limiters. The trait is object-safe, because the server
+//! is chosen once at start-up and should not add a type parameter to the layer.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -20,17 +20,19 @@ use crate::StoreError;
 ///
 /// # Contract
 ///
-/// - **Atomic**: the requests of one call are decided at one instant, in some total order over all
-///   nodes. Either all [hard](ChargeRequest::is_soft) requests are charged, or none of them are.
-/// - **The same arithmetic**: a reply equals that of the algorithm's [`Meter`](super::Meter), with
-///   durations rounded up to the resolution of the store, which is one microsecond or finer.
-/// - **Owns its time**, which is common to all nodes and never runs backwards for any key.
-/// - **In order**: a settlement by a node takes effect before any charges that the same node
+/// - **Atomic.** The store decides the requests of one call at one instant, in some total order
+///   over all nodes. The store charges either all [hard](ChargeRequest::is_soft) limits of the call
+///   or none of them.
+/// - **The same arithmetic.** A reply equals the result of the algorithm's [`Meter`](super::Meter),
+///   with durations rounded up to the resolution of the store, which is one microsecond or finer.
+/// - **One clock.** The store determines the time, which is common to all nodes and never runs
+///   backwards for any key.
+/// - **In order.** A settlement by a node takes effect before any charges that the same node
 ///   requests later.
-/// - **Bounded**: a reply or an error arrives within a deadline, and the number of waiting calls is
-///   bounded. After an error, the limits may or may not have been charged.
-/// - **Cancel safe**: dropping a future leaves the limits as if the future had either completed or
-///   never been created.
+/// - **Bounded.** Each call returns a reply or an error within a deadline, and the number of
+///   waiting calls is bounded. After an error, the limits may or may not have been charged.
+/// - **Cancel safe.** If a future is dropped, the limits are in the same state as if the future had
+///   either completed or never been created.
 pub trait RateStore: fmt::Debug + Send + Sync + 'static {
     /// The hasher for keys, which is the same on all nodes.
     fn hasher(&self) -> KeyHasher;
@@ -42,22 +44,24 @@ pub trait RateStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store could not decide. The limits may or may not have been charged.
+    /// Returns an error if the store could not decide. In that case, the limits may or may not have
+    /// been charged.
     fn charge_all(
         &self,
         asks: &[ChargeRequest],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>;
 
     /// Corrects a charge to its actual cost, by refunding or spending the difference. A difference
-    /// that exceeds the limit is spent as a debt. Returns the receipt that replaces `charge`.
+    /// that exceeds the limit is spent anyway, as a debt. Returns the receipt that replaces
+    /// `charge`.
     ///
-    /// This does not wait for the store. If the correction is lost on the way to the store, the
-    /// original charge stands.
+    /// The method does not wait for the store. If the correction is lost on the way to the store,
+    /// the original charge remains in effect.
     ///
     /// # Errors
     ///
-    /// Returns an error if calls to the store are suspended, as during an outage. The charge then
-    /// remains unchanged.
+    /// Returns an error if calls to the store are suspended, as during an outage. In that case, the
+    /// charge remains unchanged.
     fn settle(&self, ask: &ChargeRequest, charge: &Charge, cost: u64)
     -> Result<Charge, StoreError>;
 }
@@ -70,7 +74,7 @@ pub trait RateStore: fmt::Debug + Send + Sync + 'static {
 /// let tiers = [Quota::per_day(10_000), Quota::per_day(100_000)];
 /// let policy = RatePolicy::new("daily", Algorithm::Gcra, tiers);
 /// assert_eq!(policy.quota(1), Quota::per_day(100_000));
-/// // An index beyond the last tier means the last tier.
+/// // An index beyond the last tier refers to the last tier.
 /// assert_eq!(policy.quota(2), Quota::per_day(100_000));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +88,8 @@ pub struct RatePolicy {
 impl RatePolicy {
     /// Creates a limit with this name and with one quota for each tier.
     ///
-    /// The quotas are expected to be [valid](Quota::validate) for the algorithm; this is not
-    /// checked.
+    /// The quotas must be [valid](Quota::validate) for the algorithm. The constructor does not
+    /// check the quotas.
     ///
     /// # Panics
     ///
@@ -103,8 +107,9 @@ impl RatePolicy {
 
     /// Declares that charges of this limit may be refunded.
     ///
-    /// A refused client may then be allowed earlier than its decision announced. A store must
-    /// therefore not remember this limit's refusals in order to skip calls.
+    /// If charges may be refunded, a refused client may be allowed earlier than its decision
+    /// states. A store must therefore not remember the refusals of an adjustable limit in order to
+    /// avoid calls.
     #[must_use]
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;
@@ -128,7 +133,7 @@ impl RatePolicy {
         &self.quotas
     }
 
-    /// The quota of a tier. An index beyond the last tier means the last tier.
+    /// The quota of a tier, or the quota of the last tier if the index is beyond the last tier.
     pub fn quota(&self, tier: usize) -> Quota {
         self.quotas[self.tier(tier)]
     }
@@ -142,8 +147,8 @@ impl RatePolicy {
 
     /// Returns whether charges of this limit may be refunded.
     ///
-    /// This is always the case for a leaky queue: a request that is cancelled while it is held
-    /// gives up its turn.
+    /// Charges of a leaky queue may always be refunded, because a request that is cancelled while
+    /// it is held gives up its turn.
     #[must_use]
     pub fn is_adjustable(&self) -> bool {
         self.is_adjustable || self.algorithm == Algorithm::LeakyQueue
@@ -154,11 +159,11 @@ impl RatePolicy {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChargeRequest {
-    /// The limit.
+    /// The limit that is charged.
     pub policy: Arc<RatePolicy>,
     /// The key that is charged.
     pub key: KeyHash,
-    /// The tier of the limit. An index beyond the last tier means the last tier.
+    /// The tier of the limit. If the index is beyond the last tier, the last tier applies.
     pub tier: usize,
     /// The amount that is charged.
     pub cost: u64,
@@ -175,7 +180,7 @@ impl ChargeRequest {
     }
 
     /// Makes the limit soft, so that it refuses no request. A soft limit is charged if it allows
-    /// the cost, once all hard limits have allowed theirs.
+    /// the cost and if all hard limits have allowed their costs.
     #[must_use]
     pub fn soft(mut self) -> Self {
         self.is_soft = true;
@@ -190,18 +195,18 @@ impl ChargeRequest {
     /// Computes the receipt for a charge that is corrected to this cost, without access to the
     /// state.
     ///
-    /// A node needs this receipt before the store has replied. Later refunds based on it never
-    /// return more than was spent. For a leaky queue they may return less, because the queue may
-    /// have rejected an earlier refund.
+    /// A node needs this receipt before the store has replied. Refunds that are based on the
+    /// receipt never return more than was spent. For a leaky queue, such refunds may return less,
+    /// because the queue may have rejected an earlier refund.
     #[must_use]
     pub fn settled(&self, charge: &Charge, cost: u64) -> Charge {
         let is_bucket = self.policy.algorithm.is_bucket();
         let mark = match charge.cost.checked_sub(cost) {
-            // Everything has been refunded, so this is a new charge. Only the store can compute its
-            // mark; with a mark of zero, a later refund returns nothing.
+            // Everything has been refunded, so this is a new charge. Only the store can compute the
+            // mark of a new charge. With a mark of zero, a later refund returns nothing.
             None if charge.cost == 0 => 0,
             // The mark of a bucket is the time at which the bucket will be empty, so a refund moves
-            // it to an earlier time.
+            // the mark to an earlier time.
             Some(less) if is_bucket => {
                 let room = less.saturating_mul(self.quota().interval_nanos());
                 charge.mark.saturating_sub(room)

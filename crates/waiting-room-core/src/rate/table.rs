@@ -1,11 +1,11 @@
 //! The states of many keys, in memory that is bounded by construction.
 //!
 //! A table has a fixed number of places in small groups. The hash of a key determines the groups in
-//! which it may be placed. There is no background task: replenished keys stay until a new key
-//! arrives. A new key whose groups are full takes the place of the least used key in them, which is
-//! the key that will be replenished first. The use of the displaced key is kept *for its network*:
-//! every key of that network that has no place starts as if it had used as much as any of the
-//! network's displaced keys.
+//! which it may be placed. There is no background task, so replenished keys stay until a new key
+//! arrives. A new key whose groups are full takes the place of the least used key in these groups,
+//! which is the key that will be replenished first. The use of the displaced key is kept *for its
+//! network*: every key of that network that has no place starts as if it had used as much as any of
+//! the network's displaced keys.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state
@@ -17,11 +17,11 @@
 //! ```
 //!
 //! If the displaced key was replenished, its use is zero and nothing is lost. If more keys are in
-//! use than there are places, as in a flood, the new keys of a network share what its displaced
-//! keys have left. The table then counts too much, never too little, so an offender gains nothing
-//! by losing its place. New keys of other networks start with nothing used, unless their network
-//! maps to the same number: a table distinguishes one network for every eight places, but at least
-//! 64 and at most 65 536 networks.
+//! use than there are places, as in a flood, the new keys of a network share the remaining quota of
+//! the network's displaced keys. The table then counts too much, never too little, so an offender
+//! gains nothing by losing its place. New keys of other networks start with nothing used, unless
+//! their network maps to the same number. A table distinguishes one network for every eight places,
+//! but at least 64 and at most 65 536 networks.
 //!
 //! A key without a network is grouped by a part of its own hash, as if such keys were randomly
 //! distributed over many networks. (This is the rule of the *space-saving* algorithm by Metwally,
@@ -43,6 +43,6 @@ fn networks(places: usize) -> usize {
 
 /// The smallest number of networks that a table distinguishes.
 ///
-/// It is small enough for the smallest table, and large enough that a flood from a few networks
-/// leaves most other networks unaffected.
+/// The number is small enough for the smallest table, and large enough that a flood from a few
+/// networks leaves most other networks unaffected.
 const LEAST_NETWORKS: usize = 64;

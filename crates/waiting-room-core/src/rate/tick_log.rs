@@ -3,9 +3,9 @@
 //!
 //! Time is counted in ticks. All events of one tick form a run, so a cost of a million takes no
 //! more memory than a cost of one. The log stores the newest tick in full, but only the low 32 bits
-//! of each run's tick. These bits stand for the latest tick that ends in them and is not after the
-//! newest tick. This is unambiguous as long as every event is less than 2³² ticks older than the
-//! newest event, which the owner of the log ensures.
+//! of each run's tick. The 32 bits represent the latest tick that ends in these bits and is not
+//! after the newest tick. This representation is unambiguous as long as every event is less than
+//! 2³² ticks older than the newest event, which the owner of the log ensures.
 //!
 //! ```text
 //!  before = 7     run             run             run
@@ -25,11 +25,12 @@ use std::collections::VecDeque;
 pub struct TickLog {
     /// The tick of the newest event, or 0 if there is none.
     newest: u64,
-    /// The tick after that of the last event that was pushed out by newer events, or 0 if none was.
+    /// The tick after the tick of the last event that newer events have pushed out, or 0 if no
+    /// event was pushed out.
     pushed_out_before: u64,
     /// The number of events before the first run, modulo 2³².
     before: u32,
-    /// The runs, oldest first. Each has at least one event, and no two have the same tick.
+    /// The runs, oldest first. Each run has at least one event, and no two runs have the same tick.
     runs: VecDeque<Run>,
 }
 
@@ -39,7 +40,7 @@ struct Run {
     /// The low 32 bits of the tick.
     tick: u32,
     /// The number of events up to the end of this run, modulo 2³². Only differences between totals
-    /// are used, and a log has fewer than 2³² events, so wrapping around does no harm.
+    /// are used, and a log has fewer than 2³² events, so a total may wrap around without harm.
     total: u32,
 }
 
@@ -49,8 +50,8 @@ impl TickLog {
 
     /// Adds `count` events at `tick`, or at the newest tick if that is later.
     ///
-    /// The log keeps the newest `limit` events. Older events are pushed out. If `count` exceeds the
-    /// limit, the excess is pushed out as well.
+    /// The log keeps the newest `limit` events, and pushes out older events. If `count` exceeds the
+    /// limit, the log also pushes out the excess.
     pub(super) fn push(&mut self, tick: u64, count: u64, limit: u32) {
         if count == 0 {
             return;
@@ -74,9 +75,9 @@ impl TickLog {
     /// Removes up to `count` of the events at `tick`.
     ///
     /// If the log was full, the removed events may have pushed out older events that would
-    /// otherwise still count. The exact ticks of the older events are lost. The same number of
-    /// events is therefore put back at the latest tick that they can have had, which never allows
-    /// too much. If that tick is before `since`, nothing is put back.
+    /// otherwise still count. The log has lost the exact ticks of the older events. Instead, the
+    /// log adds the same number of events at the latest tick that the older events can have had, so
+    /// it never allows too much. If this tick is before `since`, no events are added.
     pub(super) fn remove(&mut self, tick: u64, count: u64, since: u64, limit: u32) {
         let index = self.runs_before(tick);
         let found = self.runs.get(index).filter(|run| self.in_full(run.tick) == tick);
@@ -113,8 +114,8 @@ impl TickLog {
         self.newest
     }
 
-    /// The tick of the event at index `place`, where 0 is the oldest event. O(log n), or O(1) if
-    /// each event has a tick of its own.
+    /// The tick of the event at index `place`, where 0 is the oldest event. The lookup is O(log n),
+    /// or O(1) if all events have different ticks.
     pub(super) fn tick(&self, place: u32) -> u64 {
         let index = match self.len() as usize == self.runs.len() {
             true => place as usize,
@@ -133,7 +134,7 @@ impl TickLog {
         })
     }
 
-    /// The number of events before `tick`. O(log n).
+    /// The number of events before `tick`, found in O(log n).
     pub(super) fn count_before(&self, tick: u64) -> u32 {
         self.total_before(self.runs_before(tick)).wrapping_sub(self.before)
     }
@@ -143,30 +144,32 @@ impl TickLog {
         self.runs.partition_point(|run| self.in_full(run.tick) < tick)
     }
 
-    /// The number of runs that lie entirely within the first `events` events.
+    /// The number of runs that consist entirely of some of the first `events` events.
     fn runs_within(&self, events: u32) -> usize {
         self.runs.partition_point(|run| run.total.wrapping_sub(self.before) <= events)
     }
 
-    /// The total before the run at `index`, which may be one past the last run.
+    /// The total number of events before the run at `index`. The index may be one past the last
+    /// run.
     fn total_before(&self, index: usize) -> u32 {
         index.checked_sub(1).map_or(self.before, |last| self.runs[last].total)
     }
 
-    /// Removes the oldest events. A run that is removed only in part stays, with a later start.
+    /// Removes the oldest `events` events. If only a part of a run is removed, the rest of the run
+    /// stays in the log.
     fn push_out(&mut self, events: u32) {
         let before = self.before.wrapping_add(events);
         self.drop_runs(self.runs_within(events));
         self.before = before;
     }
 
-    /// Removes the oldest runs.
+    /// Removes the oldest `runs` runs.
     fn drop_runs(&mut self, runs: usize) {
         self.before = self.total_before(runs);
         self.runs.drain(..runs);
     }
 
-    /// Adds events at the newest tick or at a later tick.
+    /// Adds `added` events at `tick`, which is not before the newest tick.
     fn append(&mut self, tick: u64, added: u32, limit: u32) {
         match self.runs.back_mut() {
             Some(last) if tick == self.newest => last.total = last.total.wrapping_add(added),
@@ -178,10 +181,10 @@ impl TickLog {
         }
     }
 
-    /// Removes events from a run.
+    /// Removes `count` events from the run at `index`.
     ///
     /// The totals on one side of the run have to be corrected. Only the differences between totals
-    /// matter, so the side with fewer runs is chosen.
+    /// matter, so the totals on the side with fewer runs are corrected.
     fn take(&mut self, index: usize, count: u32) {
         let is_used_up = self.runs[index].total.wrapping_sub(self.total_before(index)) == count;
         if index < self.runs.len() / 2 {
@@ -197,7 +200,8 @@ impl TickLog {
         }
     }
 
-    /// Adds events before all others, at the latest tick that the pushed-out events can have had.
+    /// Adds `count` events before all other events, at the latest tick that the pushed-out events
+    /// can have had.
     fn stand_in(&mut self, count: u32, limit: u32) {
         let tick = low_half(self.pushed_out_before - 1);
         if self.runs.front().is_none_or(|first| first.tick != tick) {
@@ -210,7 +214,7 @@ impl TickLog {
     /// Makes room for another run.
     ///
     /// The capacity doubles, as in a `Vec`, but never exceeds `limit`, because the memory bound of
-    /// a key relies on this.
+    /// a key relies on this maximum.
     fn reserve(&mut self, limit: u32) {
         let (runs, capacity) = (self.runs.len(), self.runs.capacity());
         if runs == capacity {

@@ -12,11 +12,11 @@
 //! ├── capacity ──────────────────────►│
 //! ```
 //!
-//! This is [GCRA](Gcra) seen from the other side: each unit that leaks out of GCRA's bucket is a
-//! token that arrives in this bucket, and the room in GCRA's bucket equals the tokens in this
-//! bucket. Both allow the same events at the same times, so they share one implementation. The
-//! separate name is for readers who think in tokens, and for configurations that were written for
-//! other software.
+//! The token bucket is the mirror image of [GCRA](Gcra): each unit that leaks out of GCRA's bucket
+//! is a token that arrives in the token bucket, and the room in GCRA's bucket equals the tokens in
+//! the token bucket. Both algorithms allow the same events at the same times, so they share one
+//! implementation. The token bucket has a separate name for users who think in tokens, and for
+//! configurations that were written for other software.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use super::{Charge, Gcra, Meter, Quota};
 use crate::Timestamp;
 
 /// The [token bucket](super::Algorithm::TokenBucket): one token arrives per interval, rather than
-/// all of them at the end of a window.
+/// all tokens at the end of a window.
 ///
-/// A bucket never holds more than the capacity, no matter how long it is idle. The bucket of a key
-/// that was never seen is full.
+/// A bucket never contains more tokens than the capacity, no matter how long it is idle. The bucket
+/// of a key that was never seen is full.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,7 +42,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// The meter of the missing tokens.
+    /// The meter that counts the missing tokens.
     missing: Gcra,
 }
 

@@ -39,7 +39,7 @@ impl Policy {
 
     /// No queue.
     pub(super) fn none() -> Self {
-        Self::new("nobody waits", fifo(0, LONG))
+        Self::new("no queue", fifo(0, LONG))
     }
 
     pub(super) fn adaptive_lifo() -> Self {

@@ -137,7 +137,7 @@ fn a_quota_that_cannot_be_kept_is_refused_with_its_field() {
         (
             Algorithm::TokenBucket,
             Quota::per_second(2_000_000_000),
-            "limit is 2000000000 per 1 s, expected at most one a nanosecond; count in larger \
+            "limit is 2000000000 per 1 s, expected at most one per nanosecond; count in larger \
              units",
         ),
         (
@@ -324,8 +324,8 @@ proptest! {
         steps in prop::collection::vec((0u64..60, 0u64..20, 1u64..4), 1..300),
     ) {
         allows_no_more(Gcra::new, Algorithm::Gcra, &steps)?;
-        // Windows that begin with the first hit are left out: a window that a key takes over from
-        // its network begins at a different time from the key's own window.
+        // Windows that begin with the first hit are left out, because a window that a key takes
+        // over from its network begins at a different time from the key's own window.
         let window = |quota: &Quota| FixedWindow::new(quota, Alignment::Epoch);
         allows_no_more(window, DAILY, &steps)?;
         allows_no_more(SlidingCounter::new, Algorithm::SlidingCounter, &steps)?;

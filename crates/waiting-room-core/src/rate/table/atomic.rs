@@ -14,12 +14,13 @@
 //! # Concurrency
 //!
 //! Any thread may change a number at any time, by compare-and-exchange. The key of a place is
-//! changed only under the lock of its group, so a key never has two places. A place that was given
-//! to a key never becomes free again.
+//! changed only under the lock of its group, so a key never has two places. Once a place has been
+//! given to a key, it never becomes free again.
 //!
 //! The result of a search without the lock is therefore only a hint. If the search finds the key,
 //! the subsequent change of the number detects whether the place has been handed over (see
-//! [`AtomicTable::update`]). If the search does not find the key, it is repeated under the lock.
+//! [`AtomicTable::update`]). If the search does not find the key, the search is repeated under the
+//! lock.
 
 use std::{
     fmt,
@@ -38,8 +39,8 @@ use crate::{
 /// A table with one number per key, for a bounded number of keys.
 pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
-    /// For each network, the greatest number that any key had when it lost its place. A key of that
-    /// network that has no place may be that key, so it starts with this number.
+    /// For each network, the greatest number that any key had when it lost its place. A key without
+    /// a place may be the displaced key, so it starts with the number of its network.
     given_up: Box<[AtomicU64]>,
     /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
@@ -53,8 +54,8 @@ pub(in crate::rate) struct AtomicTable {
 #[repr(align(64))]
 struct Group {
     places: [Cell; GROUP],
-    /// The network of the key in each place. It is read only when the key is displaced, so it is
-    /// stored apart from the keys.
+    /// The network of the key in each place. The network is read only when the key is displaced, so
+    /// it is stored apart from the key.
     networks: [AtomicU16; GROUP],
 }
 
@@ -74,7 +75,7 @@ impl AtomicTable {
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
-    /// Creates a table for `keys` keys in use at a time. It takes 37 bytes per key.
+    /// Creates a table for `keys` keys in use at a time. The table takes 37 bytes per key.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
@@ -88,8 +89,8 @@ impl AtomicTable {
     /// The number of a key, or the number with which it would start if it has no place.
     pub(in crate::rate) fn get(&self, key: KeyHash) -> u64 {
         match self.find(key) {
-            // Relaxed suffices: no charge depends on this number, and a stale number is as good as
-            // one that was read a moment earlier.
+            // Relaxed suffices, because no charge depends on this number, and a stale number is as
+            // good as a number that was read a moment earlier.
             Some(place) => place.word.load(Ordering::Relaxed),
             None => self.start(key),
         }
@@ -99,11 +100,11 @@ impl AtomicTable {
     /// `change`.
     ///
     /// `change` is called again with a newer number whenever another thread has changed the number
-    /// first. It may also be applied to the number of a different key that has received the place
-    /// in the meantime. `change` may therefore add to the number or cap it, but must not refund
-    /// anything; use [`update_known`](Self::update_known) for that. If the key displaces another
-    /// key, and `is_in_use` is true for the number of the displaced key, this is counted in
-    /// [`displaced`](Self::displaced).
+    /// first. `change` may also be applied to the number of a different key that has received the
+    /// place in the meantime. `change` may therefore add to the number or cap the number, but must
+    /// not refund anything. Use [`update_known`](Self::update_known) for refunds. If the key
+    /// displaces another key, and `is_in_use` returns true for the number of the displaced key,
+    /// [`displaced`](Self::displaced) counts the displaced key.
     ///
     /// # Why no charge is lost
     ///
@@ -118,11 +119,11 @@ impl AtomicTable {
     ///                      handover, and the charge is added again where the key stands next
     /// ```
     ///
-    /// In the second case, the charge also remains in the word of the new key, which counts too
-    /// much, never too little. If all four operations were Relaxed, the read could miss the
+    /// In the second case, the charge also remains in the word of the new key, so the table counts
+    /// too much, never too little. If all four operations were Relaxed, the read could miss the
     /// handover in the second case, and the charge would be lost. Acquire and Release on the word
-    /// would be enough to prevent this; SeqCst reduces the argument to a single order of all
-    /// operations.
+    /// would be enough to prevent this loss, but SeqCst reduces the argument to a single order of
+    /// all operations.
     pub(in crate::rate) fn update<T, E>(
         &self,
         key: KeyHash,
@@ -133,33 +134,33 @@ impl AtomicTable {
             Some(place) => place,
             None => {
                 // A key that is refused at once needs no place, and must not displace another key.
-                // This number may be out of date; if the change is accepted, it is repeated below
-                // with the number of the place.
+                // The starting number may be out of date. If the change is accepted, it is repeated
+                // below with the number of the place.
                 change(&mut self.start(key))?;
                 self.place(key, &is_in_use)
             }
         };
         loop {
-            // Relaxed suffices for reading the word. The exchange below compares it with the latest
-            // value, so a request is never allowed because of a stale number. At worst, a stale
-            // number causes the refusal of a request that arrives while the number changes.
+            // Relaxed suffices for reading the word. The exchange below compares the word with the
+            // latest value, so a request is never allowed because of a stale number. At worst, a
+            // stale number causes the refusal of a request that arrives while the number changes.
             let mut word = place.word.load(Ordering::Relaxed);
             let outcome = loop {
                 let mut next = word;
                 let given = change(&mut next)?;
-                // SeqCst on success: this is "add" in the documentation above. It also rules out
-                // the opposite error: a handover that takes an addition although the adding thread
-                // had already found the new key by a relaxed load. Such an addition would happen
-                // before the take, because the addition releases and the take acquires. It would
-                // then also happen before the new key was written, but the thread had already read
-                // that key.
+                // The ordering on success is SeqCst, because this is "add" in the documentation
+                // above. SeqCst also rules out the opposite error, in which a handover takes an
+                // addition although the adding thread had already found the new key by a relaxed
+                // load. Such an addition would happen before the take, because the addition
+                // releases and the take acquires. The addition would then also happen before the
+                // new key was written, but the thread had already read that key.
                 let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
                 match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
                     Err(newer) => word = newer,
                 }
             };
-            // This is "read key" in the documentation above.
+            // This load is "read key" in the documentation above.
             if place.key.load(Ordering::SeqCst) == key.bits().get() {
                 return Ok(outcome);
             }
@@ -188,8 +189,9 @@ impl AtomicTable {
         loop {
             let mut next = word;
             let given = change(&mut next);
-            // SeqCst on success, so that this change and those of `update_all` are in the same
-            // total order as the counter of meter changes (see `AtomicMemory::by_meter`).
+            // The ordering on success is SeqCst, so that this change and those of `update_all` are
+            // in the same total order as the counter of meter changes (see
+            // `AtomicMemory::by_meter`).
             let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
             match place.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => return Some(given),
@@ -200,14 +202,15 @@ impl AtomicTable {
 
     /// Changes all numbers, including those with which new keys would start.
     ///
-    /// This takes no lock, and every number is changed separately. It may miss a number that is
-    /// being moved from a place to its network at the same time.
+    /// The method takes no lock, and changes every number separately. The update may miss a number
+    /// that is being moved from a place to its network at the same time.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
         let update = |word: &AtomicU64| {
-            // Zero means that nothing was used, whatever the unit. The update then fails, and the
-            // number stays zero.
+            // Zero means that nothing was used, whatever the unit. For a number that is zero, the
+            // update fails, and the number stays zero.
             let changed = |word| (word != 0).then(|| change(word));
-            // SeqCst, for the order that `AtomicMemory::by_meter` relies on.
+            // The ordering is SeqCst, because `AtomicMemory::by_meter` relies on a single total
+            // order.
             let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed);
         };
         for group in &self.groups {
@@ -232,16 +235,17 @@ impl AtomicTable {
     fn find(&self, key: KeyHash) -> Option<&Cell> {
         let first = self.first(key);
         // A key is placed in its second group only if the first group has no free place, and places
-        // never become free again. So if the first group has a free place, the key has no place at
-        // all, and the second group need not be fetched from memory.
+        // never become free again. If the key is not in the first group although that group has a
+        // free place, the key therefore has no place at all, and the second group need not be
+        // fetched from memory.
         first.find(key.bits().get()).or_else(|| match first.find(EMPTY) {
             Some(_) => None,
             None => self.second(key).find(key.bits().get()),
         })
     }
 
-    /// The number with which a key without a place starts: the greatest number that it can have
-    /// had.
+    /// The number with which a key without a place starts, which is the greatest number that the
+    /// key can have had.
     fn start(&self, key: KeyHash) -> u64 {
         self.given_up(key.network()).load(Ordering::SeqCst)
     }
@@ -251,8 +255,8 @@ impl AtomicTable {
         &self.given_up[usize::from(network) % self.given_up.len()]
     }
 
-    /// Returns the place of a key. A key without a place gets a free one, or that of the least used
-    /// key in its two groups.
+    /// Returns the place of a key. A key without a place gets a free place, or the place of the
+    /// least used key in its two groups.
     ///
     /// Both groups are locked, so no other thread hands over a place in them. The numbers are not
     /// locked: a thread that charges the old key may change its number until it sees that the place
@@ -260,8 +264,8 @@ impl AtomicTable {
     ///
     /// 1. The place is marked as belonging to no key. A thread that adds a charge for the old key
     ///    after this step then sees the mark, and charges again elsewhere.
-    /// 2. The number is taken and kept for the network. It contains the charges of all threads that
-    ///    have not seen the mark.
+    /// 2. The number is taken and stored for the network. The number contains the charges of all
+    ///    threads that have not seen the mark.
     /// 3. The number with which the new key starts is written.
     /// 4. The new key is written last, so its charges are added to that starting number.
     #[cold]
@@ -275,8 +279,9 @@ impl AtomicTable {
         let (group, index) = Group::least([self.first(key), self.second(key)]);
         let (place, network) = (&group.places[index], &group.networks[index]);
         if place.key.load(Ordering::Relaxed) != EMPTY {
-            // Steps 1 and 2: "overwrite key" and "take". The mark is not `EMPTY`, because a free
-            // place in the first group of a key means that the key is not in its second group.
+            // The next three statements are steps 1 and 2, "overwrite key" and "take". The mark is
+            // not `EMPTY`, because a free place in the first group of a key means that the key is
+            // not in its second group.
             place.key.store(RESERVED, Ordering::SeqCst);
             let used = place.word.swap(0, Ordering::SeqCst);
             // The network is read and written only under the lock, so Relaxed suffices for it.
@@ -286,12 +291,12 @@ impl AtomicTable {
             }
         }
         network.store(key.network(), Ordering::Relaxed);
-        // Step 3. The starting number is read under the lock, after any earlier handover in these
-        // groups, so it includes what this key had used when it last lost a place. The word may
-        // already contain a late charge of the old key. The greater of the two numbers is kept,
-        // which counts too much, never too little.
+        // This is step 3. The starting number is read under the lock, after any earlier handover in
+        // these groups, so it includes what this key had used when it last lost a place. The word
+        // may already contain a late charge of the old key. The greater of the two numbers is kept,
+        // so the table counts too much, never too little.
         place.word.fetch_max(self.start(key), Ordering::SeqCst);
-        // Step 4.
+        // This is step 4.
         place.key.store(key.bits().get(), Ordering::SeqCst);
         place
     }
@@ -325,8 +330,8 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place that the next key gets in its two groups: a free place if there is one, preferably
-    /// in the first group, or else that of the least used key.
+    /// The place that a new key gets in its two groups. This is a free place if there is one,
+    /// preferably in the first group, or otherwise the place of the least used key.
     fn least(groups: [&Self; 2]) -> (&Self, usize) {
         groups
             .into_iter()
@@ -339,8 +344,8 @@ impl Group {
     ///
     /// All places of a cache line are compared, without a branch between them. The position of a
     /// key is unpredictable, so a loop that stopped at the match would lose more through
-    /// mispredicted branches than it would save. The second line holds fewer keys, and is fetched
-    /// only if the first line has no match.
+    /// mispredicted branches than it would save. The second cache line contains fewer keys, and is
+    /// fetched only if the first line has no match.
     #[inline]
     fn find(&self, key: u64) -> Option<&Cell> {
         let (near, far) = self.places.split_at(LINE);
@@ -365,7 +370,7 @@ impl Cell {
     /// least used keys.
     ///
     /// The keys are read under the lock, but the numbers may change while they are compared. At
-    /// worst, the chosen place is then not that of the least used key, which does no harm.
+    /// worst, a key that is not the least used loses its place, which does no harm.
     fn rank(&self) -> (bool, u64) {
         let is_taken = self.key.load(Ordering::Relaxed) != EMPTY;
         (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })

@@ -39,14 +39,14 @@ pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
     shards: Box<[Mutex<Shard<M>>]>,
     /// The joined states of the displaced keys, by network. A key that has no place may be one of
-    /// its network's displaced keys, so it starts with their joined state. A lock in this list is
-    /// taken after the lock of a shard, never before it.
+    /// its network's displaced keys, so it starts with the joined state of these keys. A lock in
+    /// this list is taken after the lock of a shard, never before it.
     given_up: Box<[Mutex<Shared<M>>]>,
     /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
 }
 
-/// A meter, and the time since which it has been in force.
+/// A meter, and the time at which it became the current meter.
 struct InForce<M> {
     meter: M,
     since: Timestamp,
@@ -63,9 +63,9 @@ struct Shared<M: Meter> {
 struct Shard<M: Meter> {
     /// The meter to which the states belong.
     ///
-    /// If a different meter is in force when the shard is locked, that meter takes over the states.
-    /// The conversion applies as of the time at which the meter was put into force, no matter how
-    /// much later the shard is locked.
+    /// If a new meter was set since the shard was last locked, the new meter takes over the states.
+    /// The conversion applies as of the time at which the new meter was set, no matter how much
+    /// later the shard is locked.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
@@ -86,16 +86,16 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// The maximum memory that a key in use can take, in bytes: two places, and a share of the
-    /// shard and of the networks. `of_state` is the memory that a state allocates outside its
-    /// place.
+    /// The maximum memory, in bytes, that a key in use can take. The result includes two places,
+    /// and a share of the shard and of the networks. `of_state` is the memory that a state
+    /// allocates outside its place.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
         let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
         let shard = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
         PLACES_PER_KEY as u64 * place + shard.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
-    /// Puts a new meter into force. States are converted when their shard is next locked.
+    /// Replaces the current meter. States are converted when their shard is next locked.
     pub(in crate::rate) fn change_meter(&self, meter: M, now: Timestamp) {
         self.in_force.store(Arc::new(InForce { meter, since: now }));
     }
@@ -137,8 +137,8 @@ impl<M: Meter> LockedTable<M> {
         let before = extent(&state);
         let given = change(meter, &mut state);
         // A new key that is refused at once needs no place. Before another key is displaced, all
-        // places of replenished keys in the shard are freed: a replenished key is equivalent to a
-        // new key.
+        // places of replenished keys in the shard are freed, because a replenished key is
+        // equivalent to a new key.
         if extent(&state) != before {
             shard.states.retain(|(_, state)| meter.used(state, now) > 0);
             self.place(shard, key, state, now);
@@ -164,13 +164,14 @@ impl<M: Meter> LockedTable<M> {
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// The number of keys that have a place. This locks every shard, one after another.
+    /// The number of keys that have a place. To count them, the method locks every shard, one after
+    /// another.
     pub(in crate::rate) fn len(&self) -> usize {
         let len = |shard: &Mutex<Shard<M>>| unpoisoned(shard.lock()).states.len();
         self.shards.iter().map(len).sum()
     }
 
-    /// Locks the shard of a key, and converts its states to the meter in force.
+    /// Locks the shard of a key, and converts its states to the current meter.
     fn shard(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);
         let (shard, by) = (&mut *guard, self.in_force.load());
@@ -183,7 +184,8 @@ impl<M: Meter> LockedTable<M> {
         guard
     }
 
-    /// Gives a key a place in its shard: a free one, or that of the key that makes room.
+    /// Gives a key a place in its shard, which is a free place or the place of the key that makes
+    /// room.
     fn place(&self, shard: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
         match shard.least(now).filter(|_| shard.states.len() >= SHELF) {
             Some(least) => {
@@ -208,8 +210,8 @@ impl<M: Meter> LockedTable<M> {
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
         // Two shards may have last seen different meters, so the conversion may also go back to the
-        // older meter. It never applies as of a time before the state's current meter was put into
-        // force.
+        // older meter. The conversion never applies as of a time before the meter to which the
+        // state belongs was set.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);
@@ -230,9 +232,9 @@ impl<M: Meter> LockedTable<M> {
 impl<M: Meter> Shard<M> {
     /// The index of the key that makes room.
     ///
-    /// Keys with something left are chosen before exhausted keys, and among equals, the key that
-    /// will be replenished first. So an exhausted key, which may belong to an offender, is
-    /// displaced last.
+    /// A key with remaining quota is chosen before an exhausted key. Within each of these two sets,
+    /// the key that will be replenished first is chosen. An exhausted key, which may belong to an
+    /// offender, is therefore displaced last.
     fn least(&self, now: Timestamp) -> Option<usize> {
         let rank = |(_, state): &(KeyHash, M::State)| {
             let meter = &self.by.meter;

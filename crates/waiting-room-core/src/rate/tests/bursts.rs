@@ -106,10 +106,11 @@ fn allows_its_limit<M: Meter>(meter: &M, start: Timestamp) -> TestCaseResult {
     Ok(())
 }
 
-/// The source of V38 states a bound of 3C for a window of length T. It assumes that the bucket can
-/// be filled twice before anything leaks out, but a full bucket cannot be filled again. That bound
-/// is therefore never reached: a full bucket, plus what leaks out of it in T, is 2C. This is the
-/// exact maximum for a closed window. For a half-open window, the maximum is 2C − 1.
+/// The source of V38 states a bound of 3C for a window of length T. The source assumes that the
+/// bucket can be filled twice before anything leaks out, but a full bucket cannot be filled again.
+/// The bound of 3C is therefore never reached. A full bucket, plus the amount that leaks out of the
+/// bucket in T, is 2C. This is the exact maximum for a closed window. For a half-open window, the
+/// maximum is 2C − 1.
 #[test]
 fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
     for capacity in 1..=12 {
@@ -123,8 +124,8 @@ fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
     }
 }
 
-/// The result is this high because the estimate is rounded down, as in V34. Without rounding, it
-/// would be one less.
+/// The client gets exactly twice the limit because the estimate is rounded down, as in V34. Without
+/// rounding, the client would get one less.
 #[test]
 fn who_knows_the_boundary_gets_twice_the_limit_from_a_sliding_counter() {
     let counter = SlidingCounter::new(&Quota::per_minute(100));

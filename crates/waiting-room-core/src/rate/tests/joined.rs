@@ -1,4 +1,4 @@
-//! A joined state allows no more than either of the states from which it was made.
+//! A joined state allows no more than either of the states that were joined.
 
 use super::*;
 

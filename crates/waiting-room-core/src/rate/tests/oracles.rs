@@ -1,4 +1,4 @@
-//! Each algorithm is compared with its definition: an oracle that stores all events, and visits all
+//! Each algorithm is compared with its definition, an oracle that stores all events and visits all
 //! of them for each decision.
 
 mod buckets;

@@ -1,5 +1,5 @@
-//! After a refund, a meter allows no more than if the charge had never been made. An immediate
-//! refund leaves no trace.
+//! After a refund, a meter allows no more than if the charge had never been made. After an
+//! immediate refund, the state is as if the charge had never been made.
 
 use super::*;
 
@@ -31,8 +31,8 @@ proptest! {
         never_gains(&SlidingLog::new(&quota, Refusals::Ignore), &story)?;
         never_gains(&SlidingLog::new(&quota, Refusals::Count), &story)?;
         never_gains(&SlidingCounter::new(&quota), &story)?;
-        // Windows that begin with the first hit are left out: the charge opens the window, and a
-        // refund does not close it.
+        // Windows that begin with the first hit are left out, because the charge opens the window
+        // and a refund does not close it.
     }
 }
 
@@ -107,7 +107,7 @@ fn leaves_no_trace<M: Meter>(
 }
 
 /// Runs the requests twice, without the charge and with it. Each cost that is allowed with the
-/// charge is spent in both runs. If it were refused without the charge, the refund would have
+/// charge is spent in both runs. If the cost were refused without the charge, the refund would have
 /// returned too much.
 fn never_gains<M: Meter>(meter: &M, story: &Story<'_>) -> TestCaseResult {
     let (mut without, mut with) = (M::State::default(), M::State::default());

@@ -19,8 +19,8 @@ fn v34_a_sliding_counter_rounds_the_weighted_count_down() {
     let counter = SlidingCounter::new(&Quota::per_minute(7));
     let mut state = SlidingCounterState::default();
     assert!(counter.check(&mut state, 5, clock((0, 30))).is_ok());
-    // These three are spent without a check, because the estimate at this time is 5 × 100 %, so 3
-    // more would be refused.
+    // These three units are spent without a check, because the estimate at this time is 5 × 100 %,
+    // so three more units would be refused.
     counter.spend(&mut state, 3, clock((1, 0)));
 
     // 3 + 5 × 70 % = 6.5, which counts as 6.

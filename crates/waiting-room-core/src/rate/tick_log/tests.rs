@@ -170,8 +170,8 @@ proptest! {
                     naive.push(now, count, limit);
                 }
                 Deed::Remove(earlier, count) => {
-                    // Removing events at this tick puts other events back at the same tick. The
-                    // naive log could then also remove these within the same call.
+                    // If events at this tick are removed, other events are added at the same tick.
+                    // The naive log could then also remove these other events within the same call.
                     let (tick, since) = (now - earlier, now - 25);
                     if tick + 1 != naive.pushed_out_before {
                         log.remove(tick, count, since, limit);

@@ -39,7 +39,8 @@ impl Oracle for Bucket {
     }
 }
 
-/// A bucket to which whole tokens are added one by one, each an interval after the last one.
+/// A bucket to which whole tokens are added one by one, each token one interval after the previous
+/// token.
 pub(super) struct Tokens {
     quota: Quota,
     events: Events,

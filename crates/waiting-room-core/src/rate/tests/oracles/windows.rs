@@ -111,7 +111,7 @@ impl Oracle for Weighted {
         let (number, into) = (now / self.window, now % self.window);
         let previous = self.events.sum(|at| at / self.window + 1 == number);
         let current = self.events.sum(|at| at / self.window == number);
-        // The largest cost for which `estimate < limit - cost + 1`, without a division.
+        // Finds the largest cost for which `estimate < limit - cost + 1`, without a division.
         let estimate = u128::from(previous) * u128::from(self.window - into)
             + u128::from(current) * u128::from(self.window);
         (0..=self.limit)
