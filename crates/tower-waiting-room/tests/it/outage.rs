@@ -187,7 +187,7 @@ async fn each_policy_says_what_it_is_named_for() {
         let mut bob = Visitor::default();
         let seen = bob.get(&house).await;
         assert_eq!((seen.is_inside(), seen.reason.as_str()), (is_inside, "store_unavailable"));
-        assert_eq!(bob.cookie, None, "nobody has counted it");
+        assert_eq!(bob.cookie, None, "no node has counted the session");
         assert!(ann.get(&house).await.is_inside(), "a pass goes on");
     }
 }

@@ -1,4 +1,4 @@
-//! The future that resolves to a permit.
+//! The future of a queued request, which resolves to a permit or a refusal.
 
 use std::{
     fmt,
@@ -15,22 +15,24 @@ use super::{
 };
 use crate::Timestamp;
 
-/// A place in the queue of a [`Gate`], and a future that resolves to the permit.
+/// The future of a request in the queue of a [`Gate`], which resolves to a permit or a refusal.
 ///
-/// The future has no timer. Its owner calls [`time_out`](Self::time_out) at the
-/// [`deadline`](Self::deadline); until then, the request keeps its place unless it is refused.
+/// The future has no timer, so its owner has to call [`time_out`](Self::time_out) at the
+/// [`deadline`](Self::deadline). Until then, the request stays in the queue unless it is granted a
+/// permit or refused.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future frees the place at once. If a permit has been granted but not collected, the
-/// permit goes to the next waiter.
-#[must_use = "dropping it gives up the place in the queue"]
+/// Dropping the future removes the request from the queue immediately. A permit that has been
+/// granted but not yet collected goes to the next waiter.
+#[must_use = "dropping the future removes the request from the queue"]
 pub struct Acquire {
-    /// `None` once the outcome has been collected, so that `Drop` has nothing left to do.
+    /// The gate, or `None` once the outcome has been collected and `Drop` has nothing left to do.
     gate: Option<Gate>,
     id: Id,
     deadline: Timestamp,
-    /// Whether the future has been polled before. The first poll always needs a clone of its waker.
+    /// Whether the future has been polled before. The first poll always needs a clone of the task's
+    /// waker.
     was_polled: bool,
 }
 
@@ -39,8 +41,8 @@ impl Acquire {
         Self { gate: Some(gate), id, deadline, was_polled: false }
     }
 
-    /// Returns the time until which the request waits. A permit granted at exactly this instant
-    /// still counts.
+    /// Returns the deadline of the wait. A permit that is granted at exactly this time is still
+    /// valid.
     #[must_use]
     pub const fn deadline(&self) -> Timestamp {
         self.deadline
@@ -68,9 +70,10 @@ impl Future for Acquire {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = &mut *self;
         let gate = place.gate.as_ref().expect(POLLED);
-        // A waker is cloned before the lock is taken, and the one that it replaces is dropped after
-        // the lock is released: cloning and dropping both run foreign code. A future that is polled
-        // again has usually been woken because its outcome is ready, so a clone would be wasted.
+        // The waker is cloned before the lock is taken, and the waker that the clone replaces is
+        // dropped after the lock is released, because cloning and dropping a waker both run foreign
+        // code. A future that is polled again has usually been woken because its outcome is ready,
+        // so later polls do not clone the waker unless they have to.
         let mut clone = if place.was_polled { None } else { Some(cx.waker().clone()) };
         place.was_polled = true;
         loop {
@@ -80,7 +83,8 @@ impl Future for Acquire {
                     let gate = place.gate.take().expect(POLLED);
                     return Poll::Ready(told(gate, &waiter));
                 }
-                // The task has changed. This happens at most once per poll, since a clone is always
+                // The stored waker may belong to another task, so the current waker has to be
+                // cloned. This branch is taken at most once per poll, because a clone is always
                 // stored.
                 None => clone = Some(cx.waker().clone()),
             }
@@ -92,8 +96,9 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         if let Some(gate) = self.gate.take() {
             let waiter = gate.critical(gate.now(), |critical| critical.cancel(self.id));
-            // A permit that has been granted but not collected is released by its own `Drop`. That
-            // takes the lock again, so it must not happen inside the critical section above.
+            // A permit that was granted but never collected is released when the permit is dropped.
+            // Dropping the permit takes the lock again, so the permit must not be dropped inside
+            // the critical section above.
             if !waiter.is_waiting() {
                 drop(told(gate, &waiter));
             }

@@ -1,10 +1,10 @@
-//! Limits that adapt to how many requests a service can run at once.
+//! Limits that adapt to the number of requests that a service can run at once.
 //!
-//! The right limit of a gate is the *knee* of the service: beyond it, running more requests at once
-//! does not get more work done, but only makes each request take longer. The knee depends on the
-//! machine, the database behind it, and the time of day. An [`AdaptiveLimit`] observes each request
-//! that has ended, and returns the limit to use from then on. The time between a request's
-//! admission and its end is its *hold*.
+//! The right limit of a gate is the *knee* of the service. Beyond the knee, running more requests
+//! at once does not increase the throughput, but only makes each request take longer. The knee
+//! depends on the machine, the database behind it, and the time of day. An [`AdaptiveLimit`]
+//! observes each request that has ended, and returns the limit to use from then on. The time
+//! between a request's admission and its end is its *hold*.
 //!
 //! ```text
 //! throughput             hold
@@ -18,7 +18,7 @@
 //! | limit | grows | shrinks | use it |
 //! |---|---|---|---|
 //! | [`FixedLimit`] | never | never | if the knee is known or can be measured: **the default** |
-//! | [`Aimd`] | by one a window | on overload, above the target | if the service reports overload |
+//! | [`Aimd`] | by one per window | on overload, above the target | if the service reports overload |
 //! | [`Gradient2`] | slowly | in proportion to the slowdown | if holds vary a lot |
 //! | [`Vegas`] | fast, then by one | when a fifth of the requests only wait | if holds are alike |
 //!
@@ -32,12 +32,13 @@
 //!
 //! Samples are aggregated in windows of a second or more. Each window yields a reading: the median
 //! hold, the number in flight, the throughput, and whether the service was overloaded. A rule then
-//! suggests a limit; this is the part in which the three algorithms differ. A guard, which all
-//! three share, makes the decision.
+//! suggests a limit, and the three algorithms differ only in this rule. A guard, which all three
+//! algorithms share, makes the final decision.
 //!
 //! The guard is needed because a rule that compares holds with earlier holds raises the limit
-//! without end under steady overload, as slow holds become the norm (Netflix/concurrency-limits
-//! issues 134 and 137, envoyproxy/envoy issue 38338). Three measures prevent that:
+//! without end under steady overload, because slow holds become the norm
+//! (Netflix/concurrency-limits issues 134 and 137, envoyproxy/envoy issue 38338). Three measures
+//! prevent that:
 //!
 //! - **A latency target** ([`AdaptiveRules::latency_target`]) is the only measure that does not
 //!   drift.
@@ -45,28 +46,31 @@
 //!   last windows, the limit shrinks even if the rule suggests growth, as in Failsafe-go and Uber's
 //!   Cinnamon.
 //! - **An unused limit is no evidence.** The limit does not grow while less than half of it is in
-//!   use, and shrinks while less than a fifth is.
+//!   use, and shrinks while less than a fifth of it is in use.
 //!
-//! Memory use is fixed, at about 3 KiB per limit. A sample costs about 12 ns and no allocation.
-//! Neither a clock nor randomness is involved: the same samples yield the same limits.
+//! Each limit uses a fixed amount of memory, about 3 KiB. Processing a sample takes about 12 ns and
+//! does not allocate. The limits depend on neither a clock nor randomness, so the same samples
+//! always yield the same limits.
 //!
 //! # What it does not do
 //!
-//! - **It is not better than a good fixed limit.** To find the knee, an adaptive limit has to
-//!   exceed the knee now and then. In simulations of a service with 20 cores under twice its
-//!   capacity, the limit moves between 0.6 and 2.5 times the knee, and 95 to 99 % of the possible
-//!   requests are served; with 200 cores, about 90 %. A limit that was measured beforehand wastes
-//!   nothing, which is why [`FixedLimit`] is the default.
-//! - It cannot tell which holds are acceptable. A service in which every request takes exactly as
-//!   long as its timeout looks healthy, unless a target is set or overload is reported.
-//! - It cannot distinguish a slow service from a target that is too low. If even a request that
-//!   runs alone takes longer than the target, the limit falls to [`AdaptiveRules::min`]. Choose
-//!   both values accordingly.
-//! - It learns little from few requests. With fewer than ten requests a minute, the limit does not
-//!   change. With fewer than about a hundred requests per window, it becomes less precise the more
-//!   the holds vary.
-//! - It treats all requests of a gate alike. Long downloads and short queries should have separate
-//!   gates.
+//! - **An adaptive limit is not better than a good fixed limit.** To find the knee, an adaptive
+//!   limit has to exceed the knee from time to time. In simulations of a service with 20 cores
+//!   under a load of twice its capacity, the limit moves between 0.6 and 2.5 times the knee, and
+//!   the service uses 95 to 99 % of its capacity. With 200 cores, the service uses about 90 %. A
+//!   limit that was measured beforehand wastes no capacity, which is why [`FixedLimit`] is the
+//!   default.
+//! - An adaptive limit cannot tell which holds are acceptable. A service in which every request
+//!   takes exactly as long as its timeout looks healthy, unless a target is set or overload is
+//!   reported.
+//! - An adaptive limit cannot distinguish a slow service from a target that is too low. If even a
+//!   request that runs alone takes longer than the target, the limit falls to
+//!   [`AdaptiveRules::min`]. Choose the target and the minimum accordingly.
+//! - An adaptive limit learns little from few requests. With fewer than ten requests per minute,
+//!   the limit does not change. With fewer than about a hundred requests per window, the limit
+//!   becomes less precise the more the holds vary.
+//! - An adaptive limit treats all requests of a gate alike. Long downloads and short queries should
+//!   have separate gates.
 
 mod averages;
 mod gradient2;

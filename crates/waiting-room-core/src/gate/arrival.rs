@@ -1,34 +1,34 @@
-//! A request that arrives at a gate, and the reasons for a refusal.
+//! An arriving request, and the reasons for which a gate refuses requests.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// The properties of an arriving request that matter to the discipline of a gate.
+/// The properties of an arriving request that a gate takes into account.
 ///
-/// The default is a request of class 0 and tenant 0, without a deadline, that holds no other
-/// permit. A property that the discipline does not use has no effect.
+/// By default, a request has class 0, tenant 0 and no deadline, and holds no permit of another
+/// gate. A property that the discipline does not use has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub(super) class: u8,
     pub(super) tenant: u64,
-    /// The time at which the client gives up, if it is known.
+    /// The time at which the client gives up, if known.
     pub(super) deadline: Option<Timestamp>,
     /// Whether the request holds a permit of another gate.
     pub(super) is_inside: bool,
 }
 
 impl Arrival {
-    /// Sets the priority class. 0, the default, is served first.
+    /// Sets the priority class; 0 by default. Requests of class 0 are served first.
     ///
-    /// A class beyond the gate's last class counts as the last class.
+    /// A class number beyond the gate's last class is treated as the last class.
     #[must_use]
     pub const fn class(mut self, class: u8) -> Self {
         self.class = class;
         self
     }
 
-    /// Sets the tenant, as a hash that clients cannot choose. 0 by default.
+    /// Sets the tenant, identified by a hash that clients cannot choose; 0 by default.
     ///
     /// A client that can compute the hash could deliberately join another tenant's lane, so the
     /// hash should be keyed with a secret.
@@ -40,19 +40,19 @@ impl Arrival {
 
     /// Marks a request that already holds a permit of another gate.
     ///
-    /// Such a request is admitted or queued even while this gate is drained, provided that the
-    /// drain [serves](super::DrainQueue::Serve) its waiting requests. Otherwise a request that has
-    /// already been partly served would be refused.
+    /// A request that holds a permit of another gate is admitted or queued even while this gate is
+    /// being drained, provided that the drain [serves](super::DrainQueue::Serve) waiting requests.
+    /// Refusing a request that has already been partly served would waste the work done so far.
     #[must_use]
     pub const fn inside(mut self) -> Self {
         self.is_inside = true;
         self
     }
 
-    /// Sets the time at which the client gives up. `None` by default.
+    /// Sets the time at which the client gives up. By default, this time is unknown.
     ///
-    /// The request then waits only as long as it would still have time to run, judging by the
-    /// typical run time measured by the gate.
+    /// The request then waits only for as long as it would still have enough time to run, based on
+    /// the typical run time that the gate has measured.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);
@@ -66,7 +66,8 @@ impl Arrival {
 pub struct GateRefused {
     /// The reason for the refusal.
     pub because: RefusedBecause,
-    /// The time after which the client should come back; `None` unless the gate lacked capacity.
+    /// The time after which the client should come back, or `None` if the request timed out or the
+    /// gate is being drained.
     ///
     /// Each refused client gets its own time. The times are spaced at the rate at which the service
     /// completes requests, so that a crowd does not come back all at once.
@@ -79,13 +80,13 @@ pub struct GateRefused {
 pub enum RefusedBecause {
     /// The gate is being drained.
     Drained,
-    /// The queue was full, and the request was removed from it in favour of another request.
+    /// The request was removed from a full queue in favour of another request.
     Evicted,
     /// The queue was full when the request arrived.
     Full,
-    /// The request could not have been served in time, or it waited for as long as the discipline
-    /// allows under overload.
+    /// The request could not have been served in time, or was still waiting at the earlier deadline
+    /// that the discipline sets under overload.
     Shed,
-    /// The request waited for as long as the rules or its client allow.
+    /// The request was still waiting at the deadline set by the rules or by its client.
     TimedOut,
 }

@@ -1,19 +1,20 @@
-//! The numbers that requests contend for, in one word: running requests, limit, queue and draining.
+//! The atomic word that requests contend for. It contains the number of running requests, the
+//! limit, the queue flag and the draining flag.
 //!
-//! Each change is one compare-and-swap of the whole word, so it is based on the current values of
-//! all the numbers. A request that has read the old limit cannot slip past a lowered one, and a
-//! newcomer cannot overtake waiting requests.
+//! Each change is one compare-and-swap of the whole word, so each decision is based on the current
+//! values of all fields. A request that has read an outdated limit cannot exceed a limit that has
+//! just been lowered, and a newcomer cannot overtake waiting requests.
 //!
 //! ```text
 //!    63         62     61 .. 44    43 .. 22     21 .. 0
 //! draining |   queue  |   unused  |   limit   | in flight
 //! ```
 //!
-//! `limit` and `in flight` are counts of 22 bits; `queue` and `draining` are flags.
+//! `limit` and `in flight` are 22-bit integers, and `queue` and `draining` are flags.
 //!
-//! The limit and both flags are written only under the lock. The number of waiters is not part of
-//! the word, because it matters only under the lock. Passing a permit from one request to the next
-//! while others are waiting does not modify the word at all.
+//! The limit and both flags are written only under the lock. The number of waiting requests is not
+//! part of the word, because it is needed only under the lock. Passing a permit from one request to
+//! the next while others are waiting does not modify the word at all.
 //!
 //! ```text
 //!            without the lock                        under the lock
@@ -25,28 +26,29 @@ use std::fmt;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The numbers of a gate, packed into one atomic word.
+/// The counts and flags of a gate, packed into one atomic word.
 pub(super) struct Counter(AtomicU64);
 
-/// The numbers of a gate at one instant.
+/// The counts and flags of a gate at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// The number of running requests, including those whose permit has been granted but not
+    /// The number of running requests, including requests whose permit has been granted but not
     /// collected yet.
     pub(super) in_flight: u32,
-    /// The limit in force; [`Self::MAX_IN_FLIGHT`] if there is no limit.
+    /// The current limit, or [`Self::MAX_IN_FLIGHT`] if there is no limit.
     pub(super) limit: u32,
     /// Whether at least one request is waiting.
     pub(super) has_queue: bool,
     pub(super) is_draining: bool,
 }
 
-/// The number of running requests of each priority class; empty for a discipline without classes.
+/// The number of running requests of each priority class. The list is empty for a discipline
+/// without classes.
 ///
-/// The numbers are updated outside the lock, just after a request has entered and just before it
-/// leaves. A reading may therefore be off by the requests that are entering or leaving at that
-/// instant. It determines only which class is served next, never how many requests run, so
-/// `Relaxed` ordering is enough.
+/// These counts may be updated without the lock, just after a request has entered and just before a
+/// request leaves. A reading may therefore be off by the number of requests that are entering or
+/// leaving at that instant. The reading determines only which class is served next, never how many
+/// requests run, so `Relaxed` ordering is enough.
 pub(super) struct Running(Box<[AtomicU32]>);
 
 impl Counter {
@@ -60,7 +62,7 @@ impl Counter {
     }
 
     /// Admits a request if a permit is free, no request is waiting, and the gate is not being
-    /// drained. Returns the number of running requests, including this one.
+    /// drained. Returns the number of running requests, including the admitted request.
     pub(super) fn enter(&self) -> Option<u32> {
         self.change(|counts| counts.may_enter().then(|| counts.enter()))
     }
@@ -72,23 +74,24 @@ impl Counter {
         left.is_some()
     }
 
-    /// Applies the closure to the numbers, and stores the result unless the closure returns `None`.
+    /// Applies the closure to the current counts, and stores the changed counts unless the closure
+    /// returns `None`.
     ///
-    /// The closure is called again if the numbers have changed in the meantime, so it must not have
-    /// side effects.
+    /// The closure is called again if another thread has changed the counts in the meantime, so the
+    /// closure must not have side effects.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> Option<T>) -> Option<T> {
         let mut before = self.0.load(Ordering::Acquire);
         loop {
             let mut counts = Counts::unpack(before);
             let given = change(&mut counts)?;
             let after = counts.pack();
-            // There is nothing to write: the closure left the loaded numbers unchanged.
+            // The closure left the counts unchanged, so there is nothing to write.
             if after == before {
                 return Some(given);
             }
-            // Acquire and release ordering ensures that everything a request did before leaving
-            // happens before everything that the next request does after entering. The lock ensures
-            // the same for a permit that goes to a waiter.
+            // Acquire and release ordering ensure that everything a request did before leaving
+            // happens before everything that the next request does after entering. For a permit
+            // that goes to a waiter, the lock ensures the same order.
             match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(given),
                 Err(current) => before = current,
@@ -98,7 +101,7 @@ impl Counter {
 }
 
 impl Counts {
-    /// The maximum number of requests that can run at once: the largest 22-bit number.
+    /// The maximum number of requests that can run at once, which is the largest 22-bit integer.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
 
     /// Returns whether an arriving request may run immediately.
@@ -116,7 +119,8 @@ impl Counts {
         self.in_flight == 0 && !self.has_queue
     }
 
-    /// Counts an entering request, and returns the number of running requests including it.
+    /// Counts an entering request, and returns the number of running requests, including the new
+    /// one.
     pub(super) const fn enter(&mut self) -> u32 {
         self.in_flight += 1;
         self.in_flight
@@ -125,9 +129,9 @@ impl Counts {
     /// Returns whether a release has to be handled under the lock.
     ///
     /// While more requests are running than a lowered limit allows, a release only reduces the
-    /// excess: no waiter can get the permit. Once the number is at or below the limit, the permit
-    /// goes to a waiter. While the gate is being drained, each release may be the one that makes
-    /// the gate idle.
+    /// excess, and no waiter can get the permit. Once the number of running requests is no longer
+    /// above the limit, a released permit goes to a waiter. While the gate is being drained, any
+    /// release may make the gate idle.
     const fn is_awaited(&self) -> bool {
         self.is_draining || self.has_queue && self.in_flight <= self.limit
     }
@@ -140,7 +144,7 @@ impl Counts {
     }
 
     const fn unpack(word: u64) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "the mask leaves 22 bits at most")]
+        #[expect(clippy::cast_possible_truncation, reason = "the mask leaves at most 22 bits")]
         const fn bits(word: u64, max: u32) -> u32 {
             (word & max as u64) as u32
         }
@@ -158,14 +162,14 @@ impl Running {
         Self((0..classes).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Counts a request of this class that starts to run.
+    /// Increments the count of this class for a request that starts to run.
     pub(super) fn begins(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Stops counting a request of this class that has ended.
+    /// Decrements the count of this class for a request that is about to release its permit.
     pub(super) fn ends(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_sub(1, Ordering::Relaxed);
@@ -177,7 +181,8 @@ impl Running {
         self.number(class).map_or(0, |running| running.load(Ordering::Relaxed))
     }
 
-    /// Returns the count of this class. A class beyond the last counts as the last, as in the line.
+    /// Returns the counter of this class. A class number beyond the last class is treated as the
+    /// last class, as in the line.
     fn number(&self, class: u8) -> Option<&AtomicU32> {
         self.0.get(usize::from(class)).or(self.0.last())
     }

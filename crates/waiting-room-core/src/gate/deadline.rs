@@ -1,8 +1,9 @@
-//! The deadline of a request that joins the queue, and whether the request could be served by then.
+//! The deadline of an arriving request, and the estimate of whether the request can be served in
+//! time.
 //!
-//! A request that cannot be served in time is refused on arrival: it would only take up space in
-//! the queue, and its client would be told later what is already known. Both results are based on
-//! estimates: the measured run time and the measured service rate.
+//! A request that cannot be served in time is refused on arrival. In the queue, the request would
+//! only take up space, and its client would learn of the refusal later than necessary. The deadline
+//! and the refusal are based on the measured run time and the measured service rate.
 
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use super::{
 use crate::Timestamp;
 
 impl Locked<'_> {
-    /// Returns the time until which an arriving request may wait, and the reason for refusing it
-    /// after that.
+    /// Returns the deadline of an arriving request, and the reason for refusing the request after
+    /// that deadline.
     ///
-    /// The time is the earlier of two deadlines: the one set by the gate's discipline, and the
-    /// client's own.
+    /// The deadline is the earlier of two times. The first is set by the gate's rules, and the
+    /// second is the client's own deadline minus the typical run time.
     pub(super) fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;
         let (wait, because) = match &self.shared.rules.discipline {
@@ -30,8 +31,8 @@ impl Locked<'_> {
             _ => (max_wait, RefusedBecause::TimedOut),
         };
         let own = self.now + wait;
-        // The request also has to run before the client's deadline, so a permit that leaves too
-        // little time for that is of no use.
+        // The request has to run to its end before the client's deadline, so a permit that leaves
+        // too little time to run is useless.
         let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
         match clients {
             Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
@@ -39,7 +40,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Returns the expected run time of an arriving request, or zero if it is unknown.
+    /// Returns the expected run time of an arriving request, or zero if no estimate applies to the
+    /// request.
     fn typical_hold(&self) -> Duration {
         let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()
@@ -47,30 +49,31 @@ impl Locked<'_> {
 
     /// Returns whether a request that joins `lane` now cannot be served by its deadline.
     ///
-    /// The number of requests ahead of it is a lower bound, so a request is refused only if it
-    /// would be late even in the best case.
+    /// The number of requests ahead is a lower bound, so a request is refused only if it would be
+    /// late even in the best case.
     pub(super) fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
-        #[expect(clippy::cast_precision_loss, reason = "an estimate of at most half a million")]
+        #[expect(clippy::cast_precision_loss, reason = "at most about half a million requests are ahead")]
         let wait = (ahead + 1) as f64 / rate;
         let left = deadline.since(self.now).as_secs_f64();
-        // A difference of less than a nanosecond is a rounding error: timestamps are no finer than
-        // that.
+        // A difference of less than a nanosecond is a rounding error, because timestamps have a
+        // resolution of one nanosecond.
         self.now > deadline || wait - left > 1e-9
     }
 
-    /// Returns the service rate used to judge an arriving request, or `None` if it is unknown.
+    /// Returns the service rate from which the wait of an arriving request is estimated, or `None`
+    /// if no estimate applies to the request.
     fn rate(&self) -> Option<f64> {
         if self.is_first() { None } else { self.state.rate.per_second() }
     }
 
-    /// Returns whether an arriving request would be the first to wait. Such a request is not judged
-    /// by estimates.
+    /// Returns whether an arriving request would be the first to wait. No estimate is applied to
+    /// the first request.
     ///
-    /// The estimates are updated only while requests are waiting. If estimates from a bad hour
-    /// could cause the first request to be refused, no request would ever wait again, and the
-    /// estimates would never be corrected.
+    /// The estimates are updated only while requests are waiting. If estimates from a period of
+    /// overload could cause the first request to be refused, no request would ever wait again, and
+    /// the estimates would never be corrected.
     fn is_first(&self) -> bool {
         self.state.queued == 0
     }
@@ -84,7 +87,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Returns the time since the queue was last empty, or zero if it is empty.
+    /// Returns the time since the queue was last empty, or zero if the queue is empty now.
     fn standing(&self) -> Duration {
         match self.state.queued {
             0 => Duration::ZERO,
@@ -93,7 +96,7 @@ impl Locked<'_> {
     }
 }
 
-/// Returns the longest wait under controlled delay when the queue has been non-empty for
+/// Returns the longest wait that controlled delay allows once the queue has been non-empty for
 /// `standing`.
 ///
 /// ```text
@@ -105,9 +108,10 @@ impl Locked<'_> {
 ///                   interval  1.5 intervals
 /// ```
 ///
-/// The wait shrinks linearly over half an interval. A sudden step would refuse the end of a burst
-/// that lasts slightly longer than an interval. Under overload the slope makes little difference: a
-/// queue with waits longer than the target takes time to shrink anyway.
+/// The longest wait decreases linearly over half an interval. A sudden step would cause the last
+/// requests of a burst to be refused if the burst lasts slightly longer than an interval. Under
+/// overload, the slope makes little difference, because a queue with waits longer than the target
+/// takes time to shrink anyway.
 pub(super) fn longest_wait(
     standing: Duration,
     max_wait: Duration,

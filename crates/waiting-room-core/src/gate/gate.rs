@@ -1,7 +1,7 @@
-//! The gate itself: its state, its construction, and its snapshot.
+//! The [`Gate`] type: its state, its construction, and its snapshot.
 //!
-//! The verbs that change a gate are in `verbs.rs`. The code that runs under its lock is in
-//! `locked.rs` and `queue.rs`.
+//! The operations that change a gate are in `verbs.rs`. The code that runs under the gate's lock is
+//! in `locked.rs` and `queue.rs`.
 
 use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     time::{Clock, SystemClock},
 };
 
-/// Lets a limited number of requests run at once, queues a bounded number of further ones, and
+/// Limits the number of requests that run at once, queues a bounded number of further requests, and
 /// refuses the rest.
 ///
 /// All clones refer to the same gate. See the [crate docs](crate#the-gate).
@@ -29,12 +29,12 @@ use crate::{
 ///
 /// let gate = Gate::new(GateRules::new(1).queue(1), 7)?;
 /// let enter = || gate.enter(Arrival::default(), gate.now());
-/// let Entry::Admitted(permit) = enter() else { panic!("nobody else is here") };
-/// let Entry::Queued(place) = enter() else { panic!("one may wait") };
+/// let Entry::Admitted(permit) = enter() else { panic!("the gate is empty") };
+/// let Entry::Queued(place) = enter() else { panic!("the queue has space") };
 /// assert!(matches!(enter(), Entry::Refused(_)));
 ///
 /// drop(permit);
-/// assert!(place.time_out().is_ok(), "it was its turn before");
+/// assert!(place.time_out().is_ok(), "the permit has already been granted");
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone)]
@@ -42,71 +42,74 @@ pub struct Gate(pub(super) Arc<Shared>);
 
 /// State shared by all clones of a gate.
 pub(super) struct Shared {
-    /// The numbers that requests contend for. Requests can change them without the lock.
+    /// The atomic counter that requests contend for. Most requests enter and leave through this
+    /// counter without taking the lock.
     pub(super) counter: Counter,
-    /// The rules that the gate was created with. The limit in force is in the counter, since it can
-    /// be changed later.
+    /// The rules with which the gate was created. The current limit is stored in the counter,
+    /// because the limit can be changed later.
     pub(super) rules: GateRules,
     pub(super) running: Running,
     clock: Box<dyn Clock>,
     pub(super) state: Mutex<State>,
 }
 
-/// State that is read and changed only under the lock.
+/// State that is read and modified only while the lock is held.
 pub(super) struct State {
     /// The order of the waiting requests.
     pub(super) line: Box<dyn Line>,
-    /// The waiting requests, and those whose outcome has not been collected yet.
+    /// The waiting requests, and the requests whose outcome has not been collected yet.
     pub(super) waiters: Waiters,
     /// The number of waiting requests. A request that has been granted a permit or refused is no
     /// longer counted, even if its future has not been polled since.
     pub(super) queued: u32,
     /// The time at which a request last joined an empty queue. If the queue is not empty now, it
-    /// has not been empty since.
+    /// has not been empty since that time.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
     pub(super) typical_hold: HoldEstimate,
     /// The times at which refused clients are asked to come back.
     pub(super) slots: RetrySchedule,
     pub(super) outcomes: GateOutcomes,
-    /// Whether requests that hold a permit of another gate are admitted while this gate is being
-    /// drained. It has no effect while the gate is open.
+    /// Whether requests that hold a permit of another gate are admitted or queued while this gate
+    /// is being drained. The flag has no effect while the gate is open.
     pub(super) serves_those_inside: bool,
-    /// The wakers of the [`Idle`](super::Idle) futures, keyed by the number of the future.
+    /// The wakers of the [`Idle`](super::Idle) futures, keyed by the number assigned to each
+    /// future.
     pub(super) idle: BTreeMap<u64, Waker>,
-    /// The number that was last given to an `Idle` future. Numbers are never reused.
+    /// The number that was most recently assigned to an `Idle` future. Numbers are never reused.
     pub(super) idle_number: u64,
 }
 
-/// The numbers of a gate at one instant, for metrics and status pages.
+/// The counts and measurements of a gate at one instant, for metrics and status pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GateSnapshot {
-    /// The number of running requests. It is counted, not derived from the limit. After the limit
-    /// has been lowered, it may exceed the limit until enough requests have ended.
+    /// The number of running requests, which is counted rather than derived from the limit. After
+    /// the limit has been lowered, the number of running requests may exceed the limit until enough
+    /// requests have ended.
     pub in_flight: u32,
-    /// The limit in force; `None` if there is no limit.
+    /// The current limit, or `None` if there is no limit.
     pub limit: Option<u32>,
     /// The number of requests waiting for a permit.
     pub queued: u32,
-    /// The longest current wait; zero if no request is waiting.
+    /// The longest current wait, or zero if no request is waiting.
     pub oldest_wait: Duration,
-    /// The number of requests served per second while others wait; `None` until enough releases
-    /// have been observed.
+    /// The number of requests served per second while other requests are waiting, or `None` until
+    /// enough releases have been observed.
     pub service_rate: Option<f64>,
     /// Whether the gate is being drained.
     pub is_draining: bool,
-    /// The outcomes of all requests that did not run immediately.
+    /// Counts of the outcomes of all requests that did not run immediately.
     pub outcomes: GateOutcomes,
 }
 
-/// The outcomes of all requests that did not run immediately, counted since the gate was created.
+/// Counts of the outcomes of all requests that did not run immediately, since the gate was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateOutcomes {
     /// Requests that left the queue because their future was dropped.
     pub cancelled: u64,
-    /// Requests that were refused because the gate was being drained, on arrival or in the queue.
+    /// Requests that were refused, on arrival or in the queue, because the gate was being drained.
     pub drained: u64,
     /// Requests that were removed from a full queue in favour of another request.
     pub evicted: u64,
@@ -117,9 +120,9 @@ pub struct GateOutcomes {
     /// Requests that joined the queue.
     pub queued: u64,
     /// Requests that were refused on arrival because they could not have been served in time, or
-    /// that waited for as long as the discipline allows under overload.
+    /// that were still waiting at the earlier deadline that the discipline sets under overload.
     pub shed: u64,
-    /// Requests that waited for as long as the rules or their clients allow.
+    /// Requests that were still waiting at the deadline set by the rules or by the client.
     pub timed_out: u64,
 }
 
@@ -130,16 +133,18 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Returns an error if a rule is out of bounds, as [`GateRules::validate`] does.
+    /// Returns an error if a rule is out of bounds. The bounds are those checked by
+    /// [`GateRules::validate`].
     pub fn new(rules: GateRules, seed: u64) -> Result<Self, ConfigError> {
         Self::with_clock(rules, seed, SystemClock::new())
     }
 
-    /// Creates an open gate as [`new`](Self::new) does, but with the given clock.
+    /// Creates an open gate like [`new`](Self::new), but with the given clock.
     ///
     /// # Errors
     ///
-    /// Returns an error if a rule is out of bounds, as [`GateRules::validate`] does.
+    /// Returns an error if a rule is out of bounds. The bounds are those checked by
+    /// [`GateRules::validate`].
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
         let state = State {
@@ -170,30 +175,31 @@ impl Gate {
         self.0.clock.now()
     }
 
-    /// Returns the limit in force, or `None` if there is no limit.
+    /// Returns the current limit, or `None` if there is no limit.
     ///
     /// Even without a limit, a gate runs at most [`GateRules::MAX_LIMIT`] requests at once, so a
-    /// limit of exactly that number is reported as `None`.
+    /// limit of exactly that value is reported as `None`.
     #[must_use]
     pub fn limit(&self) -> Option<u32> {
         Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
     }
 
-    /// Returns whether this gate is in use elsewhere: as a clone, a [`Permit`](super::Permit), an
+    /// Returns whether the gate is also referenced by a clone, a [`Permit`](super::Permit), an
     /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
     ///
-    /// An owner of many gates may drop one that is not shared: no request is running or waiting in
-    /// it.
+    /// No request is running or waiting in a gate that is not shared, so an owner of many gates may
+    /// drop such a gate.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// Returns the numbers of the gate at `now`.
+    /// Returns the counts and measurements of the gate at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
-        // The lock is taken first: the queue, the limit and the draining flag do not change while
-        // it is held, so all numbers except `in_flight` belong to one instant.
+        // The lock is taken before the counter is read. The queue, the limit and the draining flag
+        // do not change while the lock is held, so all values except `in_flight` belong to one
+        // instant.
         let state = unpoisoned(self.0.state.lock());
         let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
@@ -215,9 +221,9 @@ impl Shared {
     /// Returns whether a release counts as a sample of the service rate even though no request is
     /// waiting.
     ///
-    /// The rate is normally measured while requests are waiting. In a gate without a queue no
-    /// request ever waits, so the rate is measured from the releases that happen while the gate is
-    /// full.
+    /// The service rate is normally measured while requests are waiting. No request ever waits at a
+    /// gate without a queue, so the rate of such a gate is measured from releases that happen while
+    /// the gate is full.
     pub(super) fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
     }
@@ -231,7 +237,8 @@ impl fmt::Debug for Gate {
 
 /// Creates an empty line for a discipline.
 ///
-/// Controlled delay differs from `Fifo` only in how long a request may wait, not in the order.
+/// Controlled delay differs from `Fifo` only in how long a request may wait, not in the order in
+/// which requests are served.
 pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
     match discipline {
         Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),

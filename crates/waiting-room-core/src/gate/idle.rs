@@ -1,4 +1,4 @@
-//! Waiting for a drained gate to become idle.
+//! The future that waits until a drained gate becomes idle.
 
 use std::{
     future::Future,
@@ -8,21 +8,21 @@ use std::{
 
 use super::{gate::Gate, locked::Locked};
 
-/// A future that completes once a gate that is being [drained](Gate::drain) is idle: no request is
-/// running or waiting.
+/// A future that completes once a gate that is being [drained](Gate::drain) is idle, which means
+/// that no request is running or waiting.
 ///
-/// It stays pending if the gate is [opened](Gate::open) again, and for as long as any request is
-/// running. Combine it with a timeout.
+/// The future stays pending if the gate is [opened](Gate::open) again, and for as long as any
+/// request is running or waiting. Callers should therefore combine the future with a timeout.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future changes nothing: the gate is still being drained.
+/// Dropping the future has no effect on the gate, which is still being drained.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Idle {
     gate: Gate,
-    /// The number under which the gate keeps this future's waker; `None` before the first poll and
-    /// once the future has completed.
+    /// The number under which the gate stores this future's waker, or `None` before the first poll
+    /// and after the future has completed.
     number: Option<u64>,
 }
 
@@ -36,8 +36,8 @@ impl Future for Idle {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // The waker is cloned before the lock is taken, and the old one is dropped after the lock
-        // is released: cloning and dropping both run foreign code.
+        // The waker is cloned before the lock is taken, and the old waker is dropped after the lock
+        // is released, because cloning and dropping a waker both run foreign code.
         let waker = cx.waker().clone();
         let number = self.number;
         let now = self.gate.now();
@@ -59,11 +59,12 @@ impl Drop for Idle {
 }
 
 impl Locked<'_> {
-    /// Stores a waker to be called once the gate is idle, under this number or, for `None`, under a
-    /// new one.
+    /// Stores a waker to be called once the gate is idle. The waker is stored under the given
+    /// number, or under a new number if `number` is `None`.
     ///
-    /// Returns the number, or `None` if the gate is idle now. The second element of the pair is a
-    /// waker that is no longer needed; the caller must drop it after releasing the lock.
+    /// Returns the number, or `None` if the gate is being drained and is already idle. The second
+    /// element of the pair is a waker that is no longer needed. The caller must drop this waker
+    /// after releasing the lock, because dropping a waker runs foreign code.
     pub(super) fn await_idle(
         &mut self,
         number: Option<u64>,
@@ -80,8 +81,9 @@ impl Locked<'_> {
         (Some(number), self.state.idle.insert(number, waker))
     }
 
-    /// Removes and returns the waker with this number, if it has not been called yet. The caller
-    /// must drop the waker after releasing the lock.
+    /// Removes and returns the waker with this number if the waker has not been called yet. The
+    /// caller must drop the waker after releasing the lock, because dropping a waker runs foreign
+    /// code.
     pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
         self.state.idle.remove(&number)
     }

@@ -1,8 +1,8 @@
 //! The order in which requests wait at a gate.
 //!
-//! The disciplines differ in three decisions: which *lane* a request joins, which request is next,
-//! and which one is evicted when the queue is full. A lane is a list of requests in order of
-//! arrival.
+//! The disciplines differ in three decisions: which *lane* a request joins, which request is served
+//! next, and which request is evicted when the queue is full. A lane is a list of requests in order
+//! of arrival.
 //!
 //! ```text
 //! single     ──► o o o o o                one lane
@@ -10,8 +10,8 @@
 //! tenants    ──► o o o | ──► o | ──► o o   a lane per tenant, in turns
 //! ```
 //!
-//! A line keeps only the order. The entries themselves are in the gate's `Waiters`, and the gate
-//! also bounds their number.
+//! A line stores only the order of the requests. The entries of the requests are in the gate's
+//! `Waiters`, and the gate bounds the number of entries.
 
 mod classes;
 mod lane;

@@ -1,10 +1,11 @@
-//! The lock of a gate: entering it, leaving it, and the wake-ups afterwards.
+//! The critical sections of a gate, and the wake-ups that follow each of them.
 //!
-//! No foreign code runs under the lock. A waker may run a task on the spot, and that task may drop
-//! a permit of the same gate. If the waker were called under the lock, the task would wait for a
+//! No foreign code runs under the lock. A waker may run a task immediately, and that task may drop
+//! a permit of the same gate. If the waker were called under the lock, the task would deadlock on a
 //! lock that its own thread holds. Wakers are therefore collected in a [`WakeList`] and called
-//! after the lock is released. Cloning or dropping a waker also runs foreign code, and so also
-//! happens outside the lock. The clock is read before the lock is taken.
+//! after the lock is released. Cloning or dropping a waker runs foreign code, too, and therefore
+//! also happens outside the lock. A clock may be foreign code as well, so the time is read before
+//! the lock is taken.
 //!
 //! ```text
 //! lock ─► change the state, collect wakers ─► check the invariants ─► unlock ─► call the wakers
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{Timestamp, sync::unpoisoned};
 
-/// A gate whose lock is held, at one instant.
+/// A gate whose lock is held, together with the time of the critical section.
 pub(super) struct Locked<'a> {
     pub(super) shared: &'a Shared,
     pub(super) state: &'a mut State,
@@ -35,11 +36,11 @@ pub(super) struct Locked<'a> {
     wakes: &'a mut WakeList,
 }
 
-/// Wakers to call once the lock is released.
+/// The wakers to call after the lock is released.
 #[derive(Default)]
 struct WakeList {
-    /// The first waker is stored inline: most critical sections wake at most one task, and these do
-    /// not allocate.
+    /// The first waker, which is stored inline. Most critical sections wake at most one task, so
+    /// most of them allocate no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
@@ -47,8 +48,8 @@ struct WakeList {
 impl Gate {
     /// Polls a waiting request, and returns the result of `Waiters::poll`.
     ///
-    /// This takes the lock without [`critical`](Self::critical): a poll changes only the entry of
-    /// its own request, so no other task has to be woken.
+    /// This method takes the lock without [`critical`](Self::critical), because a poll changes only
+    /// the entry of its own request and therefore never has to wake another task.
     pub(super) fn poll(
         &self,
         id: Id,
@@ -61,8 +62,9 @@ impl Gate {
     /// Runs `act` under the lock. The wakers that `act` collects are called after the lock is
     /// released.
     pub(super) fn critical<T>(&self, now: Timestamp, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
-        // The list is declared before the guard, so the lock is released first even if `act`
-        // unwinds. The wakers are then dropped outside the lock in that case, too.
+        // The list is declared before the guard, and locals are dropped in reverse order of
+        // declaration. Even if `act` unwinds, the lock is therefore released before the wakers are
+        // dropped.
         let mut wakes = WakeList::default();
         let mut state = unpoisoned(self.0.state.lock());
         let mut critical = Locked::new(&self.0, &mut state, now, &mut wakes);
@@ -84,16 +86,18 @@ impl<'a> Locked<'a> {
         Self { shared, state, now, wakes }
     }
 
-    /// Changes the numbers of the counter. This cannot fail.
+    /// Applies a change to the counter, and returns the closure's result. The change always
+    /// succeeds.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> T) -> T {
         let changed = self.shared.counter.change(|counts| Some(change(counts)));
         changed.unwrap_or_else(|| unreachable!("the closure always returns a value"))
     }
 
-    /// Finishes a critical section before the lock is released.
+    /// Completes a critical section just before the lock is released.
     ///
-    /// While a gate is being drained, each release is handled under the lock, so it becomes idle
-    /// only in a critical section. This is therefore the only place that has to check for it.
+    /// While a gate is being drained, every release is handled under the lock, so the gate can
+    /// become idle only in a critical section. This method is therefore the only code that has to
+    /// check whether a drained gate has become idle.
     fn end(self) {
         let counts = self.counts();
         if counts.is_draining && counts.is_idle() {
@@ -110,10 +114,12 @@ impl<'a> Locked<'a> {
         waiter.waker.take().into_iter().for_each(|waker| self.wakes.add(waker));
     }
 
-    /// Counts and returns a refusal. It has a time to come back if it is due to a lack of capacity.
+    /// Counts a refusal and returns it. A refusal that is due to a lack of capacity includes a time
+    /// to come back.
     ///
-    /// It is unknown when a drained gate will open. The client of a request that timed out is often
-    /// gone, so its turn in the schedule is reserved only by [`Gate::retry_after`].
+    /// A refusal by a drained gate has no time to come back, because it is unknown when the gate
+    /// will open again. The client of a request that timed out has often disconnected, so a turn in
+    /// the retry schedule is reserved for that client only when [`Gate::retry_after`] is called.
     pub(super) fn refused(&mut self, because: RefusedBecause) -> GateRefused {
         self.count(because);
         let retry_after = match because {
@@ -125,7 +131,8 @@ impl<'a> Locked<'a> {
         GateRefused { because, retry_after }
     }
 
-    /// Reserves the next turn in the retry schedule, and returns the time until then.
+    /// Reserves the next turn in the retry schedule, and returns the time until that turn. While
+    /// the service rate is unknown, no turn is reserved, and the result is a second or two.
     pub(super) fn retry_after(&mut self) -> Duration {
         let queued = self.state.queued;
         let slots = &mut self.state.slots;
@@ -150,18 +157,18 @@ impl<'a> Locked<'a> {
         self.shared.counter.counts()
     }
 
-    /// Checks the invariants after every critical section, in debug builds.
+    /// Asserts the gate's invariants at the end of every critical section, in debug builds only.
     fn invariants(&self) {
         let counts = self.counts();
         let queued = self.state.queued;
         debug_assert_eq!(queued as usize, self.state.line.len());
         debug_assert_eq!(queued > 0, counts.has_queue);
         debug_assert!(queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
-        debug_assert!(queued == 0 || !counts.has_room(), "a request waits, and a permit is free");
+        debug_assert!(queued == 0 || !counts.has_room(), "a request waits while a permit is free");
         let it = &self.state.outcomes;
-        // Each request that joined the queue either has left it in exactly one way or is still
-        // waiting. Some requests that were drained, shed or timed out never joined the queue, so
-        // these counts only bound the sum.
+        // Each request that joined the queue either has left the queue in exactly one way or is
+        // still waiting. The counts of drained and shed requests include requests that never joined
+        // the queue, so these counts can only bound the number of requests that joined.
         let left = it.granted + it.cancelled + it.evicted + u64::from(queued);
         debug_assert!(left <= it.queued);
         debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
@@ -176,12 +183,13 @@ impl WakeList {
         }
     }
 
-    /// Calls all wakers, each of which may panic.
+    /// Calls all wakers, and catches the panic of any waker that panics.
     ///
-    /// The request that runs this code is not responsible for a panic in another task's waker. It
-    /// may itself be unwinding, and a second panic would abort the process. Requests later in the
-    /// list already hold their permits, which would be lost if these requests were not woken. So a
-    /// panic is caught here, after the panic hook has reported it.
+    /// The request that runs this code is not responsible for a panic in another task's waker. That
+    /// request may itself be unwinding, and a second panic would then abort the process. Requests
+    /// later in the list have already been granted their permits, and these permits would be lost
+    /// if the requests were never woken. Each panic is therefore caught here, after the panic hook
+    /// has reported it.
     fn wake(self) {
         let wake = |waker: Waker| drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         if let Some(first) = self.first {

@@ -1,30 +1,31 @@
 //! The pace of the service behind a gate: the number of requests served per second, and the typical
 //! run time.
 //!
-//! Both are measured from releases while other requests are waiting. They determine whether an
-//! arriving request can be served in time, and when refused clients are asked to come back. Both
-//! are unknown until enough releases have been observed, and no request is refused because of an
-//! unknown estimate.
+//! Both estimates are measured from releases while other requests are waiting. The estimates
+//! determine whether an arriving request can be served in time, and when refused clients are asked
+//! to come back. An estimate is unknown until enough releases have been observed, and no request is
+//! refused because of an unknown estimate.
 
 use std::{mem, time::Duration};
 
 use crate::Timestamp;
 
-/// The rate of releases while the queue was not empty.
+/// The service rate, measured as the rate of releases while the queue is not empty.
 ///
-/// It covers about the last ten seconds of such time, or the last sixteen releases if those took
-/// longer. For a gate without a queue, the rate is the number of running requests divided by their
-/// run time, by Little's law.
+/// The rate covers about the last ten seconds during which requests were waiting, or the last
+/// sixteen releases if these releases took longer. For a gate without a queue, the rate is the
+/// number of running requests divided by their run time, by Little's law.
 ///
-/// Time without waiting requests does not count: the rate measures the capacity of the service, not
-/// the demand. It is also correct for services with long streams, for which a mean run time would
-/// mean little.
+/// Time without waiting requests does not count, because the rate measures the capacity of the
+/// service rather than the demand. The rate is also correct for services with long streams, for
+/// which a mean run time would not be meaningful.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {
-    /// The number of releases, where older ones fade out. Both sums fade by the same factor, so
-    /// their ratio remains the rate.
+    /// The number of releases, in which older releases gradually lose weight. This sum and
+    /// `seconds` are reduced by the same factor, so their ratio remains the rate.
     served: f64,
-    /// The time over which the releases were counted, in seconds, which fades in the same way.
+    /// The time over which the releases were counted, in seconds, in which older time gradually
+    /// loses weight.
     seconds: f64,
     /// The time up to which `seconds` has been counted.
     last: Timestamp,
@@ -32,11 +33,11 @@ pub(super) struct ServiceRate {
 
 /// The median run time of the most recent requests that ended while others were waiting.
 ///
-/// A mean would not do. Among calls of a tenth of a second, a few one-minute streams raise it to
-/// several seconds, and then no call with a deadline would be queued.
+/// A mean would be misleading. Among calls of a tenth of a second, a few one-minute streams would
+/// raise the mean to several seconds, and then no call with a short deadline would be queued.
 #[derive(Clone, Debug)]
 pub(super) struct HoldEstimate {
-    /// A ring buffer: each new run time replaces the oldest.
+    /// A ring buffer of run times, in which each new run time replaces the oldest.
     last: [Duration; HOLDS],
     /// The number of run times recorded so far.
     count: usize,
@@ -47,23 +48,23 @@ impl ServiceRate {
         Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
     }
 
-    /// Starts counting time when the first request begins to wait.
+    /// Starts to measure time when a request joins an empty queue.
     ///
     /// Returns the time since the queue was last known to be non-empty.
     pub(super) fn resume(&mut self, now: Timestamp) -> Duration {
         now.since(mem::replace(&mut self.last, now))
     }
 
-    /// Records a release while requests are waiting.
+    /// Records a release that happened while requests were waiting.
     pub(super) fn served(&mut self, now: Timestamp) {
         self.served += 1.0;
         self.waited(now);
     }
 
-    /// Records a release at a gate without a queue. The request ran for `hold`, and `in_flight`
-    /// requests were running.
+    /// Records a release at a gate without a queue. The released request ran for `hold`, and
+    /// `in_flight` requests were running at the time of the release.
     ///
-    /// By Little's law, the service spent `hold / in_flight` of its time on each of these requests.
+    /// By Little's law, the service completes one request per `hold / in_flight`.
     pub(super) fn ran(&mut self, hold: Duration, in_flight: u32) {
         self.served += 1.0;
         self.seconds += hold.as_secs_f64() / f64::from(in_flight.max(1));
@@ -82,12 +83,12 @@ impl ServiceRate {
         (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
 
-    /// Scales both sums down to the span that the estimate covers: ten seconds or sixteen releases,
-    /// whichever is longer.
+    /// Scales both sums down to the span that the estimate covers, which is ten seconds or sixteen
+    /// releases, whichever is longer.
     ///
-    /// The sums fade with time and releases, not with each call. This method is also called when a
-    /// waiting request gives up. If each such call faded the sums, impatient clients would erase
-    /// the measurements of a slow service.
+    /// The scale depends on time and releases, not on the number of calls. This method is also
+    /// called when a waiting request gives up. If each of these calls reduced the sums, impatient
+    /// clients would erase the measurements of a slow service.
     fn fade(&mut self) {
         let kept = (MEMORY.as_secs_f64() / self.seconds).max(RELEASES / self.served).min(1.0);
         self.served *= kept;
@@ -115,17 +116,18 @@ impl HoldEstimate {
     }
 }
 
-/// The time over which the rate is measured. Anything older counts little.
+/// The time over which the rate is measured. Older releases have little weight.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// The number of releases that count however long ago they happened. Otherwise a service that takes
-/// longer than `MEMORY` for a few releases would never have a rate.
+/// The number of most recent releases that count regardless of their age. Otherwise, a service that
+/// takes longer than `MEMORY` for a few releases would never have a measured rate.
 const RELEASES: f64 = 16.0;
 
 /// The minimum number of releases from which a rate is computed.
 const ENOUGH_RELEASES: f64 = 8.0;
 
-/// The number of run times that are remembered. It is small, so that a change is noticed soon.
+/// The number of run times that are stored. With a small number, the median reacts quickly to a
+/// change.
 const HOLDS: usize = 15;
 
 /// The minimum number of run times from which a median is computed.
@@ -145,7 +147,7 @@ mod tests {
         let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
         assert_eq!(rate.per_second(), None);
         for _ in 0..50 {
-            // An hour without a queue, then 200 ms with one.
+            // An hour without a queue is followed by 200 ms with a queue.
             rate.resume(after(&mut now, 3_600_000));
             (0..10).for_each(|_| rate.served(after(&mut now, 20)));
         }

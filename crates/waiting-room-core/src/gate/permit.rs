@@ -5,12 +5,12 @@ use std::{fmt, time::Duration};
 use super::{gate::Gate, waiters::Grant};
 use crate::Timestamp;
 
-/// The right of one request to run, which is released when it is dropped.
+/// The right of one request to run. Dropping the permit releases it.
 ///
-/// A permit is released however the request ends: with success, with an error, with a panic, or
-/// because its client disconnects. The permit then goes to the next waiting request, or becomes
+/// A permit is released no matter how the request ends, be it with success, an error or a panic, or
+/// because its client disconnects. The released permit goes to the next waiting request, or becomes
 /// free.
-#[must_use = "dropping it releases it"]
+#[must_use = "dropping the permit releases it immediately"]
 pub struct Permit {
     gate: Gate,
     class: u8,
@@ -36,8 +36,8 @@ impl Permit {
         self.grant.at.since(self.since)
     }
 
-    /// Returns the number of requests that were running when the permit was granted, including this
-    /// one.
+    /// Returns the number of requests that were running when the permit was granted, including the
+    /// request that holds the permit.
     #[must_use]
     pub const fn in_flight(&self) -> u32 {
         self.grant.in_flight
@@ -51,13 +51,14 @@ impl Permit {
 }
 
 impl Gate {
-    /// Takes back a permit of this class that was granted at `given_at`.
+    /// Releases the permit of a request of this class that was granted at `given_at`.
     ///
-    /// One compare-and-swap suffices if no other request is affected. The lock is needed for a
-    /// release that has to be measured, that goes to a waiter, or that may end a drain.
+    /// One compare-and-swap is enough if the release affects no other request. The lock is needed
+    /// if the release has to be measured, if the permit goes to a waiter, or if the release may
+    /// complete a drain.
     fn release(&self, class: u8, given_at: Timestamp) {
-        // The count of the class is decremented first, so that the choice of the next waiter below
-        // is based on the new count.
+        // The count of the class is decremented first, because the next waiter is chosen below, and
+        // that choice has to be based on the new count.
         self.0.running.ends(class);
         if self.0.is_measured() || !self.0.counter.leave() {
             self.critical(self.now(), |critical| critical.leave(given_at));

@@ -1,4 +1,5 @@
-//! The queue of a gate, under its lock: arrivals, grants, and waits that end without a permit.
+//! The operations on the queue of a gate, all of which run under the gate's lock. They handle
+//! arrivals, grants, and waits that end without a permit.
 //!
 //! ```text
 //!             enter                   grant, leave
@@ -9,9 +10,10 @@
 //!  refused               refused, or gone
 //! ```
 //!
-//! A request that finds a free permit and no queue never gets here: the fast path admits it without
-//! the lock. While the lock is held, the limit and the flags of the counter do not change, but the
-//! number of running requests may. See [`counter`](super::counter).
+//! A request that finds a free permit and an empty queue usually does not reach this code, because
+//! the fast path admits the request without the lock. While the lock is held, no other thread
+//! changes the limit or the flags of the counter, but the number of running requests may change.
+//! See [`counter`](super::counter).
 
 use super::{
     arrival::{Arrival, GateRefused, RefusedBecause},
@@ -22,22 +24,22 @@ use super::{
 };
 use crate::Timestamp;
 
-/// The answer to an arriving request.
+/// The result for an arriving request.
 pub(super) enum Entered {
     Granted(Grant),
-    /// The request waits, under this id, until this deadline at the latest.
+    /// The request waits in the queue under this id, until this deadline at the latest.
     Queued(Id, Timestamp),
     Refused(GateRefused),
 }
 
 impl Locked<'_> {
-    /// Admits, queues or refuses a request that the fast path did not admit. A permit may be free
-    /// by now.
+    /// Admits, queues or refuses a request that the fast path did not admit. A permit may have
+    /// become free in the meantime.
     ///
-    /// The order of the checks is part of the contract. Whether the gate is being drained is
-    /// checked first. A request that can run immediately is never refused because of its deadline.
-    /// A request that could not be served in time is refused even if there is space in the queue,
-    /// and it evicts no other request.
+    /// The order of the checks is part of the contract. The draining flag is checked first. A
+    /// request that can run immediately is never refused because of its deadline. A request that
+    /// could not be served in time is refused even if there is space in the queue, and never evicts
+    /// another request.
     pub(super) fn enter(&mut self, arrival: &Arrival) -> Entered {
         let lane = self.state.line.lane(arrival.class, arrival.tenant);
         let (deadline, on_deadline) = self.deadline(arrival);
@@ -45,10 +47,10 @@ impl Locked<'_> {
         let most = self.shared.rules.queue;
         let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
         let (queued, now) = (self.state.queued, self.now);
-        // The decision is a single atomic change. A running request may end at any moment without
-        // taking the lock. A decision based on numbers that were read earlier could therefore queue
-        // this request while a permit is free, and nothing would wake it. Everything else that the
-        // decision depends on changes only under the lock.
+        // The decision is a single atomic change, because a running request may end at any moment
+        // without taking the lock. A decision based on an earlier reading of the counter could
+        // queue this request while a permit is free, and nothing would ever wake the request.
+        // Everything else that the decision depends on changes only under the lock.
         let entered = self.shared.counter.change(|counts| {
             Some(if counts.is_draining && !has_its_turn {
                 Err(RefusedBecause::Drained)
@@ -66,7 +68,7 @@ impl Locked<'_> {
         match entered {
             Some(Ok(Some(grant))) => return Entered::Granted(grant),
             Some(Ok(None)) => self.begin_to_wait(),
-            // This request takes the place of the evicted one.
+            // This request replaces the evicted request in the queue.
             Some(Err(RefusedBecause::Full)) if self.evict_for(lane) => {}
             Some(Err(because)) => return Entered::Refused(self.refused(because)),
             None => unreachable!("the closure always returns a value"),
@@ -74,12 +76,12 @@ impl Locked<'_> {
         self.queue(arrival.class, lane, (deadline, on_deadline))
     }
 
-    /// Takes back the permit of a request that has run since `given_at`, if the counter alone could
-    /// not handle the release.
+    /// Releases the permit of a request that has run since `given_at`. This method handles every
+    /// release for which the counter alone is not enough.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
         // Releases while no request is waiting show the demand rather than the capacity of the
-        // service, so they are not measured. In a gate without a queue, releases are measured while
+        // service, so they are not measured. At a gate without a queue, releases are measured while
         // the gate is full.
         if self.state.queued > 0 {
             self.state.rate.served(self.now);
@@ -87,21 +89,22 @@ impl Locked<'_> {
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
-        // The permit goes to the next waiter without decrementing and incrementing the count, so no
-        // newcomer can take it in between. While more requests are running than a lowered limit
-        // allows, no waiter gets it.
+        // The permit goes to the next waiter without the count being decremented and incremented
+        // again, so no newcomer can take the permit in between. While more requests are running
+        // than a lowered limit allows, no waiter gets the permit.
         let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
         if let Some(id) = heir {
             return self.give(id, counts.in_flight);
         }
         self.change(|counts| counts.in_flight -= 1);
         // If the count was above a lowered limit, other requests may have left without the lock
-        // since the numbers were read. If that brought the count down to the limit, this release
-        // frees a permit. A waiter has to get it now, because there may be no later release.
+        // since the count was read. If their releases brought the count down to the limit, this
+        // release frees a permit. That permit has to be granted to a waiter now, because there may
+        // be no later release.
         self.grant();
     }
 
-    /// Grants free permits to waiting requests until there are no more permits or no more requests.
+    /// Grants free permits to waiting requests until no permit is free or no request is waiting.
     pub(super) fn grant(&mut self) {
         while self.counts().has_room() {
             let Some(id) = self.next() else { return };
@@ -110,11 +113,11 @@ impl Locked<'_> {
         }
     }
 
-    /// Ends the wait of a request whose owner has stopped waiting, and returns its entry with the
-    /// outcome.
+    /// Ends the wait of a request whose owner has stopped waiting, and returns the request's entry
+    /// with its outcome.
     ///
-    /// A request that has already been granted a permit keeps it. The permit and the deadline may
-    /// come at the same instant; the permit then wins.
+    /// A request that has already been granted a permit keeps that permit, even if the permit was
+    /// granted at the same instant as the deadline.
     pub(super) fn time_out(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             let refused = self.refused(self.state.waiters[id].on_deadline);
@@ -123,7 +126,7 @@ impl Locked<'_> {
         self.state.waiters.remove(id)
     }
 
-    /// Ends the wait of a request whose future was dropped, and returns its entry.
+    /// Ends the wait of a request whose future was dropped, and returns the request's entry.
     ///
     /// If the request has already been granted a permit, the caller has to release that permit.
     pub(super) fn cancel(&mut self, id: Id) -> Waiter {
@@ -136,7 +139,8 @@ impl Locked<'_> {
     /// Refuses all waiting requests because the gate is being drained.
     pub(super) fn refuse_all(&mut self) {
         let now = self.now;
-        // All of them are refused, so their order and the number of running requests do not matter.
+        // All waiting requests are refused, so neither their order nor the number of running
+        // requests matters.
         while let State { line, waiters, .. } = &mut *self.state
             && let Some(id) = line.next(now, false, &|_| 0, waiters)
         {
@@ -144,10 +148,11 @@ impl Locked<'_> {
         }
     }
 
-    /// Records that the queue is no longer empty, if this request is the first to wait.
+    /// Records that the queue is no longer empty if the arriving request is the first to wait.
     ///
-    /// From now on, the service rate is measured. The time without a queue shortens the retry
-    /// schedule, because the service had capacity that returning clients did not use.
+    /// The service rate is measured from this time on. The time during which the queue was empty
+    /// shortens the retry schedule, because the service had capacity that returning clients did not
+    /// use.
     fn begin_to_wait(&mut self) {
         if self.state.queued == 0 {
             self.state.last_empty = self.now;
@@ -156,8 +161,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Adds a request to the line. The caller has made sure that there is a place, and has set the
-    /// queue flag.
+    /// Adds a request to the line. The caller must already have made sure that the queue has space,
+    /// and must have set the queue flag.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
         let id = state.waiters.insert(Waiter::new(lane, class, self.now, deadline));
@@ -167,7 +172,8 @@ impl Locked<'_> {
         Entered::Queued(id, deadline.0)
     }
 
-    /// Removes a request from the line if it is still waiting, and returns whether it was.
+    /// Removes a request from the line if the request is still waiting, and returns whether it was
+    /// removed.
     fn leaves_line(&mut self, id: Id) -> bool {
         let State { line, waiters, rate, .. } = &mut *self.state;
         let is_waiting = waiters[id].is_waiting();
@@ -182,17 +188,18 @@ impl Locked<'_> {
     /// Removes and returns the next request in line. Requests whose deadline has passed are refused
     /// along the way.
     ///
-    /// The owner of such a request may not have called `time_out` yet. A permit granted to it now
-    /// would go to a request whose client has given up.
+    /// A request may still be in the line after its deadline, because its owner may not have called
+    /// `time_out` yet. A permit granted to such a request would be wasted, because its client has
+    /// given up.
     ///
-    /// The returned request is still counted in `queued`, until [`give`](Self::give) is called for
-    /// it.
+    /// The returned request is still counted in `queued` until the request is passed to
+    /// [`give`](Self::give).
     fn next(&mut self) -> Option<Id> {
         while self.state.queued > 0 {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let State { line, waiters, .. } = &mut *self.state;
             let next = line.next(self.now, is_standing, &|class| shared.running.of(class), waiters);
-            let Some(id) = next else { unreachable!("the line holds `queued` requests") };
+            let Some(id) = next else { unreachable!("the line contains `queued` requests") };
             let Waiter { deadline, on_deadline, .. } = waiters[id];
             if self.now <= deadline {
                 return Some(id);
@@ -202,7 +209,8 @@ impl Locked<'_> {
         None
     }
 
-    /// Stops counting a request that has been removed from the line and is not replaced by another.
+    /// Stops counting a request that has been removed from the line and is not replaced by another
+    /// request.
     fn left_line(&mut self) {
         self.state.queued -= 1;
         if self.state.queued == 0 {
@@ -210,11 +218,12 @@ impl Locked<'_> {
         }
     }
 
-    /// Grants a permit to a request that has been removed from the line. `in_flight` requests are
-    /// now running, including this one.
+    /// Grants a permit to a request that has been removed from the line. Including this request,
+    /// `in_flight` requests are running now.
     fn give(&mut self, id: Id, in_flight: u32) {
-        // The caller has already counted the permit. If the queue flag were cleared before that, a
-        // newcomer could find no queue and a free permit, and take this permit.
+        // The caller has already counted the permit. If the queue flag were cleared before the
+        // permit is counted, a newcomer could find an empty queue and a free permit, and take the
+        // permit that is meant for this request.
         self.left_line();
         self.shared.running.begins(self.state.waiters[id].class);
         self.state.outcomes.granted += 1;
@@ -227,8 +236,8 @@ impl Locked<'_> {
         let State { line, waiters, .. } = &mut *self.state;
         let Some(evicted) = line.evict_for(lane, waiters) else { return false };
         let refused = self.refused(RefusedBecause::Evicted);
-        // The queue flag stays set even if this was the only waiter, because the newcomer takes its
-        // place within the same critical section.
+        // The queue flag stays set even if the evicted request was the only waiter, because the
+        // newcomer joins the queue within the same critical section.
         self.state.queued -= 1;
         self.tell(evicted, Stage::Refused(refused));
         true

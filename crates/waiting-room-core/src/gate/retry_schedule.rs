@@ -1,8 +1,9 @@
 //! The times at which refused clients are asked to come back.
 //!
 //! If all clients of a crowd were asked to come back once the current queue has been served, they
-//! would come back at the same time, find the queue full, and be refused again. So each client gets
-//! its own time, and the times are spaced at the rate at which the service completes requests.
+//! would come back at the same time, find the queue full, and be refused again. Therefore, each
+//! client gets its own time, and the times are spaced at the rate at which the service completes
+//! requests.
 //!
 //! ```text
 //!  now      end of the queue          last time that was given out
@@ -10,21 +11,21 @@
 //!                    one refused client per 1/rate, up to the longest time
 //! ```
 //!
-//! A time in the schedule does not reserve a permit: a client that comes back may find the gate
-//! full again, and one that does not come back leaves a gap.
+//! A time in the schedule does not reserve a permit. A client that comes back may find the gate
+//! full again, and a client that does not come back leaves a gap in the schedule.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// Hands out the times at which refused clients should come back.
+/// The schedule of the times at which refused clients should come back.
 #[derive(Clone, Debug)]
 pub(super) struct RetrySchedule {
-    /// The last time that was handed out, before rounding.
+    /// The last time that was assigned to a client, before rounding.
     last: Timestamp,
     /// The longest time after which a client is asked to come back.
     longest: Duration,
-    /// The state of the random number generator for the coin tosses.
+    /// The state of the random number generator that selects the clients with an extra second.
     seed: u64,
 }
 
@@ -34,11 +35,11 @@ impl RetrySchedule {
         Self { last: Timestamp::ZERO, longest, seed }
     }
 
-    /// Hands out the next time, and returns how long to wait until then.
+    /// Assigns the next time in the schedule to a client, and returns the wait until that time.
     ///
     /// `queued` requests are already waiting, and the service completes `per_second` requests per
-    /// second. The result is in whole seconds, as in a `Retry-After` header (RFC 9110 section
-    /// 10.2.3), and at least one.
+    /// second. The result is at least one second and, as in a `Retry-After` header (RFC 9110
+    /// section 10.2.3), a whole number of seconds.
     pub(super) fn take(&mut self, now: Timestamp, queued: u32, per_second: f64) -> Duration {
         let in_seconds =
             |served: f64| Duration::try_from_secs_f64(served / per_second).unwrap_or(self.longest);
@@ -53,27 +54,28 @@ impl RetrySchedule {
         Duration::from_secs(seconds.clamp(1, self.longest.as_secs().max(1)))
     }
 
-    /// Returns one or two seconds, for use while the service rate is unknown.
+    /// Returns a wait of one or two seconds, for use while the service rate is unknown.
     ///
-    /// A client that is refused again gets its own time once the rate is known.
+    /// A client that comes back and is refused again gets its own time once the rate is known.
     pub(super) fn soon(&mut self) -> Duration {
         let seconds = 1 + u64::from(self.toss());
         Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
     }
 
     /// Shortens the schedule after the queue was empty for `idle`. The service is then ahead of the
-    /// schedule, so the next clients may come back that much earlier.
+    /// schedule by this duration, so the next clients may come back that much earlier.
     ///
     /// Idle times of less than two seconds are ignored. Clients come back up to two seconds after
-    /// their time, and even at full load the queue is often empty for a short moment. If such
-    /// moments counted, new clients would be given the times of clients that have yet to come back.
+    /// their scheduled times, and even at full load the queue is often empty for a short moment. If
+    /// these moments counted, new clients would be given the times of clients that have yet to come
+    /// back.
     pub(super) fn relax(&mut self, idle: Duration) {
         if idle >= LATENESS {
             self.last = self.last.before(idle);
         }
     }
 
-    /// Tosses a coin: returns the top bit of a linear congruential generator with Knuth's
+    /// Returns a random bit, which is the top bit of a linear congruential generator with Knuth's
     /// multiplier.
     fn toss(&mut self) -> bool {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -81,8 +83,8 @@ impl RetrySchedule {
     }
 }
 
-/// The maximum delay of a client that comes back when asked: up to a second from rounding up, and
-/// another second from the coin toss.
+/// The maximum delay of a client that comes back when it was asked to. Rounding up delays a client
+/// by up to one second, and the random extra second by another one.
 const LATENESS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -100,7 +102,8 @@ mod tests {
             let wait = slots.take(NOW, 100, 50.0);
             told[usize::try_from(wait.as_secs()).unwrap()] += 1;
         }
-        // Serving the queue takes two seconds, and serving 1000 more clients takes another twenty.
+        // Serving the queue takes two seconds, and serving 1000 more clients takes another twenty
+        // seconds.
         assert_eq!(told[..3], [0, 0, 0]);
         assert!(told[4..22].iter().all(|count| (35..65).contains(count)), "{told:?}");
         assert_eq!(told[24..].iter().sum::<i32>(), 0);
@@ -125,7 +128,7 @@ mod tests {
             (0..times).for_each(|_| slots.relax(idle));
             slots.take(NOW, 0, 50.0).as_secs()
         };
-        // Serving the thousand clients before it takes twenty seconds.
+        // Serving the thousand clients with earlier times takes twenty seconds.
         assert!((21..=22).contains(&after(Duration::from_secs(1), 1_000)));
         assert!((16..=17).contains(&after(Duration::from_secs(5), 1)));
         assert!((1..=2).contains(&after(Duration::from_secs(5), 5)));

@@ -1,7 +1,7 @@
 //! The rules of a gate: limit, queue, longest wait, and discipline.
 //!
 //! All rules except the limit are fixed when the gate is created. Every rule has bounds, and
-//! [`GateRules::validate`] is the only place where they are checked.
+//! [`GateRules::validate`] is the only function that checks these bounds.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::{ConfigError, error::ConfigErrorKind};
 
 /// The rules of one gate.
 ///
-/// Options are set with methods on the rules. Nothing is checked until
-/// [`validate`](Self::validate), which [`Gate::new`](super::Gate::new) calls.
+/// Each rule is set by a method. The values are checked only by [`validate`](Self::validate), which
+/// [`Gate::new`](super::Gate::new) calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::{ConfigError, error::ConfigErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRules {
-    /// The initial limit; `None` if there is no limit.
+    /// The initial limit, or `None` if there is no limit.
     pub(super) limit: Option<u32>,
     /// The maximum number of waiting requests.
     pub(super) queue: u32,
@@ -34,83 +34,89 @@ pub struct GateRules {
     pub(super) longest_retry: Duration,
 }
 
-/// The order in which waiting requests are served, and how long they may wait.
+/// The order in which waiting requests are served, and the rule for how long a request may wait.
 ///
-/// The default, controlled delay, suits most services. For a comparison under overload, bursts and
-/// unequal tenants, see the
+/// The default, controlled delay, suits most services. For a comparison of the disciplines under
+/// overload, bursts and unequal tenants, see the
 /// [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-discipline.md).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Discipline {
-    /// First come, first served, until the queue has been non-empty for an `interval`. From then
-    /// on, the newest request goes first. A full queue always evicts its oldest request.
+    /// Requests are served in order of arrival until the queue has been non-empty for an
+    /// `interval`. From then on, the newest request is served first. A full queue always evicts its
+    /// oldest request.
     ///
-    /// Under overload, requests are served soon or not at all. A client cannot be told its position
-    /// in the queue, because each new arrival changes that position.
+    /// Under overload, a request is served either soon or not at all. A client cannot be told its
+    /// position in the queue, because each new arrival changes that position.
     AdaptiveLifo {
-        /// The time for which the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         interval: Duration,
     },
-    /// First come, first served. Once the queue has been non-empty for an `interval`, new requests
-    /// wait no longer than the `target`.
+    /// Requests are served in order of arrival. Once the queue has been non-empty for an
+    /// `interval`, the longest wait of new requests decreases to the `target`.
     ///
-    /// A burst is absorbed, and a standing queue is kept short ("controlled delay", as in B.
-    /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait shrinks from `max_wait` to
-    /// the target over another half interval, so that the end of a burst is not cut off.
+    /// Bursts are absorbed, and a standing queue is kept short ("controlled delay", as in B.
+    /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait decreases from `max_wait`
+    /// to the target over another half interval, because a sudden decrease would cause the last
+    /// requests of a burst to be refused.
     ControlledDelay {
         /// The longest wait under overload.
         target: Duration,
-        /// The time for which the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         interval: Duration,
     },
-    /// Tenants with waiting requests take turns; each tenant's requests are served in order of
-    /// arrival (deficit round robin with a cost of one: M. Shreedhar and G. Varghese, SIGCOMM
-    /// 1995). A full queue evicts the newest request of the tenant with the most waiting requests.
+    /// Tenants with waiting requests take turns, and the requests of each tenant are served in
+    /// order of arrival (deficit round robin with a cost of one: M. Shreedhar and G. Varghese,
+    /// SIGCOMM 1995). A full queue evicts the newest request of the tenant with the most waiting
+    /// requests.
     ///
-    /// Turns are counted, not run times: a tenant with long-running requests holds most of the
-    /// permits. Unlike controlled delay, this discipline does not shorten waits under overload, so
-    /// [`max_wait`](GateRules::max_wait) should be well below the time after which clients give up.
+    /// The turns do not take run times into account, so a tenant with long-running requests holds
+    /// most of the permits. Unlike controlled delay, this discipline does not shorten waits under
+    /// overload, so [`max_wait`](GateRules::max_wait) should be well below the time after which
+    /// clients give up.
     FairByTenant(Tenants),
-    /// First come, first served. Each request waits for at most `max_wait`.
+    /// Requests are served in order of arrival, and each request waits for at most `max_wait`.
     Fifo,
-    /// Lower class numbers go first. A full queue evicts the newest request of the highest class to
-    /// make room for a request of a lower class. Each class can always have as many requests in the
-    /// queue as it has reserved permits.
+    /// Classes with lower numbers are served first. A full queue evicts the newest request of the
+    /// highest class to make room for a request of a lower class. Each class can always have as
+    /// many requests in the queue as it has reserved permits.
     Priority {
-        /// The number of permits reserved for each class. While fewer requests of a class are
-        /// running than that, its waiting requests go ahead of those of every class that has its
-        /// share, however long the latter have waited. Reserved permits that are not in use serve
-        /// other classes.
+        /// The number of permits reserved for each class. While a class has fewer running requests
+        /// than reserved permits, its waiting requests are served before the requests of every
+        /// class whose reserved permits are all in use, no matter how long those requests have
+        /// waited. Reserved permits that a class does not need are available to other classes.
         ///
-        /// Lowering the limit does not reduce these numbers. If they add up to the whole limit,
-        /// classes without reserved permits get only permits that the others leave unused.
+        /// Lowering the limit does not reduce the numbers of reserved permits. If these numbers add
+        /// up to the whole limit, classes without reserved permits get only the permits that other
+        /// classes leave unused.
         reserved: Vec<u32>,
-        /// The length of an aging period. For each full period that a request has waited, it counts
-        /// as one class lower. So no request starves, unless the reserved permits of other classes
-        /// take up the whole limit.
+        /// The length of an aging period. Each full period that a request has waited lowers the
+        /// request's class number by one. Aging prevents starvation, unless the reserved permits of
+        /// other classes take up the whole limit.
         aging: Duration,
     },
 }
 
-/// How tenants are kept separate in a queue.
+/// The method by which tenants are kept separate in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tenants {
-    /// Each tenant has a lane of its own. Use this for keys that a client cannot invent, such as
-    /// accounts.
+    /// Each tenant has its own lane. Use this variant if clients cannot invent tenants, for example
+    /// if each tenant is an account.
     Each,
-    /// Each tenant is dealt 8 of 128 lanes, and a request joins the shortest of them (shuffle
-    /// sharding). Use this for keys that a client can invent.
+    /// Each tenant is assigned 8 of 128 lanes, and a request joins the shortest lane of its tenant
+    /// (shuffle sharding). Use this variant if clients can invent tenants.
     ///
-    /// A client with a thousand names then gets at most 128 turns per round, and other clients are
-    /// served about as well as in a single line. With [`Each`](Self::Each), the others would hardly
-    /// be served at all. The price is that even a client with few names gets up to eight turns for
-    /// each name.
+    /// A client that invents a thousand tenants gets at most 128 turns per round, and other clients
+    /// are served about as well as in a single line. With [`Each`](Self::Each), the other clients
+    /// would hardly be served at all. The drawback of shuffle sharding is that even a client with
+    /// few tenants gets up to eight turns per round for each tenant.
     Shuffled,
 }
 
 impl GateRules {
-    /// The highest limit, 4 194 303. A gate without a limit runs at most this many requests.
+    /// The highest possible limit, 4 194 303. Even a gate without a limit runs at most this many
+    /// requests at once.
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
     /// The maximum length of a queue, 524 287 requests.
     pub const MAX_QUEUE: u32 = (1 << 19) - 1;
@@ -119,8 +125,8 @@ impl GateRules {
     /// The maximum number of priority classes.
     pub const MAX_CLASSES: usize = 16;
 
-    /// Creates rules that let at most `limit` requests run at once, and up to 1 024 more wait for
-    /// up to 5 s.
+    /// Creates rules that allow at most `limit` requests to run at once, and up to 1 024 more
+    /// requests to wait for up to 5 s.
     ///
     /// The discipline is controlled delay with a target of 100 ms, and refused clients are asked to
     /// come back after at most 60 s.
@@ -135,18 +141,19 @@ impl GateRules {
         }
     }
 
-    /// Sets the maximum number of requests that run at once. 0 closes the gate, and `None` removes
-    /// the limit.
+    /// Sets the maximum number of requests that run at once. A limit of 0 closes the gate, and
+    /// `None` removes the limit.
     #[must_use]
     pub fn limit(mut self, limit: impl Into<Option<u32>>) -> Self {
         self.limit = limit.into();
         self
     }
 
-    /// Sets the maximum number of waiting requests; 1 024 by default. With 0, no request waits.
+    /// Sets the maximum number of waiting requests; 1 024 by default. With a maximum of 0, no
+    /// request ever waits.
     ///
-    /// This bounds the memory used, and the size of a burst that can be absorbed. It is not meant
-    /// to bound the wait: that is the purpose of the discipline.
+    /// The maximum bounds the memory use and the size of the bursts that can be absorbed. The
+    /// maximum is not meant to bound the wait, which is the purpose of the discipline.
     #[must_use]
     pub fn queue(mut self, queue: u32) -> Self {
         self.queue = queue;
@@ -155,8 +162,9 @@ impl GateRules {
 
     /// Sets the longest wait of a request; 5 s by default, at most one hour.
     ///
-    /// It should be below the time after which clients give up. A request that is served after that
-    /// is served in vain, and under steady overload this becomes true of all requests.
+    /// The longest wait should be below the time after which clients give up. A request that is
+    /// served after its client has given up is served in vain, and under steady overload this
+    /// eventually happens to all requests.
     #[must_use]
     pub fn max_wait(mut self, max_wait: Duration) -> Self {
         self.max_wait = max_wait;
@@ -172,15 +180,15 @@ impl GateRules {
 
     /// Sets the longest time after which a refused client is asked to come back; 60 s by default.
     ///
-    /// Clients whose time would be later than that are all asked to come back after exactly this
-    /// time.
+    /// All clients that would have to come back even later are asked to come back after exactly
+    /// this time.
     #[must_use]
     pub fn longest_retry(mut self, longest: Duration) -> Self {
         self.longest_retry = longest;
         self
     }
 
-    /// Returns the limit of these rules, or `None` if there is none.
+    /// Returns the limit of these rules, or `None` if there is no limit.
     #[must_use]
     pub const fn current_limit(&self) -> Option<u32> {
         self.limit
@@ -198,12 +206,12 @@ impl GateRules {
         &self.discipline
     }
 
-    /// Checks every rule.
+    /// Checks that every rule is within its bounds.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds, stating its field, its value and
-    /// the bound.
+    /// Returns an error if a rule is out of bounds. The error contains the field, the value and the
+    /// bound of the first such rule.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if let Some(limit) = self.limit {
             at_most("limit", limit, Self::MAX_LIMIT)?;
@@ -242,10 +250,10 @@ impl GateRules {
         }
         let all = reserved.iter().map(|&permits| u64::from(permits)).sum::<u64>();
         match self.limit {
-            // A limit of 0 closes the gate, usually for a while, so it does not contradict any
-            // reservation.
+            // A limit of 0 usually closes the gate only temporarily, so such a limit does not
+            // contradict any reservation.
             Some(limit) if limit > 0 && all > limit.into() => {
-                let given = format!("{all} permits in all");
+                let given = format!("{all} permits in total");
                 let expected = format!("at most the limit, {limit}");
                 Err(ConfigError::new(ConfigErrorKind::Contradicts, "reserved", given, expected))
             }
@@ -255,7 +263,7 @@ impl GateRules {
 }
 
 impl Discipline {
-    /// Returns the number of priority classes, or 0 for a discipline that does not use them.
+    /// Returns the number of priority classes, or 0 for a discipline that does not use classes.
     pub(super) const fn classes(&self) -> usize {
         match self {
             Self::Priority { reserved, .. } => reserved.len(),
@@ -265,10 +273,10 @@ impl Discipline {
 }
 
 impl Default for Discipline {
-    /// Controlled delay with a target of 100 ms and an interval of 1 s.
+    /// Returns controlled delay with a target of 100 ms and an interval of 1 s.
     ///
-    /// It serves all requests of a burst that lasts up to a second, and under overload limits waits
-    /// to a tenth of a second.
+    /// This discipline serves all requests of a burst that lasts for up to a second. Under
+    /// overload, it limits waits to a tenth of a second.
     fn default() -> Self {
         Self::ControlledDelay {
             target: Duration::from_millis(100),
@@ -286,7 +294,7 @@ fn at_most(field: &'static str, given: u32, most: u32) -> Result<(), ConfigError
     Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
 }
 
-/// Checks that a time is more than zero and at most `most`.
+/// Checks that a duration is longer than zero and at most as long as `most`.
 fn time(field: &'static str, given: Duration, most: Duration) -> Result<(), ConfigError> {
     let kind = match given {
         Duration::ZERO => ConfigErrorKind::TooSmall,
@@ -320,7 +328,7 @@ mod tests {
             (rules().discipline(priority(&[0; 17])), "reserved is 17 classes, expected at most 16"),
             (
                 rules().discipline(priority(&[3, 2])),
-                "reserved is 5 permits in all, expected at most the limit, 4",
+                "reserved is 5 permits in total, expected at most the limit, 4",
             ),
         ] {
             assert_eq!(rules.validate().unwrap_err().to_string(), message);

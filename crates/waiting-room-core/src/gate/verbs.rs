@@ -1,6 +1,6 @@
-//! The verbs of a gate: enter, change the limit, drain, and open again.
+//! The operations of a gate: entering it, changing its limit, draining it, and opening it again.
 //!
-//! Each verb is one critical section, except that [`Gate::try_enter`] needs no lock.
+//! Each operation is one critical section, except for [`Gate::try_enter`], which needs no lock.
 
 use std::time::Duration;
 
@@ -16,27 +16,27 @@ use super::{
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind};
 
-/// A gate's answer to an arriving request.
+/// The result of an attempt to enter a gate.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a request runs, waits, or does neither")]
 pub enum Entry {
-    /// The request runs now, and must hold the permit for as long as it runs.
+    /// The request may run now, and must hold the permit for as long as it runs.
     Admitted(Permit),
-    /// The request waits for its turn. Its place in the queue is given up when the [`Acquire`] is
+    /// The request waits for its turn in the queue, and leaves the queue if the [`Acquire`] is
     /// dropped.
     Queued(Acquire),
-    /// The request neither runs nor waits.
+    /// The request is refused, and neither runs nor waits.
     Refused(GateRefused),
 }
 
-/// The fate of the waiting requests when a gate is drained.
+/// The treatment of waiting requests while a gate is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "waiting requests are served or refused")]
 pub enum DrainQueue {
-    /// All waiting requests are refused at once.
+    /// All waiting requests are refused immediately.
     Refuse,
-    /// Waiting requests keep their places and are served. Requests that hold a permit of [another
-    /// gate](super::Arrival::inside) are also still admitted or queued.
+    /// Waiting requests stay in the queue and are served. New requests that hold a permit of
+    /// [another gate](super::Arrival::inside) are still admitted or queued.
     Serve,
 }
 
@@ -51,8 +51,8 @@ impl Gate {
         if let Some(permit) = self.try_enter(arrival.class, now) {
             return Entry::Admitted(permit);
         }
-        // The numbers may have changed since the fast path gave up, so the decision is made again
-        // from scratch under the lock.
+        // The counter may have changed since the fast path failed to admit the request, so the
+        // decision is made again under the lock, based on the current values.
         match self.critical(now, |critical| critical.enter(&arrival)) {
             Entered::Granted(grant) => {
                 self.0.running.begins(arrival.class);
@@ -68,8 +68,9 @@ impl Gate {
     /// Admits a request of this class if a permit is free, no other request is waiting for one, and
     /// the gate is not being drained.
     ///
-    /// This is the fast path of [`enter`](Self::enter): one compare-and-swap, no lock. `None` is
-    /// not a refusal; call `enter` to have the request queued or refused.
+    /// This is the fast path of [`enter`](Self::enter), which usually takes one compare-and-swap
+    /// and never the lock. `None` does not mean that the request is refused: call `enter` to have
+    /// the request queued or refused.
     #[inline]
     #[must_use]
     pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {
@@ -78,14 +79,15 @@ impl Gate {
         Some(Permit::new(self.clone(), class, Grant { at: now, in_flight }, now))
     }
 
-    /// Changes the limit. 0 closes the gate, and `None` removes the limit.
+    /// Changes the limit. A limit of 0 closes the gate, and `None` removes the limit.
     ///
     /// Raising the limit admits waiting requests immediately. Lowering it does not interrupt
     /// running requests: the number of running requests falls to the new limit as requests end.
     ///
     /// # Errors
     ///
-    /// Returns an error for a limit above [`GateRules::MAX_LIMIT`]; the old limit stays in force.
+    /// Returns an error if the limit is above [`GateRules::MAX_LIMIT`]. The old limit then stays in
+    /// effect.
     pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
         let limit = limit.into().unwrap_or(GateRules::MAX_LIMIT);
         if limit > GateRules::MAX_LIMIT {
@@ -105,8 +107,8 @@ impl Gate {
     /// Running requests are not interrupted. `queue` determines what happens to waiting requests.
     pub fn drain(&self, queue: DrainQueue) -> Idle {
         self.critical(self.now(), |critical| {
-            // The flag is set first: otherwise the fast path could admit newcomers after the queue
-            // has been refused and before the gate is marked as draining.
+            // The flag is set first. Otherwise, the fast path could admit newcomers after the
+            // waiting requests have been refused and before the gate is marked as draining.
             critical.change(|counts| counts.is_draining = true);
             critical.state.serves_those_inside = queue == DrainQueue::Serve;
             if queue == DrainQueue::Refuse {
@@ -116,20 +118,21 @@ impl Gate {
         Idle::new(self.clone())
     }
 
-    /// Admits requests again after [`drain`](Self::drain). This has no effect on an open gate.
+    /// Admits requests again after [`drain`](Self::drain). Opening an open gate has no effect.
     pub fn open(&self) {
         self.critical(self.now(), |critical| {
-            // There is nothing to grant: free permits go to waiters even while a gate is being
-            // drained.
+            // There are no permits to grant here, because free permits go to waiters even while a
+            // gate is being drained.
             critical.change(|counts| counts.is_draining = false);
         });
     }
 
     /// Returns the time after which the client of a request that timed out should come back.
     ///
-    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) carries no such time, because
-    /// many of these clients are gone. Each call reserves a turn in the retry schedule, so call it
-    /// only for a client that receives the value.
+    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include a time to come
+    /// back, because the client of a request that timed out has often disconnected. Each call
+    /// reserves a turn in the retry schedule, so call this method only for a client that receives
+    /// the returned value.
     #[must_use]
     pub fn retry_after(&self, now: Timestamp) -> Duration {
         self.critical(now, |critical| critical.retry_after())

@@ -1,8 +1,9 @@
 //! The requests in the queue of a gate.
 //!
-//! They are kept in one slab under the gate's lock, and the line refers to them by id. A request
-//! that joins the queue allocates nothing unless the slab has to grow. A granted permit is handed
-//! over in the entry itself, so waiting needs no lock and no channel of its own.
+//! The entries of these requests are stored in one slab under the gate's lock, and the line refers
+//! to entries by id. A request that joins the queue allocates no memory unless the slab has to
+//! grow. A granted permit is stored in the entry of the request, so a waiting request needs neither
+//! its own lock nor its own channel.
 //!
 //! ```text
 //! Waiting ─┬─► Granted ─┬─► poll, time_out: the permit is taken
@@ -11,7 +12,7 @@
 //!          └─► time_out, dropped: leaves the queue
 //! ```
 //!
-//! An entry is removed when its outcome is collected, so there is no stage after that.
+//! An entry is removed when its outcome is collected, so there is no stage for a collected outcome.
 
 use std::{
     mem,
@@ -24,11 +25,11 @@ use slab::Slab;
 use super::arrival::{GateRefused, RefusedBecause};
 use crate::Timestamp;
 
-/// The waiting requests, and those whose outcome has not been collected yet.
+/// The waiting requests, and the requests whose outcome has not been collected yet.
 #[derive(Default)]
 pub(super) struct Waiters(Slab<Waiter>);
 
-/// Identifies an entry until its outcome is collected. The id may be reused afterwards.
+/// Identifies an entry until the entry's outcome is collected. The id may be reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(usize);
 
@@ -39,16 +40,17 @@ pub(super) struct Waiter {
     pub(super) class: u8,
     /// The time at which the request arrived.
     pub(super) since: Timestamp,
-    /// The last instant at which a permit is still useful.
+    /// The latest time at which a permit is still useful to the request.
     pub(super) deadline: Timestamp,
     /// The reason for refusing the request after the deadline.
     pub(super) on_deadline: RefusedBecause,
     pub(super) stage: Stage,
-    /// The waker of the last poll; `None` before the first poll, and once the waker has been taken
-    /// to be called.
+    /// The waker of the last poll, or `None` before the first poll and after the waker has been
+    /// removed in order to be called.
     pub(super) waker: Option<Waker>,
-    /// The neighbours in the lane. Only the lane reads and writes them.
+    /// The previous request in the lane. Only the lane reads and writes this link.
     pub(super) before: Option<Id>,
+    /// The next request in the lane. Only the lane reads and writes this link.
     pub(super) after: Option<Id>,
 }
 
@@ -60,11 +62,13 @@ pub(super) enum Stage {
     Waiting,
 }
 
-/// The time at which a request was admitted, and the number of requests running then.
+/// The time at which a request was admitted, and the number of requests that were running at that
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) at: Timestamp,
-    /// The number of requests running at that time, including this one.
+    /// The number of requests that were running at the time of admission, including the admitted
+    /// request.
     pub(super) in_flight: u32,
 }
 
@@ -75,30 +79,31 @@ impl Waiters {
 
     /// Removes an entry that is no longer in a lane.
     ///
-    /// The entry is returned rather than dropped, because it may hold a waker, and dropping a waker
-    /// runs foreign code. The caller must drop the entry after releasing the lock.
+    /// The entry is returned rather than dropped, because the entry may contain a waker, and
+    /// dropping a waker runs foreign code. The caller must drop the entry after releasing the lock.
     pub(super) fn remove(&mut self, id: Id) -> Waiter {
         let waiter = self.0.remove(id.0);
-        // A slab never shrinks. After an unusually large crowd, its memory is released as soon as
-        // no entry is left.
+        // A slab never shrinks by itself, so the slab is replaced to release its memory after an
+        // unusually large crowd, as soon as no entry is left.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             *self = Self::default();
         }
         waiter
     }
 
-    /// Polls an entry. `Ready` removes it and returns its outcome.
+    /// Polls an entry. If the outcome is available, the entry is removed and returned as `Ready`.
     ///
-    /// While the request waits, the result depends on the waker:
+    /// While the request is waiting, the result depends on the waker:
     ///
-    /// - With a `clone` of the waker, the clone is stored, `clone` then holds the old waker, and
-    ///   the result is `Pending`.
-    /// - Without a clone, if the stored waker wakes the same task as `waker`, the result is
+    /// - If `clone` contains a clone of the waker, the clone is stored, the old waker is moved into
+    ///   `clone`, and the result is `Pending`.
+    /// - If `clone` is empty and the stored waker wakes the same task as `waker`, the result is
     ///   `Pending`.
-    /// - Otherwise, the result is `None`: the caller must clone the waker and poll again.
+    /// - Otherwise, the result is `None`, and the caller must clone the waker and poll again.
     ///
-    /// Wakers are cloned and dropped by the caller, outside the lock, since cloning and dropping
-    /// run foreign code. `will_wake` only compares pointers.
+    /// The caller clones and drops wakers outside the lock, because cloning and dropping a waker
+    /// run foreign code. In contrast, `will_wake` only compares pointers and may be called under
+    /// the lock.
     pub(super) fn poll(
         &mut self,
         id: Id,
@@ -111,8 +116,9 @@ impl Waiters {
         }
         let is_woken = clone.is_some()
             || waiter.waker.as_ref().is_some_and(|current| current.will_wake(waker));
-        // A clone is stored without checking `will_wake` again, which may return false even for a
-        // clone of the same waker. Otherwise the caller could keep making clones forever.
+        // A clone is stored without checking `will_wake` again, because `will_wake` may return
+        // false even for a clone of the same waker. With such a check, the caller could keep making
+        // clones forever.
         if clone.is_some() {
             mem::swap(&mut waiter.waker, clone);
         }
@@ -122,7 +128,7 @@ impl Waiters {
 
 impl Waiter {
     /// Creates a waiting entry. The deadline is paired with the reason for refusing the request
-    /// after it.
+    /// after the deadline.
     pub(super) const fn new(
         lane: u64,
         class: u8,
@@ -142,7 +148,7 @@ impl Waiter {
         }
     }
 
-    /// Returns whether the request is still waiting, and so is in a lane.
+    /// Returns whether the request is still waiting and is therefore in a lane.
     pub(super) fn is_waiting(&self) -> bool {
         self.stage == Stage::Waiting
     }
@@ -162,7 +168,7 @@ impl IndexMut<Id> for Waiters {
     }
 }
 
-/// The maximum capacity that is kept while there are no entries. A larger slab is freed.
+/// The maximum capacity that an empty slab retains. The memory of a larger empty slab is released.
 const KEPT: usize = 1_024;
 
 #[cfg(all(test, not(waiting_room_loom)))]
@@ -209,7 +215,8 @@ mod tests {
         let (mut waiters, woken) = (Waiters::default(), Arc::<Woken>::default());
         let (id, waker) = (joins(&mut waiters), Waker::from(Arc::clone(&woken)));
         assert!(waiters.poll(id, &waker, &mut None).is_none());
-        // `will_wake` may return false for a clone, so the clone is stored in any case.
+        // `will_wake` may return false for a clone, so the clone is stored regardless of that
+        // result.
         let mut clone = Some(waker.clone());
         assert!(matches!(waiters.poll(id, Waker::noop(), &mut clone), Some(Poll::Pending)));
         assert!(clone.is_none());

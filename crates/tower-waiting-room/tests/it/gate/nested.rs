@@ -105,7 +105,7 @@ fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
         });
         done.send(()).unwrap();
     });
-    is_done.recv_timeout(Duration::from_secs(30)).expect("nobody waits for ever");
+    is_done.recv_timeout(Duration::from_secs(30)).expect("no request waits for ever");
 }
 
 #[tokio::test(start_paused = true)]

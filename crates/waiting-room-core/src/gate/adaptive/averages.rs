@@ -4,12 +4,12 @@ use std::time::Duration;
 
 /// An exponential moving average over about the last `span` values.
 ///
-/// It begins as a plain mean, and becomes exponential once the weight of a new value has fallen to
-/// its final value. Otherwise the first value would dominate for a long time.
+/// The average begins as a plain mean, and becomes exponential once the weight of a new value has
+/// fallen to its minimum. Otherwise, the first value would dominate the average for a long time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Average {
     mean: f64,
-    /// The weight of the next value. It falls from 1 to `least_weight`.
+    /// The weight of the next value, which falls from 1 to `least_weight`.
     weight: f64,
     /// The final weight of each new value, 2 / (span + 1).
     least_weight: f64,
@@ -18,26 +18,27 @@ pub(super) struct Average {
 /// The median of holds, computed from a histogram.
 ///
 /// The histogram covers holds from about a microsecond to about 73 minutes, with 16 buckets per
-/// octave. A hold outside that range counts as the nearest hold within it.
+/// octave. A hold outside this range counts as the nearest hold within it.
 ///
 /// The median is used rather than the mean, because a few streams among many short requests must
 /// not make the service look slow. A histogram is used rather than the five markers of the P²
-/// algorithm, because one such stream among twenty samples moves those markers far off.
+/// algorithm, because a single stream among twenty samples moves those markers far away from the
+/// median.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Median {
     /// The number of holds in all buckets.
     count: u64,
-    /// The number of holds in each bucket, shortest holds first.
+    /// The number of holds in each bucket, with the shortest holds first.
     buckets: [u32; OCTAVES * SHARES],
 }
 
 impl Average {
-    /// Creates an average without values.
+    /// Creates an empty average over about the last `span` values.
     pub(super) fn over(span: u32) -> Self {
         Self { mean: 0.0, weight: 1.0, least_weight: 2.0 / (f64::from(span) + 1.0) }
     }
 
-    /// Adds a value, and returns the average including it.
+    /// Adds a value, and returns the new average.
     pub(super) fn add(&mut self, value: f64) -> f64 {
         self.mean += self.weight * (value - self.mean);
         // The weights 1, 1/2, 1/3, … yield a plain mean.
@@ -70,7 +71,8 @@ impl Median {
     }
 
     /// Returns the median in seconds, interpolated as if the holds of a bucket were spread evenly
-    /// over it. Without holds, this is the shortest hold that is distinguished.
+    /// over the bucket. The median of an empty histogram is the shortest hold that the histogram
+    /// distinguishes.
     #[expect(clippy::cast_precision_loss, reason = "the rounding error is smaller than a bucket")]
     pub(super) fn seconds(&self) -> f64 {
         let half = self.count as f64 / 2.0;
@@ -88,16 +90,16 @@ impl Median {
     }
 }
 
-/// The number of octaves in the histogram, each from one power of two to the next.
+/// The number of octaves in the histogram. Each octave ranges from one power of two to the next.
 const OCTAVES: usize = 32;
 
 /// The number of buckets per octave. It must be a power of two.
 const SHARES: usize = 16;
 
-/// The shortest hold that is distinguished, in nanoseconds: about a microsecond.
+/// The shortest hold that the histogram distinguishes, in nanoseconds (about a microsecond).
 const SHORTEST: u64 = 1 << 10;
 
-/// The longest hold that is distinguished, in nanoseconds: about 73 minutes.
+/// The longest hold that the histogram distinguishes, in nanoseconds (about 73 minutes).
 const LONGEST: u64 = (SHORTEST << OCTAVES) - 1;
 
 #[cfg(test)]

@@ -11,26 +11,28 @@ use crate::ConfigError;
 /// A limit that follows the ratio of the usual hold to the current one.
 ///
 /// If the hold of a window is more than one and a half times the mean of the last 600 windows, the
-/// suggested limit shrinks in proportion, to half at most. Each suggestion also adds four requests.
-/// A fifth of the difference between the suggestion and the limit is applied per window, so the
-/// limit grows by less than one per window, and a single slow window has little effect.
+/// suggested limit shrinks in proportion, at most to half of the current limit. Four requests are
+/// then added to the suggestion. A fifth of the difference between the suggestion and the limit is
+/// applied per window, so the limit grows by less than one per window, and a single slow window has
+/// little effect.
 ///
-/// This is the algorithm of that name in Netflix's concurrency-limits, with the same constants. It
-/// has two known defects: mild overload drives the limit up permanently (issue 134), and a service
-/// whose holds are all as long as a timeout looks healthy (issue 137). Here, the guard that all
-/// adaptive limits share prevents both. For the second defect, this is certain only with a
-/// [`latency_target`](AdaptiveRules::latency_target).
+/// This is the algorithm of the same name in Netflix's concurrency-limits, with the same constants.
+/// The original algorithm has two known defects. Mild overload drives the limit up permanently
+/// (issue 134), and a service whose holds are all as long as a timeout looks healthy (issue 137).
+/// The guard that all adaptive limits of this crate share prevents both defects, but the second
+/// defect is prevented reliably only with a [`latency_target`](AdaptiveRules::latency_target).
 ///
-/// **Use it** if holds vary widely from request to request, and the limit need not grow fast.
+/// **Use this limit** if holds vary widely from request to request and the limit does not have to
+/// grow fast.
 #[derive(Clone, Debug)]
 pub struct Gradient2(Guarded<Gradient>);
 
 impl Gradient2 {
-    /// Creates a limit within these rules.
+    /// Creates a limit that follows these rules.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
+    /// Returns an error if a rule is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, Gradient::default()).map(Self)
     }
@@ -46,7 +48,7 @@ impl AdaptiveLimit for Gradient2 {
     }
 }
 
-/// The rule without its guard.
+/// The Gradient2 rule without the guard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradient {
     /// The mean hold of the last 600 windows, in seconds.
@@ -63,8 +65,9 @@ impl Rule for Gradient {
     fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
         let usual = self.usual_hold.add(reading.hold);
         if usual > 2.0 * reading.hold {
-            // The hold is less than half of the usual one, so an overload has ended. Without this
-            // correction, the holds of the overload would count as usual for another 600 windows.
+            // The current hold is less than half of the usual hold, so an overload has ended.
+            // Without this correction, the holds of the overload would count as usual for another
+            // 600 windows.
             self.usual_hold.scale(DECAY);
         }
         let gradient = (TOLERANCE * usual / reading.hold).clamp(0.5, 1.0);
@@ -76,14 +79,15 @@ impl Rule for Gradient {
 /// The number of windows over which the usual hold is averaged.
 const LONG: u32 = 600;
 
-/// The factor by which the usual hold is multiplied in each window while it is far above the
-/// current hold.
+/// The factor by which the usual hold is multiplied in each window while the usual hold is far
+/// above the current hold.
 const DECAY: f64 = 0.95;
 
 /// The multiple of the usual hold up to which a window does not count as slow.
 const TOLERANCE: f64 = 1.5;
 
-/// The number of requests that each suggestion adds. Without them, the limit would never grow.
+/// The number of requests that are added to each suggestion. Without these requests, the limit
+/// would never grow.
 const QUEUE: f64 = 4.0;
 
 /// The share of the difference between the suggestion and the limit that is applied per window.
@@ -93,7 +97,7 @@ const SMOOTHING: f64 = 0.2;
 mod tests {
     use super::*;
 
-    /// Returns the limit after windows with these holds, starting at 100.
+    /// Returns the limit after windows with these holds, starting with a limit of 100.
     fn after(rule: &mut Gradient, holds: impl IntoIterator<Item = f64>) -> f64 {
         holds.into_iter().fold(100.0, |limit, hold| {
             let reading = WindowReading {

@@ -1,19 +1,19 @@
-//! The guard that keeps an adaptive limit from climbing without end.
+//! The guard that keeps an adaptive limit from growing without bound.
 //!
-//! A [`Rule`] compares holds with earlier holds. Under steady overload, slow holds become the
-//! standard of comparison, and the limit ratchets upwards. So a rule only suggests a limit, and the
-//! guard checks the suggestion against measures that do not drift:
+//! A typical [`Rule`] compares holds with earlier holds. Under steady overload, slow holds become
+//! the norm, and the limit ratchets upwards. A rule therefore only suggests a limit, and the guard
+//! checks the suggestion against measures that do not drift:
 //!
 //! ```text
-//! the first of these that is true                 the next limit
+//! the first condition that is true                the next limit
 //! ──────────────────────────────────────────────  ─────────────────────────────────────────────
-//! the typical hold is above the target            less by a tenth, or what the rule suggests, if
-//! more than 1 % of the samples report overload    that is still less
-//! the limit is above five times the peak          less by a tenth, down to five times the peak
+//! the typical hold is above the target            a tenth lower, or the limit suggested by the
+//! more than 1 % of the samples report overload    rule if the suggestion is even lower
+//! the limit is above five times the peak          a tenth lower, but at least five times the peak
 //! the peak is below half of the limit             unchanged: the load is no evidence
-//! the rule suggests more, the gate was full, and  less by a tenth
-//! more at once has not been faster
-//! none of them                                    the suggestion, up to five times the peak
+//! the rule suggests more, the gate was full, and  a tenth lower
+//! more requests in flight have not been faster
+//! no condition is true                            the suggestion, up to five times the peak
 //! ```
 //!
 //! The peak is the maximum number of requests that ran at once in the window.
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::ConfigError;
 
-/// The part in which the algorithms differ: it suggests a limit after each window.
+/// The part in which the algorithms differ. A rule suggests a limit after each window.
 pub(super) trait Rule {
     /// Suggests the next limit after a window in which the limit was `limit`. The suggestion need
     /// not respect any bounds.
@@ -41,9 +41,9 @@ pub(super) struct Guarded<R> {
     /// The limit including its fractional part, so that steps of less than one add up.
     limit: f64,
     window: Window,
-    /// The median hold, smoothed over the last windows, for comparison with the latency target.
+    /// The median hold, smoothed over the last few windows, for comparison with the latency target.
     typical_hold: Average,
-    /// The last windows in which the gate was full.
+    /// The most recent windows in which the gate was full.
     history: History,
 }
 
@@ -60,8 +60,8 @@ impl<R: Rule> Guarded<R> {
         })
     }
 
-    /// Adds a sample, and returns the limit from now on. The limit changes only with the sample
-    /// that completes a window.
+    /// Adds a sample, and returns the limit to use from now on. The limit changes only when a
+    /// sample completes a window.
     pub(super) fn observe(&mut self, sample: &Sample) -> u32 {
         if let Some(reading) = self.window.add(sample) {
             let next = self.next(&reading);
@@ -91,8 +91,8 @@ impl<R: Rule> Guarded<R> {
         if is_full {
             self.history.add(reading);
         }
-        // The average and the rule are updated in every window, even if they do not determine the
-        // limit, so that they stay up to date.
+        // The average and the rule are updated after every window, even if they do not determine
+        // the next limit, because both depend on all windows.
         let is_too_slow = self.is_too_slow(reading.hold);
         let suggested = self.rule.next(limit, reading);
         let most = HEADROOM * reading.peak;
@@ -121,10 +121,12 @@ impl<R: Rule> Guarded<R> {
 /// The factor by which a limit is multiplied if it turns out to be too high.
 const BACK_OFF: f64 = 0.9;
 
-/// The highest limit as a multiple of the peak. A higher limit has never been tried.
+/// The highest allowed limit, as a multiple of the peak. The load has come nowhere near a higher
+/// limit, so the effect of such a limit is unknown.
 const HEADROOM: f64 = 5.0;
 
-/// The minimum mean share of the limit in use for which a gate counts as full in a window.
+/// The mean fraction of the limit that must be in use during a window for the gate to count as
+/// full.
 const FULL: f64 = 0.75;
 
 /// The number of windows over which the hold is smoothed before it is compared with the target.

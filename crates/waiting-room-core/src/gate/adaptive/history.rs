@@ -1,21 +1,22 @@
 //! Detects whether running more requests at once has led to more throughput.
 //!
-//! This is the evidence behind the throughput veto of the guard. Below the knee, throughput rises
-//! with the number in flight and holds stay the same. Beyond it, throughput stays the same or
-//! falls, and holds rise.
+//! The result is the evidence for the guard's throughput veto. Below the knee, throughput rises
+//! with the number of requests in flight, and holds stay the same. Beyond the knee, throughput
+//! stays the same or falls, and holds rise.
 
 use super::window::WindowReading;
 
-/// The last windows in which the gate was full, and the correlations between their numbers.
+/// The most recent windows in which the gate was full, and the correlations between the values of
+/// these windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct History {
-    /// The windows, newest first.
+    /// The windows, with the newest first.
     points: [Point; LENGTH],
     /// The number of points in use, from the start of the array.
     len: usize,
 }
 
-/// The numbers of one window.
+/// The measured values of one window.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     in_flight: f64,
@@ -28,7 +29,7 @@ impl History {
         Self { points: [Point { in_flight: 0.0, throughput: 0.0, hold: 0.0 }; LENGTH], len: 0 }
     }
 
-    /// Adds a window, which replaces the oldest one if the history is full.
+    /// Adds a window, which replaces the oldest window if the history is full.
     pub(super) fn add(&mut self, reading: &WindowReading) {
         let WindowReading { in_flight, throughput, hold, .. } = *reading;
         self.points.rotate_right(1);
@@ -38,9 +39,9 @@ impl History {
 
     /// Removes all but the newest windows.
     ///
-    /// This is called after the history has caused the limit to be reduced. If all windows were
-    /// kept, they would reduce the limit again after each window, far below the capacity of the
-    /// service.
+    /// This method is called after the history has caused the limit to be reduced. If all windows
+    /// were kept, the old windows would cause further reductions after each new window, to a limit
+    /// far below the capacity of the service.
     pub(super) fn forget(&mut self) {
         self.len = self.len.min(KEPT);
     }
@@ -48,13 +49,14 @@ impl History {
     /// Returns whether more requests in flight have led to longer holds rather than to more
     /// throughput.
     ///
-    /// This is the case if the throughput is negatively correlated with the number in flight. It is
-    /// also the case if the holds are positively correlated with that number, while the throughput
-    /// either is hardly correlated with it or hardly varies at all.
+    /// The method returns true if the throughput is negatively correlated with the number of
+    /// requests in flight. The method also returns true if the holds are positively correlated with
+    /// the number of requests in flight, while the throughput either is hardly correlated with that
+    /// number or hardly varies at all.
     ///
-    /// The conditions are those of Failsafe-go's adaptive limiter, which took the first one from
-    /// Uber's Cinnamon. Here, the throughput is counted; Failsafe-go estimates it as the number in
-    /// flight divided by the hold.
+    /// Both conditions are taken from Failsafe-go's adaptive limiter, which adopted the first
+    /// condition from Uber's Cinnamon. This implementation counts the throughput, whereas
+    /// Failsafe-go estimates it as the number of requests in flight divided by the hold.
     pub(super) fn says_more_is_not_faster(&self) -> bool {
         if self.len < LEAST {
             return false;
@@ -67,7 +69,7 @@ impl History {
         work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
     }
 
-    /// Returns one of the numbers for all points, as deviations from the mean.
+    /// Returns the values that the closure selects from all points, as deviations from their mean.
     #[expect(clippy::cast_precision_loss, reason = "there are at most `LENGTH` points")]
     fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
         let points = &self.points[..self.len];
@@ -80,11 +82,11 @@ impl History {
     }
 }
 
-/// One of the numbers for all points, as deviations from the mean.
+/// A series with one value per point, stored as deviations from the mean.
 struct Series {
     mean: f64,
-    /// The deviation of each point. It is zero for points that are not in use, so they add nothing
-    /// to a product.
+    /// The deviation of each point. The deviation of an unused point is zero, so unused points add
+    /// nothing to a product.
     deviations: [f64; LENGTH],
     /// The number of points in use.
     len: f64,
@@ -100,25 +102,26 @@ impl Series {
         self.product(other) / (self.product(self) * other.product(other)).sqrt()
     }
 
-    /// Returns the standard deviation as a share of the mean.
+    /// Returns the standard deviation as a fraction of the mean.
     fn variation(&self) -> f64 {
         let deviation = (self.product(self) / self.len).sqrt();
         if self.mean > 0.0 { deviation / self.mean } else { 0.0 }
     }
 
-    /// Returns the sum of the products of the deviations.
+    /// Returns the sum of the products of the deviations of two series.
     fn product(&self, other: &Self) -> f64 {
         self.deviations.iter().zip(&other.deviations).map(|(a, b)| a * b).sum()
     }
 }
 
-/// A variation below this is due to rounding, so its correlation with anything else is random.
+/// The minimum variation of a meaningful series. A smaller variation is due to rounding, so its
+/// correlation with any other series is random.
 const STILL: f64 = 1e-6;
 
-/// The number of windows that are remembered.
+/// The maximum number of windows in the history.
 const LENGTH: usize = 20;
 
-/// The minimum number of windows on which a correlation is judged.
+/// The minimum number of windows from which a correlation is computed.
 const LEAST: usize = 8;
 
 /// The number of windows that are kept after the limit has been reduced. The lower limit then has
@@ -129,7 +132,7 @@ const KEPT: usize = 5;
 mod tests {
     use super::*;
 
-    /// Returns the verdict of the history after windows with 10, 11, 12, … requests in flight.
+    /// Returns the result of the history after windows with 10, 11, 12, … requests in flight.
     fn says_more_is_not_faster(
         windows: u32,
         throughput: impl Fn(f64) -> f64,
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn more_that_gets_more_done_is_faster() {
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
-        // This is true even if each request takes slightly longer.
+        // More requests in flight are faster even if each request takes slightly longer.
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
     }
 

@@ -6,11 +6,11 @@ use crate::Timestamp;
 
 /// Determines how many requests may run at once, based on the requests that have ended.
 ///
-/// A gate starts with the limit that [`limit`](Self::limit) returns. After each request, its limit
-/// is set to the number that [`observe`](Self::observe) returns.
+/// A gate starts with the limit that [`limit`](Self::limit) returns. After each request, the limit
+/// of the gate is set to the value that [`observe`](Self::observe) returns.
 ///
-/// The caller holds a lock during these calls, and other requests wait for that lock. An
-/// implementation must therefore be fast, must not block, and must not panic, whatever the samples.
+/// The caller holds a lock during each call of a method, and other requests wait for that lock. An
+/// implementation must therefore be fast, must not block, and must not panic for any sample.
 ///
 /// With a limit of zero, no request runs and there are no more samples, so the limit would never
 /// recover. Callers should treat 0 as 1.
@@ -18,7 +18,7 @@ use crate::Timestamp;
 /// ```
 /// use waiting_room_core::gate::{AdaptiveLimit, Sample};
 ///
-/// /// The limit that an operator sets on a dial, applied when the next request ends.
+/// /// A limit that an operator sets on a dial. A change takes effect when a request ends.
 /// #[derive(Debug)]
 /// struct Dial(std::sync::Arc<std::sync::atomic::AtomicU32>);
 ///
@@ -52,7 +52,7 @@ impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
     }
 }
 
-/// One request that ran to its end.
+/// The measurements of one request that ran to its end.
 ///
 /// A request that was refused, or whose client disconnected, must not become a sample. A refused
 /// request takes no time, and if the client disconnects, the run time depends on the client's
@@ -62,8 +62,9 @@ impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
 pub struct Sample {
     /// The time at which the request ended.
     pub now: Timestamp,
-    /// The number of requests that were running when this one was admitted, including itself. It
-    /// may exceed the limit if the limit has been lowered since then.
+    /// The number of requests that were running when this request was admitted, including this
+    /// request. The number may exceed the current limit if the limit has been lowered since the
+    /// admission.
     pub in_flight: u32,
     /// The time from admission to release, not including the wait in the queue.
     pub hold: Duration,
@@ -73,7 +74,7 @@ pub struct Sample {
 
 impl Sample {
     /// Creates a sample of a request that ended at `now`, was admitted as one of `in_flight`
-    /// running requests, and took `hold`.
+    /// running requests, and ran for `hold`.
     #[must_use]
     pub const fn new(
         now: Timestamp,
@@ -89,8 +90,8 @@ impl Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermitOutcome {
-    /// The request was served, so only its hold matters. This includes application errors that have
-    /// nothing to do with load.
+    /// The request was served, so only its hold matters. A request that ended with an application
+    /// error unrelated to load also has this outcome.
     Done,
     /// The service could not keep up: the request timed out, was answered with 503 or 504, or was
     /// marked as overloaded by the application.

@@ -1,4 +1,4 @@
-//! The limits that do not compare holds with earlier ones: a fixed limit, and additive increase
+//! The limits that do not compare holds with earlier holds: a fixed limit, and additive increase
 //! with multiplicative decrease.
 
 use super::{
@@ -8,30 +8,30 @@ use super::{
 };
 use crate::ConfigError;
 
-/// A limit that never changes. The default.
+/// A limit that never changes. A fixed limit is the default.
 ///
-/// 0 closes the gate. It does not mean "without limit".
+/// A limit of 0 closes the gate. The value 0 does not remove the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLimit(u32);
 
-/// A limit that grows by one after each good window and shrinks by a tenth after each bad one.
+/// A limit that grows by one after each good window and shrinks by a tenth after each bad window.
 ///
 /// A window is bad if more than one request in a hundred found the service overloaded, or if the
 /// typical hold is above the [`latency_target`](AdaptiveRules::latency_target). Unlike the other
-/// adaptive limits, this one does not compare holds with earlier ones. Without a target and without
-/// reports of overload, only the throughput veto and the bounds keep it from growing.
+/// adaptive limits, `Aimd` does not compare holds with earlier holds. Without a target and without
+/// reports of overload, only the throughput veto and the bounds keep the limit from growing.
 ///
 /// This is the rule of TCP congestion avoidance (D.-M. Chiu, R. Jain, "Analysis of the increase and
 /// decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN
 /// Systems 17, 1989; RFC 5681 section 3.1), with the decrease by a tenth from Netflix's
 /// concurrency-limits.
 ///
-/// **Use it** if the service reports overload clearly.
+/// **Use this limit** if the service reports overload clearly.
 #[derive(Clone, Debug)]
 pub struct Aimd(Guarded<OneMore>);
 
 impl FixedLimit {
-    /// Creates a limit of this many requests.
+    /// Creates a fixed limit of this many requests.
     #[must_use]
     pub const fn new(limit: u32) -> Self {
         Self(limit)
@@ -49,11 +49,11 @@ impl AdaptiveLimit for FixedLimit {
 }
 
 impl Aimd {
-    /// Creates a limit within these rules.
+    /// Creates a limit that follows these rules.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
+    /// Returns an error if a rule is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, OneMore).map(Self)
     }
@@ -69,8 +69,8 @@ impl AdaptiveLimit for Aimd {
     }
 }
 
-/// The additive increase. The multiplicative decrease is made by the guard, which applies to all
-/// adaptive limits.
+/// The additive increase of `Aimd`. The multiplicative decrease is part of the guard, which all
+/// adaptive limits share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneMore;
 

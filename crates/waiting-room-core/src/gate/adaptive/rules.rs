@@ -5,10 +5,10 @@ use std::{fmt, time::Duration};
 
 use crate::{ConfigError, error::ConfigErrorKind};
 
-/// The bounds of an adaptive limit, and how fast it may move.
+/// The bounds of an adaptive limit, with its initial value, its latency target and its window.
 ///
-/// Nothing is checked until [`validate`](Self::validate), which the constructors of all adaptive
-/// limits call.
+/// The values are checked only by [`validate`](Self::validate), which the constructors of all
+/// adaptive limits call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,7 +26,8 @@ use crate::{ConfigError, error::ConfigErrorKind};
 pub struct AdaptiveRules {
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The initial limit; `None` for the default, moved to the nearest bound if necessary.
+    /// The initial limit, or `None` for the default, which is moved to the nearest bound if
+    /// necessary.
     initial: Option<u32>,
     pub(super) latency_target: Option<Duration>,
     pub(super) window: Duration,
@@ -35,9 +36,9 @@ pub struct AdaptiveRules {
 impl AdaptiveRules {
     /// The highest allowed value of [`max`](Self::max).
     pub const MAX: u32 = 1_000_000;
-    /// The shortest and the longest window.
+    /// The shortest and the longest allowed window.
     pub const WINDOW: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-    /// The shortest latency target.
+    /// The shortest allowed latency target.
     pub const MIN_LATENCY_TARGET: Duration = Duration::from_millis(1);
 
     /// Creates rules for a limit between 1 and 200 that starts at 20, without a latency target and
@@ -52,8 +53,8 @@ impl AdaptiveRules {
         }
     }
 
-    /// Sets the lowest limit, in requests; 1 by default. The limit never falls below it, not even
-    /// under overload.
+    /// Sets the lowest limit, in requests; 1 by default. The limit never falls below this value,
+    /// not even under overload.
     pub const fn min(mut self, min: u32) -> Self {
         self.min = min;
         self
@@ -61,7 +62,8 @@ impl AdaptiveRules {
 
     /// Sets the highest limit, in requests; 200 by default.
     ///
-    /// This is the last line of defence: choose a number that the service survives.
+    /// The highest limit is the last line of defence, so choose a number of requests that the
+    /// service can survive.
     pub const fn max(mut self, max: u32) -> Self {
         self.max = max;
         self
@@ -69,8 +71,8 @@ impl AdaptiveRules {
 
     /// Sets the initial limit, in requests; by default 20, or the bound nearest to 20.
     ///
-    /// A value that is too low does less harm than one that is too high: later windows are compared
-    /// with the first ones, which should show the service when it is fast.
+    /// A value that is too low does less harm than a value that is too high. Later windows are
+    /// compared with the first windows, which should therefore show the service when it is fast.
     pub const fn initial(mut self, initial: u32) -> Self {
         self.initial = Some(initial);
         self
@@ -82,8 +84,8 @@ impl AdaptiveRules {
     /// window. The typical hold is the median hold of a window, smoothed over a few windows, so one
     /// request in ten may stream for minutes without any effect.
     ///
-    /// **Set a target if you can name a number.** Without a target, a limit can tell only that
-    /// requests have become slower, not that they are slow.
+    /// **Set a target if you can name a number.** Without a target, an adaptive limit can detect
+    /// only that requests have become slower, not that they are too slow.
     pub fn latency_target(mut self, target: impl Into<Option<Duration>>) -> Self {
         self.latency_target = target.into();
         self
@@ -92,19 +94,19 @@ impl AdaptiveRules {
     /// Sets the minimum length of a window, from 100 ms to 10 s; one second by default. The limit
     /// changes at most once per window.
     ///
-    /// A window also lasts for at least ten samples, and for at least twice the median hold of the
-    /// previous window.
+    /// Each window also contains at least ten samples, and lasts for at least twice the median hold
+    /// of the previous window.
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// Checks each rule, on its own and against the others.
+    /// Checks each rule on its own and against the other rules.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule,
-    /// stating its value.
+    /// Returns an error if a rule is out of bounds or contradicts another rule. The error contains
+    /// the value of the first such rule.
     pub fn validate(&self) -> Result<(), ConfigError> {
         use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
@@ -147,7 +149,7 @@ impl AdaptiveRules {
         self.within(f64::from(self.initial.unwrap_or(INITIAL)))
     }
 
-    /// Returns the allowed limit that is nearest to this one.
+    /// Returns the allowed limit that is nearest to the given limit.
     pub(super) fn within(&self, limit: f64) -> f64 {
         limit.max(f64::from(self.min)).min(f64::from(self.max))
     }
@@ -168,5 +170,5 @@ fn wrong(
     Err(ConfigError::new(kind, field, given, expected))
 }
 
-/// The initial limit, unless the rules specify one.
+/// The initial limit if the rules do not specify another value.
 const INITIAL: u32 = 20;

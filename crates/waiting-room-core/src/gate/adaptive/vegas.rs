@@ -1,4 +1,4 @@
-//! Vegas: a limit that estimates how many of the running requests are only waiting.
+//! Vegas: a limit based on an estimate of how many running requests are only waiting.
 
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
@@ -7,39 +7,41 @@ use super::{
 };
 use crate::ConfigError;
 
-/// A limit that keeps a small queue inside the service. The length of that queue is estimated from
-/// how much longer requests take than in the best case.
+/// A limit that keeps a small queue inside the service. The length of the queue is estimated by
+/// comparing the current hold with the shortest hold.
 ///
-/// If the shortest typical hold is `base` and the current one is `hold`, then `limit × (1 - base /
-/// hold)` of `limit` requests are queueing somewhere (Little's law). If few requests are queueing,
-/// the limit grows; if many are, it shrinks; in between, it stays the same. The hold of a window
-/// becomes the new base if it is shorter than the old one. Once in 60 windows, the base is replaced
-/// in any case, so that a service that has become permanently slower is not compared with its past.
+/// If the shortest typical hold is `base` and the current typical hold is `hold`, then `limit × (1
+/// - base / hold)` of `limit` requests are queueing somewhere (Little's law). The limit grows if
+///   few requests are queueing, shrinks if many requests are queueing, and otherwise stays the
+///   same. The hold of a window becomes the new base if it is shorter than the old base. Once every
+///   60 windows, the base is replaced unconditionally, because a service that has become
+///   permanently slower should not be compared with its past.
 ///
 /// ```text
 /// queue     0 ─────── few ─────── a tenth ─────── a fifth of the limit ─────►
 /// limit       grows fast    grows         stays                    shrinks
 /// ```
 ///
-/// Based on L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
-/// Internet", IEEE JSAC 13(8), 1995, with the step sizes of Netflix's concurrency-limits. There are
-/// three differences from that library. This limit changes once per window, not once per request.
-/// It stays the same while the queue is between a tenth and a fifth of the limit, as the library's
-/// documentation states. In the library's code, the range is between 3 and 6 × log₁₀ of the limit,
-/// which is less than the noise for large limits. Finally, this limit probes at fixed intervals
-/// rather than at random, since the windows of two processes are not synchronized anyway.
+/// The algorithm is based on L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on
+/// a global Internet", IEEE JSAC 13(8), 1995, with the step sizes of Netflix's concurrency-limits.
+/// There are three differences from that library. First, this limit changes once per window rather
+/// than once per request. Second, this limit stays the same while the queue is between a tenth and
+/// a fifth of the limit, as the library's documentation states. In the library's code, the
+/// corresponding range is between 3 and 6 × log₁₀ of the limit, which is less than the noise if the
+/// limit is large. Third, this limit probes at fixed intervals rather than at random, because the
+/// windows of two processes are not synchronized anyway.
 ///
-/// **Use it** if holds are similar, for example because all requests are of one kind. It reacts
-/// quickly and settles close to the capacity.
+/// **Use this limit** if holds are similar, for example because all requests are of one kind. The
+/// limit reacts quickly and settles close to the capacity.
 #[derive(Clone, Debug)]
 pub struct Vegas(Guarded<QueueSize>);
 
 impl Vegas {
-    /// Creates a limit within these rules.
+    /// Creates a limit that follows these rules.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
+    /// Returns an error if a rule is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, QueueSize::default()).map(Self)
     }
@@ -55,7 +57,7 @@ impl AdaptiveLimit for Vegas {
     }
 }
 
-/// The rule without its guard.
+/// The Vegas rule without the guard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueueSize {
     /// The shortest typical hold since the last probe, in seconds.
@@ -66,7 +68,8 @@ pub(super) struct QueueSize {
 
 impl Rule for QueueSize {
     fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
-        // A window that sets the base has nothing to be compared with.
+        // If the hold of this window has become the base, there is no other hold to compare it
+        // with.
         let Some(base) = self.base(reading.hold) else { return limit };
         let queue = limit * (1.0 - base / reading.hold);
         let step = limit.log10().max(1.0);
@@ -83,7 +86,8 @@ impl Rule for QueueSize {
 }
 
 impl QueueSize {
-    /// Returns the base to compare this hold with, or `None` if the hold has become the new base.
+    /// Returns the base with which this hold is compared, or `None` if the hold has become the new
+    /// base.
     fn base(&mut self, hold: f64) -> Option<f64> {
         self.windows_since_probe += 1;
         if self.windows_since_probe < PROBE
@@ -100,6 +104,6 @@ impl QueueSize {
     }
 }
 
-/// The number of windows after which the base is measured again: once a minute with windows of a
-/// second, as in Envoy.
+/// The number of windows after which the base is measured again. With windows of one second, the
+/// base is measured once a minute, as in Envoy.
 const PROBE: u32 = 60;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{PermitOutcome, Sample, averages::Median};
 use crate::Timestamp;
 
-/// The numbers of a completed window.
+/// The measured values of a completed window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WindowReading {
     /// The number of running requests, averaged over the samples.
@@ -19,41 +19,43 @@ pub(super) struct WindowReading {
     pub(super) hold: f64,
     /// Whether more than one sample in a hundred reported overload.
     pub(super) overloaded: bool,
-    /// Whether there were no samples for so long before this window that earlier windows no longer
-    /// count as evidence.
+    /// Whether there were too few samples for so long before this window that earlier windows no
+    /// longer count as evidence.
     pub(super) after_a_pause: bool,
 }
 
-/// The samples of a window.
+/// A window that aggregates samples.
 ///
-/// A window ends with a sample, not with a timer: if no request ends, there is nothing to learn.
+/// A window is completed by a sample rather than by a timer, because there is nothing to learn if
+/// no request ends.
 ///
 /// ```text
 /// open ─► at least `span` and ten samples ─► complete: a reading, and the next window opens
-///   └───► not complete after a minute ─────► given up: its samples are dropped
+///   └───► not complete after a minute ─────► abandoned: its samples are dropped
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The minimum length of any window, from the rules.
+    /// The minimum length of any window, as set in the rules.
     shortest: Duration,
-    /// The minimum length of this window. It is at least twice the hold of the previous window, so
-    /// that most samples of this window ran under the limit that they are used to judge.
+    /// The minimum length of this window, usually at least twice the hold of the previous window.
+    /// With this length, most requests of the window ran under the limit that their samples are
+    /// used to judge.
     span: Duration,
-    /// The start of the window; `None` before the first sample.
+    /// The start of the window, or `None` before the first sample.
     opened_at: Option<Timestamp>,
     /// Whether earlier samples were dropped because the window was not completed in time.
     after_a_pause: bool,
     tally: Tally,
 }
 
-/// The sums over a window.
+/// The running sums over the samples of a window.
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     samples: u32,
     /// The number of samples that reported overload.
     overloaded: u32,
     peak: u32,
-    /// The sum of the numbers in flight over the samples, for the mean.
+    /// The sum of the `in_flight` values of all samples, from which the mean is computed.
     in_flight: u64,
     holds: Median,
 }
@@ -69,17 +71,19 @@ impl Window {
         }
     }
 
-    /// Adds a sample. If it completes the window, returns the reading of the window and opens the
-    /// next one.
+    /// Adds a sample. If the sample completes the window, returns the reading of the window and
+    /// opens the next window.
     pub(super) fn add(&mut self, sample: &Sample) -> Option<WindowReading> {
         let now = sample.now;
-        // Samples may arrive slightly out of order. If one of them was too far in the future, the
-        // start of the window moves back to the present. Otherwise the window would stay open until
-        // that time.
+        // Samples may arrive slightly out of order. If the window was opened by a sample with a
+        // later timestamp, the start of the window moves back to the time of this sample.
+        // Otherwise, the window could stay open for too long after a sample with a timestamp far in
+        // the future.
         let opened_at = self.opened_at.map_or(now, |opened_at| opened_at.min(now));
         let elapsed = now.since(opened_at);
         // An empty window that has been open for longer than its span would include idle time in
-        // the throughput. It starts over with this sample, but this does not count as a pause.
+        // the throughput. Such a window is restarted with this sample, but the restart does not
+        // count as a pause unless the window was open for longer than `LONGEST`.
         let is_stale = elapsed > LONGEST || (self.tally.samples == 0 && elapsed > self.span);
         if is_stale {
             self.after_a_pause |= elapsed > LONGEST;
@@ -130,11 +134,11 @@ impl Tally {
     }
 }
 
-/// The minimum number of samples that complete a window, as in Netflix's concurrency-limits.
+/// The minimum number of samples in a completed window, as in Netflix's concurrency-limits.
 const LEAST_SAMPLES: u32 = 10;
 
-/// The time after which an incomplete window is abandoned. A gate with fewer than ten requests in
-/// that time does not adapt.
+/// The time after which an incomplete window is abandoned. The limit of a gate with fewer than ten
+/// requests in that time does not adapt.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -143,7 +147,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Returns the readings from samples with this hold, at `rate` per second, over these seconds.
+    /// Returns the readings of all windows completed during these seconds, with `rate` samples per
+    /// second that each have this hold.
     fn read(
         window: &mut Window,
         seconds: std::ops::Range<u64>,
@@ -209,7 +214,7 @@ mod tests {
     #[test]
     fn half_a_minute_without_a_word_is_not_part_of_a_window() {
         let mut window = Window::new(SECOND);
-        // The second window ends with the last of these samples, and the third is open and empty.
+        // The sample at 2 s completes the second window, so the third window is open and empty.
         let before = read(&mut window, 0..2, 100, SECOND / 10).len();
         window.add(&Sample::new(Timestamp::from_secs(2), 1, SECOND / 10, PermitOutcome::Done));
         assert_eq!(before, 1);

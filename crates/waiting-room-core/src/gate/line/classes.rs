@@ -1,8 +1,9 @@
-//! A lane for each priority class.
+//! A line with a lane for each priority class.
 //!
-//! Two rules decide which class is next. A class with waiting requests and fewer running requests
-//! than its reserved permits goes first. Otherwise the lowest class number goes first. For each
-//! full aging period that a request has waited, it counts as one class lower.
+//! Two rules determine which class is served next. A class that has waiting requests, and fewer
+//! running requests than reserved permits, goes first. If there is no such class, the class with
+//! the lowest number goes first. Each full aging period that a request has waited lowers the
+//! request's class number by one for this comparison.
 
 use std::time::Duration;
 
@@ -12,20 +13,20 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line ordered by priority class, the lowest number first.
+/// A line ordered by priority class, with the lowest class number first.
 pub(in crate::gate) struct Classes {
-    /// The classes, indexed by number. There is at least one, because rules without classes are
-    /// invalid.
+    /// The classes, indexed by class number. There is at least one class, because rules without
+    /// classes are invalid.
     classes: Vec<Class>,
-    /// The time after which a waiting request counts as one class lower.
+    /// The waiting time after which a request counts as one class lower.
     aging: Duration,
 }
 
-/// The waiting requests of one class, and its reserved share.
+/// The waiting requests and the reserved permits of one class.
 struct Class {
     lane: Lane,
-    /// The number of reserved permits. While fewer requests of the class are running, it goes ahead
-    /// of classes that have their share.
+    /// The number of permits reserved for the class. While fewer requests of the class are running,
+    /// the class is served before classes whose reserved permits are all in use.
     reserved: u32,
 }
 
@@ -37,10 +38,11 @@ impl Classes {
 
     /// Returns the class to serve next, or `None` if no request is waiting.
     ///
-    /// This is the lowest class with waiting requests that has fewer running requests than reserved
-    /// permits. If there is none, it is the class with the lowest number after aging, where each
-    /// full period that its oldest request has waited lowers the number by one. Only the oldest
-    /// request of each class matters, because the others have waited for less time.
+    /// The lowest class that has waiting requests, and fewer running requests than reserved
+    /// permits, is served next. If there is no such class, the class with the lowest number after
+    /// aging is served next. Each full aging period that the oldest request of a class has waited
+    /// lowers the number of the class by one. Only the oldest request of each class matters,
+    /// because the other requests have waited for less time.
     fn next_class(
         &self,
         now: Timestamp,
@@ -60,17 +62,18 @@ impl Classes {
         short.or_else(|| waiting().min_by_key(rank)).map(|(index, _)| index)
     }
 
-    /// Returns the lane with this number, which was returned by [`lane`](Line::lane).
+    /// Returns the lane with this number, as returned by [`lane`](Line::lane).
     fn of(&mut self, lane: u64) -> Option<&mut Lane> {
         let index = usize::try_from(lane).ok()?;
         self.classes.get_mut(index).map(|class| &mut class.lane)
     }
 }
 
-/// The share of a class in the queue: as many places as the class has reserved permits.
+/// The guaranteed part of the queue for a class. It has space for as many requests as the class has
+/// reserved permits.
 ///
-/// Without this share, a crowd that fills the queue would get the reserved permits as well, because
-/// no request of the class would be in the queue to claim them.
+/// Without this guarantee, a crowd of another class that fills the queue would also get the
+/// reserved permits, because no request of the class would be waiting for them.
 impl Class {
     fn has_less_than_its_share(&self) -> bool {
         (self.lane.len() as u64) < self.reserved.into()
@@ -104,9 +107,9 @@ impl Line for Classes {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
-        // Only classes with more than their share of the queue lose a request, the highest class
-        // first. A newcomer evicts only requests of higher classes, unless its own class has less
-        // than its share.
+        // Only a class that uses more than its share of the queue can lose a request, and the
+        // highest such class loses a request first. A newcomer evicts only requests of higher
+        // classes, unless the newcomer's own class uses less than its share.
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);

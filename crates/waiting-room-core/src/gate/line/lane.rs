@@ -5,22 +5,23 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// The waiting requests in the order of a discipline. The gate bounds their number.
+/// The waiting requests of a gate, in the order of its discipline. The gate bounds the number of
+/// waiting requests.
 ///
-/// All methods run under the gate's lock, so none of them walks the line. Their cost grows with the
-/// number of classes, or with the logarithm of the number of lanes. Only [`oldest`](Self::oldest)
-/// visits every lane; it is called only for snapshots.
+/// All methods run under the gate's lock, so none of them iterates over the whole line. The cost of
+/// a method grows with the number of classes, or with the logarithm of the number of lanes. Only
+/// [`oldest`](Self::oldest) visits every lane, and this method is called only for snapshots.
 pub(in crate::gate) trait Line: Send {
     /// Returns the lane that a request of this class and tenant joins.
     fn lane(&self, class: u8, tenant: u64) -> u64;
 
-    /// Adds a request at the end of the lane that its entry names.
+    /// Adds a request at the end of the lane that the request's entry specifies.
     fn push(&mut self, id: Id, waiters: &mut Waiters);
 
     /// Removes and returns the next request, or returns `None` if the line is empty.
     ///
-    /// `is_standing` states whether the queue has been non-empty for long enough to count as
-    /// overload. `running` returns the number of running requests of a class.
+    /// The argument `is_standing` indicates whether the queue has been non-empty for long enough to
+    /// count as overload. The closure `running` returns the number of running requests of a class.
     fn next(
         &mut self,
         now: Timestamp,
@@ -30,14 +31,14 @@ pub(in crate::gate) trait Line: Send {
     ) -> Option<Id>;
 
     /// Removes and returns a request to make room for a newcomer that would join `lane`. Returns
-    /// `None` if the newcomer has no better claim than the waiting requests.
+    /// `None` if the newcomer has no precedence over any waiting request.
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id>;
 
     /// Removes a request that is in the line.
     fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// Returns the minimum number of requests that are served before a request that joins `lane`
-    /// now.
+    /// Returns a lower bound for the number of requests that are served before a request that joins
+    /// `lane` now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
     /// Returns the arrival time of the request that has waited the longest, or `None` if the line
@@ -48,10 +49,10 @@ pub(in crate::gate) trait Line: Send {
     fn len(&self) -> usize;
 }
 
-/// A doubly linked list through the entries of the waiters.
+/// A doubly linked list of waiting requests.
 ///
-/// Joining, and leaving from either end or from the middle, take constant time. The links are
-/// stored in the entries, so a lane allocates nothing.
+/// Joining a lane and leaving it from any position take constant time. The links are stored in the
+/// entries of the requests, so a lane allocates no memory.
 #[derive(Default)]
 pub(super) struct Lane {
     first: Option<Id>,
@@ -60,7 +61,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Adds a request that is not in any lane yet at the end.
+    /// Adds a request that is not in any lane yet to the end of this lane.
     pub(super) fn push(&mut self, id: Id, waiters: &mut Waiters) {
         waiters[id].before = self.last;
         match self.last.replace(id) {
@@ -78,8 +79,8 @@ impl Lane {
         self.last.inspect(|id| self.remove(*id, waiters))
     }
 
-    /// Removes a request from this lane. The links in its own entry are left as they are, because a
-    /// request never joins a lane again.
+    /// Removes a request from this lane. The links in the entry of the removed request are not
+    /// cleared, because a request never joins a lane again.
     pub(super) fn remove(&mut self, id: Id, waiters: &mut Waiters) {
         let (before, after) = (waiters[id].before, waiters[id].after);
         match before {
@@ -93,7 +94,7 @@ impl Lane {
         self.len -= 1;
     }
 
-    /// Returns the arrival time of the first request, which is the one that has waited the longest.
+    /// Returns the arrival time of the first request, which has waited the longest.
     pub(super) fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
         self.first.map(|id| waiters[id].since)
     }

@@ -1,4 +1,4 @@
-//! One lane for all requests.
+//! A line with one lane for all requests.
 
 use super::lane::{Lane, Line};
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line in order of arrival or, if it is an adaptive LIFO under overload, with the newest request
-/// first.
+/// A line that serves requests in order of arrival. Under overload, an adaptive LIFO serves the
+/// newest request first instead.
 #[derive(Default)]
 pub(in crate::gate) struct Single {
     lane: Lane,
-    /// Whether the newest request goes first under overload, and a full queue evicts its oldest
-    /// request.
+    /// Whether the line is an adaptive LIFO, which serves the newest request first under overload
+    /// and evicts the oldest request from a full queue.
     is_adaptive_lifo: bool,
 }
 

@@ -1,10 +1,11 @@
-//! A lane for each tenant with waiting requests, and a turn for each lane.
+//! A line with a lane for each tenant that has waiting requests, and a turn for each lane.
 //!
 //! Lanes take turns, and one request is served per turn. This is deficit round robin (M. Shreedhar
-//! and G. Varghese, SIGCOMM 1995) with a cost of one per request, so no deficit can be left over.
+//! and G. Varghese, SIGCOMM 1995) with a cost of one per request, so no deficit is ever carried
+//! over to the next round.
 //!
-//! Turns are numbered. The lane with the lowest number is next. After it has been served, it gets a
-//! new number, higher than all others.
+//! Turns are numbered, and the lane with the lowest turn number is served next. After a lane has
+//! been served, it gets a new turn number that is higher than all others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,16 +22,17 @@ use crate::{
 #[derive(Default)]
 pub(in crate::gate) struct ByTenant {
     lanes: HashMap<u64, Turns>,
-    /// The lane of each turn, by turn number: the lowest number is next.
+    /// The lane of each turn, keyed by turn number. The lane with the lowest turn number is served
+    /// next.
     turns: BTreeMap<u64, u64>,
-    /// The turn number that was last given to a lane.
+    /// The turn number that was most recently assigned to a lane.
     next_turn: u64,
     /// The lanes ordered by length, to find the longest one.
     by_len: BTreeSet<(usize, u64)>,
     /// The number of requests in all lanes.
     len: usize,
-    /// Whether each tenant shares a few of a fixed number of lanes with others, rather than having
-    /// its own.
+    /// Whether each tenant shares a few of a fixed number of lanes with other tenants, rather than
+    /// having its own lane.
     is_shuffled: bool,
 }
 
@@ -49,10 +51,10 @@ impl ByTenant {
         self.lanes.get(&lane).map_or(0, |it| it.lane.len())
     }
 
-    /// Changes a lane and keeps the indexes consistent with it.
+    /// Changes a lane, and updates the indexes of lanes accordingly.
     ///
-    /// A lane that does not exist is created, with a turn after all others. A lane that is empty
-    /// after the change is removed.
+    /// A lane that does not exist yet is created, with a turn after all other lanes. A lane that is
+    /// empty after the change is removed.
     fn change<T>(&mut self, lane: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let next_turn = &mut self.next_turn;
         let turns = self.lanes.entry(lane).or_insert_with(|| {
@@ -97,8 +99,9 @@ impl Line for ByTenant {
         let &lane = self.turns.values().next()?;
         let id = self.change(lane, |lane| lane.pop_first(waiters))?;
         let is_served = now <= waiters[id].deadline;
-        // The lane goes to the end of the round, unless it is empty and has been removed. If the
-        // request's deadline has passed, the lane keeps its turn, because it receives no permit.
+        // A lane that has been served goes to the end of the round, unless the lane is empty and
+        // has been removed. If the request's deadline has passed, the lane keeps its turn, because
+        // the lane receives no permit.
         if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
             self.turns.remove(&turns.turn);
             self.next_turn += 1;
@@ -109,8 +112,8 @@ impl Line for ByTenant {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
-        // The longest lane loses a request only if it is longer than the newcomer's lane would be.
-        // Otherwise two lanes of equal length would keep taking places from each other.
+        // The longest lane loses a request only if it is longer than the newcomer's lane would
+        // become. Otherwise, two lanes of equal length would keep evicting each other's requests.
         let &(len, longest) = self.by_len.last()?;
         if len <= self.len_of(lane) + 1 {
             return None;
@@ -123,8 +126,8 @@ impl Line for ByTenant {
     }
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
-        // All requests that are already in `lane` are served first, and every other lane gets at
-        // least one turn.
+        // All requests that are already in `lane` are served before a newcomer, and so is at least
+        // one request of every other lane.
         let own = self.len_of(lane);
         own + self.lanes.len() - usize::from(own > 0)
     }
@@ -138,15 +141,17 @@ impl Line for ByTenant {
     }
 }
 
-/// Returns the lanes dealt to a tenant: the first cards of a deck shuffled by the tenant's hash.
+/// Returns the lanes that are dealt to a tenant, like the first cards of a deck that is shuffled by
+/// the tenant's hash.
 ///
-/// The deck is shuffled only as far as it is dealt (Fisher–Yates shuffle), so the lanes of a hand
-/// are distinct.
+/// Only the cards that are dealt are shuffled (partial Fisher–Yates shuffle). The lanes of a tenant
+/// are distinct, because a card is never dealt twice.
 fn hand(tenant: u64) -> [u64; HAND] {
     let mut deck: [u8; LANES] = std::array::from_fn(|lane| u8::try_from(lane).unwrap_or_default());
     let mut bits = tenant;
     std::array::from_fn(|dealt| {
-        // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): all bits of the hash affect each card.
+        // With SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), all bits of the hash affect each
+        // card.
         bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -157,7 +162,7 @@ fn hand(tenant: u64) -> [u64; HAND] {
     })
 }
 
-/// The number of lanes that all tenants share if clients can invent tenants.
+/// The total number of lanes that all tenants share under shuffle sharding.
 const LANES: usize = 128;
-/// The number of lanes dealt to each tenant.
+/// The number of lanes that are dealt to each tenant.
 const HAND: usize = 8;
