@@ -18,7 +18,7 @@
 //! | limit | grows | shrinks | use it |
 //! |---|---|---|---|
 //! | [`FixedLimit`] | never | never | if the knee is known or can be measured: **the default** |
-//! | [`Aimd`] | by one per window | on overload, above the target | if the service reports overload |
+//! | [`Aimd`] | by 1 per window | on overload, above the target | if the service reports overload |
 //! | [`Gradient2`] | slowly | in proportion to the slowdown | if holds vary a lot |
 //! | [`Vegas`] | fast, then by one | when a fifth of the requests only wait | if holds are alike |
 //!

@@ -54,7 +54,7 @@ impl Locked<'_> {
     pub(super) fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
-        #[expect(clippy::cast_precision_loss, reason = "at most about half a million requests are ahead")]
+        #[expect(clippy::cast_precision_loss, reason = "a queue has less than 2^19 requests")]
         let wait = (ahead + 1) as f64 / rate;
         let left = deadline.since(self.now).as_secs_f64();
         // A difference of less than a nanosecond is a rounding error, because timestamps have a

@@ -1,6 +1,7 @@
-//! The gate in virtual time with hand-made wakers, against a naive model, and with threads.
+//! Tests of the gate in virtual time with hand-written wakers, against a naive model, and with
+//! threads.
 
-#![cfg_attr(waiting_room_loom, allow(dead_code, reason = "the loom models use little of this"))]
+#![cfg_attr(waiting_room_loom, allow(dead_code, reason = "the loom models use few helpers"))]
 
 #[cfg(not(waiting_room_loom))]
 mod adaptive_lifo;
@@ -106,7 +107,7 @@ impl World {
         }
     }
 
-    /// Advances the clock.
+    /// Advances the clock by `duration`.
     fn after(&self, duration: Duration) {
         self.clock.advance(duration);
     }
@@ -121,7 +122,8 @@ impl World {
         (snapshot.in_flight, snapshot.queued)
     }
 
-    /// Makes a gate with one permit measure a run time of `hold` for each request.
+    /// Serves twenty requests for `hold` each, so that a gate with one permit measures this run
+    /// time.
     fn learns(&self, hold: Duration) {
         let mut permit = self.admitted();
         for _ in 0..20 {
@@ -134,10 +136,10 @@ impl World {
 }
 
 impl Waiting {
-    /// Polls the place once, so that a waker is stored.
+    /// Polls the future of a queued request once, so that the gate stores a waker.
     fn new(place: Acquire) -> Self {
         let mut waiting = Self { place, wakes: Arc::default() };
-        assert!(waiting.poll().is_none(), "it waits");
+        assert!(waiting.poll().is_none(), "the request must be waiting");
         waiting
     }
 

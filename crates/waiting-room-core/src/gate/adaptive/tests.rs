@@ -1,4 +1,5 @@
-//! Limits in a closed loop with simulated services, and samples that no service would produce.
+//! Tests of adaptive limits in a closed loop with simulated services, and with samples that no real
+//! service would produce.
 
 mod capacity;
 mod demand;
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::Timestamp;
 
-/// One of each adaptive limit.
+/// Returns one limit of each adaptive algorithm.
 fn all(rules: AdaptiveRules) -> [Box<dyn AdaptiveLimit>; 3] {
     [
         Box::new(Aimd::new(rules).unwrap()),
@@ -24,7 +25,7 @@ fn all(rules: AdaptiveRules) -> [Box<dyn AdaptiveLimit>; 3] {
     ]
 }
 
-/// A published rule, with the default bounds and without the guard.
+/// A rule as published, with the default bounds and without the guard.
 #[derive(Debug)]
 struct Naked<R> {
     rule: R,
@@ -41,7 +42,7 @@ impl<R: Default> Naked<R> {
 }
 
 impl<R: Rule + fmt::Debug + Send + 'static> AdaptiveLimit for Naked<R> {
-    #[expect(clippy::cast_possible_truncation, reason = "within the rules")]
+    #[expect(clippy::cast_possible_truncation, reason = "the rules bound the limit")]
     fn limit(&self) -> u32 {
         self.limit as u32
     }

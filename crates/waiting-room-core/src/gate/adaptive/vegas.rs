@@ -10,12 +10,13 @@ use crate::ConfigError;
 /// A limit that keeps a small queue inside the service. The length of the queue is estimated by
 /// comparing the current hold with the shortest hold.
 ///
-/// If the shortest typical hold is `base` and the current typical hold is `hold`, then `limit × (1
-/// - base / hold)` of `limit` requests are queueing somewhere (Little's law). The limit grows if
-///   few requests are queueing, shrinks if many requests are queueing, and otherwise stays the
-///   same. The hold of a window becomes the new base if it is shorter than the old base. Once every
-///   60 windows, the base is replaced unconditionally, because a service that has become
-///   permanently slower should not be compared with its past.
+/// Let `base` be the shortest typical hold, and `hold` the current typical hold. By Little's law,
+/// `limit × (1 - base / hold)` of `limit` requests are then queueing somewhere. The limit grows if
+/// few requests are queueing, shrinks if many requests are queueing, and otherwise stays the same.
+///
+/// The hold of a window becomes the new base if it is shorter than the old base. Once every 60
+/// windows, the base is replaced unconditionally, because a service that has become permanently
+/// slower should not be compared with its past.
 ///
 /// ```text
 /// queue     0 ─────── few ─────── a tenth ─────── a fifth of the limit ─────►

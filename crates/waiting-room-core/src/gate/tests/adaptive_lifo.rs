@@ -1,4 +1,4 @@
-//! Adaptive LIFO: a queue that serves the newest request first while it is a standing queue.
+//! Tests of adaptive LIFO, which serves the newest request first while there is a standing queue.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Threads that call any verb at any time, and a ledger that they keep themselves, which has to
-//! agree with the gate.
+//! Tests with threads that call random operations of a gate at random times. The threads record the
+//! results in a ledger, which has to agree with the gate.
 //!
 //! `WAITING_ROOM_CHAOS_OPERATIONS` sets the number of operations, which is 120 000 by default.
-//! `WAITING_ROOM_CHAOS_SEED` sets the seed, which is random by default. Both are printed.
+//! `WAITING_ROOM_CHAOS_SEED` sets the seed, which is random by default. Both values are printed.
 
 use std::{
     env,
@@ -39,8 +39,8 @@ fn disciplines() -> [Discipline; 6] {
     ]
 }
 
-/// Runs rounds of chaos. Between rounds, all threads are at rest, so that everything can be
-/// counted.
+/// Runs rounds of random operations. No operation runs between two rounds, so the ledger can then
+/// be compared with the gate.
 fn chaos(discipline: Discipline, operations: u64, seed: u64) {
     let rules = GateRules::new(LIMIT).queue(QUEUE).max_wait(ms(50)).discipline(discipline);
     let (world, ledger) = (World::new(rules), Ledger::default());
@@ -48,8 +48,8 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         (0..THREADS).map(|it| Actor::new(seed.wrapping_mul(31) + it)).collect();
     let rounds = operations.div_ceil(THREADS * ROUND);
     for round in 0..rounds {
-        // In every other round the limit is left unchanged, so that the bound on running requests
-        // is exact in these rounds.
+        // In every other round, the limit does not change, so the bound on the number of running
+        // requests is exact.
         let is_steady = round % 2 == 0;
         if is_steady {
             world.gate.open();
@@ -67,13 +67,13 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         ledger.agrees(&world, waiting);
     }
     threads.iter_mut().for_each(|actor| actor.goes_home(&ledger));
-    // When the last places are given up, their permits pass to other places that are given up as
-    // well, or become free.
+    // When the last queued requests are dropped, their permits become free or pass to other
+    // requests that are dropped later.
     ledger.agrees(&world, 0);
     assert_eq!(world.counts(), (0, 0));
     let out = world.snapshot().outcomes;
     let rarest = out.granted.min(out.cancelled).min(out.timed_out).min(out.drained);
-    assert!(rarest > 0, "some outcome never happened: {out:?}");
+    assert!(rarest > 0, "at least one outcome never occurred: {out:?}");
 }
 
 /// The events that the threads have observed, as counted by the threads themselves.
@@ -95,7 +95,7 @@ impl Ledger {
     fn holds(&self) {
         let held = self.held.fetch_add(1, Ordering::SeqCst) + 1;
         let most = self.most.load(Ordering::SeqCst);
-        assert!(held <= most, "{held} requests run, at most {most} may");
+        assert!(held <= most, "{held} requests are running, but at most {most} may run");
     }
 
     /// Records that a thread is about to release a permit.
@@ -112,7 +112,7 @@ impl Ledger {
         assert_eq!(snapshot.queued as usize, waiting);
         assert!(snapshot.queued <= QUEUE);
         let has_room = snapshot.limit.is_none_or(|limit| snapshot.in_flight < limit);
-        assert!(!has_room || snapshot.queued == 0, "a request waits in vain: {snapshot:?}");
+        assert!(!has_room || snapshot.queued == 0, "no waiter got a free permit: {snapshot:?}");
         let come = count(&self.admitted) + count(&self.queued) + count(&self.refused);
         assert_eq!(come, count(&self.arrived));
         assert_eq!(out.queued, count(&self.queued));
@@ -122,7 +122,7 @@ impl Ledger {
     }
 }
 
-/// One thread, with its permits and places.
+/// One thread, with its permits and its queued requests.
 struct Actor {
     chance: u64,
     permits: Vec<Permit>,
@@ -207,14 +207,14 @@ impl Actor {
         world.gate.set_limit(limit).unwrap();
     }
 
-    /// Polls all places of the thread to collect their outcomes. Each outcome must come with
-    /// exactly one wake-up.
+    /// Polls all queued requests of the thread to collect their outcomes. Each request with an
+    /// outcome must have been woken exactly once.
     fn looks_round(&mut self, ledger: &Ledger) {
         for mut waiting in std::mem::take(&mut self.places) {
             let wakes = waiting.wakes();
             match waiting.poll() {
                 Some(told) => {
-                    assert_eq!(wakes, 1, "a wake-up is lost");
+                    assert_eq!(wakes, 1, "the request was not woken exactly once");
                     self.hears(told, ledger);
                 }
                 None => self.places.push(waiting),
@@ -270,5 +270,5 @@ impl Actor {
 const LIMIT: u32 = 5;
 const QUEUE: u32 = 7;
 const THREADS: u64 = 4;
-/// The number of operations of each thread between two counts.
+/// The number of operations that each thread executes per round.
 const ROUND: u64 = 500;

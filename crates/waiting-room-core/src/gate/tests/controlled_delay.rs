@@ -1,11 +1,13 @@
-//! Controlled delay: long waits during a burst, short ones while there is a standing queue.
+//! Tests of controlled delay, which allows long waits during a burst but only short waits while
+//! there is a standing queue.
 
 use super::*;
 
 const TARGET: Duration = ms(100);
 const INTERVAL: Duration = ms(1_000);
 const MAX_WAIT: Duration = ms(5_000);
-/// The time for which a queue has to be non-empty until only the target applies.
+/// The time for which a queue has to be non-empty until the longest wait has decreased to the
+/// target.
 const OVERLOAD: Duration = ms(1_500);
 
 fn world() -> World {
@@ -72,7 +74,8 @@ fn a_queue_that_was_empty_stands_no_longer() {
     let second = world.queued();
     assert_eq!(second.place.deadline(), START + ms(4_000) + MAX_WAIT);
     drop(second);
-    // A request that leaves the queue empties it just as a served request does.
+    // The queue becomes empty when its last request is cancelled, just as when its last request is
+    // served.
     assert_eq!(world.queued().place.deadline(), START + ms(4_000) + MAX_WAIT);
 }
 

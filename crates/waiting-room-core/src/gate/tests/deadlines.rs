@@ -1,4 +1,4 @@
-//! The deadlines of waiting requests, and refusals after a deadline.
+//! Tests of the deadlines of waiting requests, and of refusals after a deadline.
 
 use super::*;
 

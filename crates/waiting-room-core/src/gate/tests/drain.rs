@@ -1,4 +1,4 @@
-//! Draining a gate, and waiting for it to become idle.
+//! Tests of draining a gate, and of waiting for the gate to become idle.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn drained_a_gate_refuses_those_who_come_and_those_who_wait() {
     assert_eq!(world.refused().because, RefusedBecause::Drained);
     assert_eq!(world.counts(), (1, 0));
     drop(permit);
-    // An idle gate still refuses.
+    // A gate that is being drained still refuses requests after it has become idle.
     assert_eq!(world.refused().because, RefusedBecause::Drained);
     assert_eq!(world.snapshot().outcomes.drained, 5);
 }
@@ -115,7 +115,7 @@ fn everybody_who_waits_for_it_is_woken_by_its_last_waker() {
     assert!(!is_ready(&mut idles[0].0, &before));
     assert!(idles.iter_mut().all(|(idle, wakes)| !is_ready(idle, wakes)));
     let [first, second, third] = idles;
-    // A future that is dropped is not woken, and the gate is still being drained.
+    // A dropped future is not woken, and dropping it does not end the drain.
     drop(second.0);
     drop(permit);
     let counts = [&before, &first.1, &second.1, &third.1].map(|it| it.count());
@@ -133,7 +133,7 @@ fn opened_again_a_gate_lets_people_in_and_waits_for_the_next_time() {
     let mut place = world.queued();
     drop(permit);
     drop(place.permit());
-    assert!(!is_ready(&mut idle, &wakes), "it is empty, but open");
+    assert!(!is_ready(&mut idle, &wakes), "the gate is empty, but open");
     drop(world.gate.drain(DrainQueue::Refuse));
     assert_eq!(wakes.count(), 1);
     assert!(is_ready(&mut idle, &wakes));

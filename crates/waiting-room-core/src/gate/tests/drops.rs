@@ -1,4 +1,4 @@
-//! Permits and places that are dropped are released immediately.
+//! Tests that dropped permits and dropped queued requests are released immediately.
 
 use super::*;
 use crate::time::Clock;

@@ -1,4 +1,4 @@
-//! Expected waits, times to come back, and the numbers of a snapshot.
+//! Tests of expected waits, of the times at which clients should come back, and of snapshots.
 
 use super::*;
 
@@ -11,8 +11,8 @@ fn who_would_wait_for_too_long_is_refused_at_once() {
     let world = World::new(rules());
     world.learns(ms(300));
     let (_permit, _first, _second) = (world.admitted(), world.queued(), world.queued());
-    // The third request in the queue is served after 900 ms; a fourth would be served after 1200
-    // ms.
+    // The third request in the queue is served after 900 ms. A fourth request would be served after
+    // 1200 ms, which is too late.
     let third = world.queued();
     let refused = world.refused();
     assert_eq!(refused.because, RefusedBecause::Shed);
@@ -32,12 +32,13 @@ fn before_anything_is_known_everybody_may_wait() {
 
 #[test]
 fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
-    // Requests ran for 900 ms each, so no client that waits for 500 ms could be served.
+    // Requests have run for 900 ms each, so by this estimate no client that waits for up to 500 ms
+    // could be served.
     let world = World::new(rules());
     world.learns(ms(900));
     let hasty = || Arrival::default().deadline(world.gate.now() + ms(500));
-    // Now requests run for a millisecond each, which can be measured only while a request is
-    // waiting.
+    // Requests now run for a millisecond each, but this run time can be measured only while a
+    // request is waiting.
     for _ in 0..1_000 {
         let (permit, entered) = (world.admitted(), world.enter(hasty()));
         world.after(ms(1));
@@ -53,8 +54,8 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
 
 #[test]
 fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
-    // By Little's law, if 200 permits had the service rate of one, each would be held 200 times as
-    // long. That time must not be taken for the run time.
+    // By Little's law, if 200 permits had the service rate of one permit, each permit would be held
+    // 200 times as long. The gate must not mistake that duration for the run time.
     let world = World::new(rules());
     world.learns(ms(100));
     world.gate.set_limit(200).unwrap();
@@ -67,7 +68,7 @@ fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
 
 #[test]
 fn streams_do_not_close_the_queue_to_calls_with_deadlines() {
-    // Streams hold 99 of 100 permits for a long time; a call takes 100 ms.
+    // Streams hold 99 of the 100 permits for a long time, while a call takes 100 ms.
     let world = World::new(rules().limit(100));
     let _streams = [(); 99].map(|()| world.admitted());
     world.learns(ms(100));
@@ -82,13 +83,14 @@ fn streams_do_not_close_the_queue_to_calls_with_deadlines() {
 fn a_service_that_takes_half_a_minute_is_measured_too() {
     let world = World::new(rules().max_wait(ms(600_000)));
     world.learns(ms(30_000));
-    let rate = world.snapshot().service_rate.expect("twenty releases are enough");
+    let rate = world.snapshot().service_rate.expect("twenty releases are enough for a rate");
     assert!((0.03..0.04).contains(&rate), "{rate}");
 }
 
 #[test]
 fn a_slow_service_is_measured_however_many_wait_in_vain() {
-    // One request is served every five seconds, and fifty more arrive and give up in the meantime.
+    // One request is served every five seconds, and fifty more requests arrive and give up in the
+    // meantime.
     let world = World::new(rules().max_wait(ms(60_000)));
     let mut permit = world.admitted();
     for _ in 0..20 {
@@ -100,13 +102,14 @@ fn a_slow_service_is_measured_however_many_wait_in_vain() {
         drop(permit);
         permit = next.permit();
     }
-    let rate = world.snapshot().service_rate.expect("twenty releases are enough");
+    let rate = world.snapshot().service_rate.expect("twenty releases are enough for a rate");
     assert!((0.19..0.21).contains(&rate), "{rate}");
 }
 
 #[test]
 fn time_in_which_somebody_waits_in_vain_counts_as_well() {
-    // There is one release per 250 ms during which requests wait, but most requests wait in vain.
+    // There is one release per 250 ms of time with waiting requests, but most requests wait in
+    // vain.
     let world = World::new(rules().max_wait(ms(100)));
     for _ in 0..50 {
         let permit = world.admitted();
@@ -146,8 +149,8 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
     let world = World::new(rules().queue(1));
     world.learns(ms(500));
     let (_permit, _place) = (world.admitted(), world.queued());
-    // Two clients per second may come back, after the waiting request; about half of them get an
-    // extra second.
+    // After the waiting request has been served, two clients per second may come back. About half
+    // of these clients get an extra second.
     for served in 2..60 {
         let told = world.refused().retry_after.unwrap();
         let exact = ms(500 * served);
@@ -158,7 +161,7 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
 
 #[test]
 fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too() {
-    // Two requests run at once, for half a second each, so four are served per second.
+    // Two requests run at once, for half a second each, so four requests are served per second.
     let world = World::new(rules().limit(2).queue(0));
     for _ in 0..20 {
         let permits = [world.admitted(), world.admitted()];
@@ -191,8 +194,8 @@ fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
     let world = World::new(GateRules::new(1).queue(3).discipline(discipline));
     let (permit, mut first) = (world.admitted(), world.queued());
     world.after(ms(15));
-    // Both requests wait for longer than allowed under overload. One is refused by its timer, the
-    // other by a release.
+    // Both requests wait for longer than the discipline allows under overload. The first request is
+    // refused by its timer, and the second request by a release.
     let (by_timer, mut by_release) = (world.queued(), world.queued());
     assert!(world.refused().retry_after.is_some());
     world.after(ms(101));
@@ -235,7 +238,7 @@ fn a_snapshot_has_all_the_numbers() {
     assert_eq!(world.counts(), (2, 2));
     drop(first);
     assert_eq!(world.snapshot().oldest_wait, ms(30));
-    // A lowered limit does not change the counts.
+    // Lowering the limit does not change the counts of running and waiting requests.
     world.gate.set_limit(1).unwrap();
     let snapshot = world.snapshot();
     assert_eq!((snapshot.in_flight, snapshot.queued, snapshot.limit), (2, 1, Some(1)));

@@ -1,4 +1,4 @@
-//! A limit that is changed while requests are running and waiting.
+//! Tests of a limit that is changed while requests are running and waiting.
 
 use super::*;
 use crate::error::ConfigErrorKind;

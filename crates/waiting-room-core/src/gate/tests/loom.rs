@@ -1,8 +1,8 @@
-//! Every interleaving of two or three threads at a gate.
+//! Tests of every interleaving of two or three threads that use one gate.
 //!
 //! These tests are compiled only under `cfg(waiting_room_loom)`; `scripts/loom.sh` runs them. A
-//! lost wake-up shows up as a deadlock. It is an invariant of the gate that no request waits while
-//! a permit is free, and this is checked after each critical section.
+//! lost wake-up shows up as a deadlock. At the end of each critical section, the gate checks the
+//! invariant that no request waits while a permit is free.
 
 use ::loom::{future::block_on, model::Builder, sync::atomic::AtomicU32, thread};
 
@@ -13,8 +13,8 @@ fn each_interleaving(of: impl Fn() + Send + Sync + 'static) {
     Builder::new().check(of);
 }
 
-/// Runs `of` in every interleaving with at most `most` preemptions. A switch does not count if the
-/// previous thread blocks.
+/// Runs `of` in every interleaving with at most `most` preemptions. A switch from a thread that
+/// blocks does not count as a preemption.
 fn each_with_interruptions(most: usize, of: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(most);
@@ -45,7 +45,7 @@ fn visits(gate: &Gate) {
     }
 }
 
-/// Asserts that the permit was granted, with exactly one wake-up.
+/// Asserts that a waiting request was woken exactly once, and returns its permit.
 fn is_served(mut waiting: Waiting) -> Permit {
     assert_eq!(waiting.wakes(), 1);
     waiting.permit()
@@ -332,10 +332,10 @@ fn eviction_against_release() {
                 drop(place);
             },
         );
-        // The request either was granted the permit before the newcomer arrived, or was evicted in
-        // favour of the newcomer.
+        // The first request was either granted the permit before the newcomer arrived, or evicted
+        // in favour of the newcomer.
         assert_eq!(first.wakes(), 1);
-        drop(first.poll().expect("it was woken"));
+        drop(first.poll().expect("a request that was woken has an outcome"));
         drop(first);
         assert_eq!(world.counts(), (0, 0));
     });

@@ -1,5 +1,6 @@
-//! A comparison of the gate with a model that is too simple to be wrong. After every step, both
-//! must have the same verdicts, the same permits in the same order, and the same counts.
+//! Tests that compare the gate with a model that is too simple to be wrong. After every step, the
+//! gate and the model must have admitted, queued and refused the same requests, must have granted
+//! the same permits in the same order, and must have the same counts.
 
 mod model;
 
@@ -8,7 +9,8 @@ use proptest::{prelude::*, sample::Index, test_runner::TestCaseResult};
 use self::model::{Fate, Model, Verdict};
 use super::*;
 
-/// An event at a gate. An index selects one of the permits or places that it can apply to.
+/// An event at a gate. The index of an event selects one of the permits or queued requests to which
+/// the event can apply.
 #[derive(Clone, Debug)]
 enum Step {
     Enter { class: u8, tenant: u64, patience: Option<Duration> },
@@ -90,8 +92,8 @@ fn fair(tenants: Tenants) -> impl Strategy<Value = Discipline> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Times have a resolution of one nanosecond, so that two estimates are hardly ever equal by
-    // coincidence.
+    // Durations are drawn with a resolution of one nanosecond, so two estimates are hardly ever
+    // equal by coincidence.
     let times = |millis: u64| (0..millis * 1_000_000).prop_map(Duration::from_nanos);
     let enter = (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
         .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience });
@@ -109,7 +111,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..150)
 }
 
-/// A gate and its model, with the permits and places that both have granted.
+/// A gate and its model, with the permits and the queued requests that exist in both.
 struct Both {
     world: World,
     model: Model,
@@ -221,8 +223,9 @@ impl Both {
         self.model.cancel(name);
     }
 
-    /// Compares the outcome of a request. The number of requests running at the time of a grant
-    /// reveals the order of grants, even among grants at the same instant.
+    /// Compares the outcomes of a request in the gate and in the model. The number of requests
+    /// running at the time of a grant reveals the order of grants, even among grants at the same
+    /// instant.
     fn told(&mut self, name: u64, told: Option<Result<Permit, GateRefused>>) -> TestCaseResult {
         match (told, self.model.take(name)) {
             (Some(Ok(permit)), Fate::Granted { at, ran, waited }) => {
@@ -248,7 +251,8 @@ impl Both {
     }
 }
 
-/// Compares a refusal. It has a time to come back if, and only if, capacity was lacking.
+/// Compares a refusal with the expected reason. A refusal must have a time to come back if and only
+/// if the gate lacked capacity.
 fn is_refused(refused: GateRefused, because: RefusedBecause) -> TestCaseResult {
     prop_assert_eq!(refused.because, because);
     let is_hopeful = !matches!(because, RefusedBecause::Drained | RefusedBecause::TimedOut);

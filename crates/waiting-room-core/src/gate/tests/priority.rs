@@ -1,4 +1,4 @@
-//! Priority classes: order, aging, reserved shares, and eviction.
+//! Tests of priority classes: order, aging, reserved permits, and eviction.
 
 use super::*;
 
@@ -40,8 +40,8 @@ fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
         let mut waiting = vec![(0, world.queued_as(class(1)))];
         world.after(waited);
         waiting.push((1, world.queued_as(class(0))));
-        // Counted one class lower, the request ties with the newcomer, which goes first because of
-        // its lower class number.
+        // An older request that counts as one class lower ties with the newcomer, and the newcomer
+        // goes first because its own class number is lower.
         assert_eq!(order(permit, waiting), expected, "{waited:?}");
     }
 }
@@ -63,7 +63,7 @@ fn under_a_steady_stream_of_a_better_class_nobody_starves() {
             None => running = better.permit(),
         }
     }
-    panic!("it is not served within three seconds");
+    panic!("the request was not served within three seconds");
 }
 
 #[test]
@@ -73,11 +73,12 @@ fn a_share_that_is_reserved_is_served_first() {
     let (mut best, mut reserved) = (world.queued_as(class(0)), world.queued_as(class(1)));
     let mut more = world.queued_as(class(1));
     drop(first);
-    // No request of class 1 runs, and one permit is reserved for it.
+    // No request of class 1 is running, and one permit is reserved for class 1.
     let reserved = reserved.permit();
     assert!(best.poll().is_none());
     drop(second);
-    // The class has its share, so now the class number decides.
+    // The reserved permit of class 1 is now in use, so the request with the lower class number goes
+    // first.
     let best = best.permit();
     assert!(more.poll().is_none());
     drop(reserved);
@@ -97,8 +98,8 @@ fn a_share_that_nobody_asks_for_is_lent() {
 
 #[test]
 fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
-    // Requests that ran immediately and requests that waited both count. Neither counts after its
-    // permit has been released.
+    // A running request counts for its class whether it ran immediately or waited first. A request
+    // no longer counts after its permit has been released.
     let world = world(2, 9, &[0, 1]);
     let (own, other) = (world.admitted_as(class(1)), world.admitted());
     let (mut best, mut second) = (world.queued(), world.queued_as(class(1)));
@@ -121,7 +122,7 @@ fn when_it_is_full_the_newest_of_the_last_class_makes_room_for_a_better_one() {
     let world = world(1, 4, &[0, 0, 0]);
     let permit = world.admitted();
     let mut waiting = waiting(&world, &[2, 2, 1, 1]);
-    // No request is evicted for one of its own class.
+    // No request is evicted in favour of another request of its own class.
     assert_eq!(world.refused_as(class(2)).because, RefusedBecause::Full);
     let mut told = |name: usize| waiting[name].1.refusal().because;
     let better = world.queued_as(class(1));
@@ -144,7 +145,8 @@ fn a_crowd_of_a_better_class_does_not_keep_a_reserved_share_out_of_the_queue() {
     let mut crowd = waiting(&world, &[0, 0, 0]);
     let mut reserved = world.queued_as(class(1));
     assert_eq!(crowd.pop().unwrap().1.refusal().because, RefusedBecause::Evicted);
-    // The class keeps as many places as it has reserved permits, and no more.
+    // The class can always have as many requests in the queue as it has reserved permits, but no
+    // more.
     assert_eq!(world.refused_as(class(0)).because, RefusedBecause::Full);
     assert_eq!(world.refused_as(class(1)).because, RefusedBecause::Full);
     drop(permits);
@@ -159,8 +161,8 @@ fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
     world.learns(ms(100));
     let permit = world.admitted();
     let _crowd: Vec<_> = (0..10).map(|_| world.queued()).collect();
-    // One more request of the crowd would be served too late. The reserved share exists for this
-    // case.
+    // One more request of class 0 would be served too late. Permits are reserved for class 1 so
+    // that its requests can be served in this situation.
     assert_eq!(world.refused().because, RefusedBecause::Shed);
     let mut reserved = world.queued_as(class(1));
     drop(permit);

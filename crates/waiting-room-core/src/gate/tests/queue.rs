@@ -1,4 +1,4 @@
-//! The bound on the queue, and its order under FIFO.
+//! Tests of the bound on the queue, and of the order of the queue under FIFO.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_place_that_is_free_again_is_free_for_one_more() {
     let mut third = world.queued();
     assert_eq!(world.refused().because, RefusedBecause::Full);
     drop(permit);
-    // One request runs, one waits, and one place is free.
+    // One request is running and one is waiting, so the queue has space for one more request.
     drop(second.permit());
     drop(third.permit());
     assert_eq!(world.counts(), (0, 0));
@@ -73,7 +73,7 @@ fn a_permit_knows_how_long_it_was_waited_for_and_how_many_ran_then() {
     let mut place = world.queued();
     world.after(ms(30));
     drop(first);
-    // The time of the grant counts, not the time at which the permit is collected.
+    // The wait ends when the permit is granted, not when the permit is collected.
     world.after(ms(100));
     let permit = place.permit();
     assert_eq!((permit.waited(), permit.in_flight()), (ms(30), 2));

@@ -1,4 +1,4 @@
-//! Turns among tenants, and eviction.
+//! Tests of the turns that tenants take, and of eviction.
 
 use super::*;
 
@@ -52,8 +52,8 @@ fn when_it_is_full_the_newest_of_the_tenant_with_the_most_makes_room() {
     assert_eq!(world.refused_as(tenant(7)).because, RefusedBecause::Full);
     let newcomer = world.queued_as(tenant(9));
     assert_eq!(waiting.remove(2).1.refusal().because, RefusedBecause::Evicted);
-    // Tenant 7 has two requests, and tenant 3 would also have two with this one, so an eviction
-    // would gain nothing.
+    // Tenant 7 has two requests in the queue, and tenant 3 would also have two with the new
+    // request, so an eviction would gain nothing.
     assert_eq!(world.refused_as(tenant(3)).because, RefusedBecause::Full);
     waiting.push((4, newcomer));
     assert_eq!(order(permit, waiting), [0, 3, 4, 1]);
@@ -76,7 +76,8 @@ fn shuffled_a_tenant_with_one_name_has_eight_turns_in_a_round_and_no_more() {
         waiting.push(('m', world.queued_as(tenant(1_000))));
         order(permit, waiting).iter().position(|name| *name == 'm').unwrap()
     });
-    // The elephant is dealt eight lanes. The mouse shares none, one or two of them.
+    // The large tenant (the elephant) uses eight lanes. The small tenant (the mouse) shares none,
+    // one or two of these lanes.
     let turns: Vec<_> = turns.collect();
     assert_eq!(turns.iter().max(), Some(&8), "{turns:?}");
 }
@@ -89,8 +90,8 @@ fn shuffled_a_few_busy_tenants_do_not_stand_in_the_way_of_the_others() {
     let mut waiting: Vec<_> = busy.map(|it| (0, it)).collect();
     waiting.extend((10..30).map(|name| (name, world.queued_as(tenant(name)))));
     let served = order(permit, waiting);
-    // All twenty requests are served in the first round, besides those in the four hands of eight
-    // lanes each.
+    // The twenty requests of the other tenants are all served in the first round, together with one
+    // request from each lane of the four busy tenants, which use eight lanes each.
     let last = served.iter().rposition(|name| *name > 0).unwrap();
     assert!(last < 4 * 8 + 20, "{last}");
 }
@@ -100,7 +101,8 @@ fn shuffled_each_name_joins_the_shortest_of_its_lanes() {
     let world = world(999, Tenants::Shuffled);
     let permit = world.admitted();
     let waiting: Vec<_> = (0..24).map(|name| (name, world.queued_as(tenant(5)))).collect();
-    // The requests fill eight lanes three deep, so their turns come in order of arrival.
+    // The 24 requests fill eight lanes with three requests each, so their turns come in order of
+    // arrival.
     assert_eq!(order(permit, waiting), (0..24).collect::<Vec<_>>());
 }
 

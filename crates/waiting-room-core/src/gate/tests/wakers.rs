@@ -1,4 +1,4 @@
-//! Wakers are foreign code: they may call any method of the gate, and may panic.
+//! Tests of wakers as foreign code. A waker may call any method of the gate, and may panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-/// A waker that calls every verb of the gate when it is woken and when it is dropped.
+/// A waker that calls various methods of the gate when it is woken and when it is dropped.
 struct Meddler {
     gate: Gate,
     permit: Mutex<Option<Permit>>,
@@ -56,7 +56,7 @@ fn world() -> World {
     )
 }
 
-/// A request in the queue with a meddling waker, to which the gate holds the only handle.
+/// Queues a request with a meddling waker, to which the gate holds the only reference.
 fn meddling(world: &World, meddled: &Arc<WakeList>) -> Acquire {
     let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &Meddler::new(&world.gate, meddled)).is_pending());
@@ -68,7 +68,7 @@ fn a_waker_may_do_anything_when_a_permit_is_given() {
     let (world, meddled) = (world(), Arc::default());
     let (permit, place) = (world.admitted(), meddling(&world, &meddled));
     drop(permit);
-    assert_eq!(meddled.count(), 2, "woken and dropped");
+    assert_eq!(meddled.count(), 2, "the waker was woken and dropped");
     drop(place);
     assert_eq!(world.counts(), (0, 0));
 }
@@ -105,7 +105,7 @@ fn a_waker_may_do_anything_when_the_gate_is_drained() {
     let places = [meddling(&world, &meddled), meddling(&world, &meddled)];
     let mut idle = world.gate.drain(DrainQueue::Refuse);
     assert_eq!(meddled.count(), 4);
-    // The wakers have opened the gate again.
+    // The wakers of the refused requests have opened the gate again.
     assert!(!world.snapshot().is_draining);
     drop(places);
     assert!(poll(&mut idle, &Meddler::new(&world.gate, &meddled)).is_pending());
@@ -169,7 +169,7 @@ impl Wake for Panicking {
     }
 }
 
-/// A request in the queue whose waker panics.
+/// Queues a request whose waker panics.
 fn panicking(world: &World) -> Acquire {
     let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &Arc::new(Panicking)).is_pending());

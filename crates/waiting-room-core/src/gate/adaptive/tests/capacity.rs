@@ -6,8 +6,8 @@ use super::{
     *,
 };
 
-/// All services in these tests have 20 cores and need a tenth of a second per request, so they
-/// serve 200 requests per second.
+/// The number of cores of all services in these tests. Each request needs a tenth of a second, so
+/// 20 cores serve 200 requests per second.
 const CORES: f64 = 20.0;
 const CAPACITY: f64 = 200.0;
 
@@ -15,7 +15,8 @@ fn twice_the_load(seed: u64, service: Service) -> Simulation {
     Simulation::new(seed, service, constant(2.0 * CAPACITY))
 }
 
-/// Rules with a target. The median hold is 69 ms at the knee, and 150 ms with 43 in flight.
+/// Returns rules with a latency target of 150 ms. The median hold is 69 ms at the knee, and 150 ms
+/// with 43 requests in flight.
 fn with_target() -> AdaptiveRules {
     AdaptiveRules::new().latency_target(Duration::from_millis(150))
 }
@@ -98,8 +99,8 @@ fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
             let course = run.run(&mut *limit, 300);
             let mean = mean_limit(&course);
             assert!((0.6 * CORES..4.0 * CORES).contains(&mean), "mean {mean}, {limit:?}");
-            // With only 67 samples per window, Vegas mistakes their noise for a queue and stays
-            // low.
+            // With only 67 samples per window, Vegas mistakes the noise of the holds for a queue,
+            // so its limit stays low.
             assert!(goodput(&course) > 0.7 * CAPACITY / 3.0, "{} {limit:?}", goodput(&course));
         }
     }
@@ -108,7 +109,7 @@ fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
 #[test]
 fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
     for seed in 1..=3 {
-        // With 20 in flight, requests take 100 ms; with 60, 300 ms.
+        // A request takes 100 ms with 20 requests in flight, and 300 ms with 60 requests in flight.
         let service = Service { timeout: 0.6, ..Service::new(CORES) };
         let mut limit = Aimd::new(AdaptiveRules::new().initial(100)).unwrap();
         let mut run = twice_the_load(seed, service);
@@ -116,7 +117,7 @@ fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
         let course = run.run(&mut limit, 600);
         for pair in course.windows(2) {
             let (before, after) = (pair[0].limit, pair[1].limit);
-            // The limit changes once per window, and now and then two windows end in the same
+            // The limit changes once per window, and occasionally two windows end in the same
             // second.
             assert!(after <= before + 2, "{before} then {after}");
             assert!(f64::from(after + 2) >= 0.81 * f64::from(before), "{before} then {after}");

@@ -1,4 +1,4 @@
-//! While the load is below the limit, there is nothing to learn.
+//! Tests that a limit learns nothing from a load far below the limit.
 
 use super::{
     simulation::{Service, Simulation, constant},
@@ -37,7 +37,8 @@ fn a_limit_that_is_not_a_fifth_used_comes_down_to_five_times_what_is() {
 fn a_limit_grows_no_further_than_the_load_asks_for() {
     for seed in 1..=3 {
         for mut limit in all(AdaptiveRules::new()) {
-            // At a quarter of the capacity, 5 requests run on average, and up to 13 at times.
+            // At a quarter of the capacity, 5 requests run at once on average, and occasionally up
+            // to 13.
             let course =
                 Simulation::new(seed, Service::new(20.0), constant(50.0)).run(&mut *limit, 600);
             assert!(highest(&course) <= 40, "{} {limit:?}", highest(&course));

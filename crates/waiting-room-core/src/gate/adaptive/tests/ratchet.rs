@@ -1,4 +1,4 @@
-//! The reason for the guard: the behaviour of the published rules without a guard.
+//! Tests that show the reason for the guard by running the published rules with and without it.
 
 use super::{
     super::{gradient2::Gradient, vegas::QueueSize},
@@ -6,7 +6,7 @@ use super::{
     *,
 };
 
-/// Simulates an hour at twice the capacity of 20 servers with one queue.
+/// Simulates an hour of load at twice the capacity of 20 servers that share one queue.
 fn an_hour_of_overload(limit: &mut dyn AdaptiveLimit, seed: u64) -> Vec<Second> {
     let service = Service { order: Order::First, ..Service::new(20.0) };
     Simulation::new(seed, service, constant(400.0)).run(limit, 3_600)
@@ -32,7 +32,7 @@ fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
 }
 
 /// Simulates an hour in which each request takes exactly five seconds, as if all requests ran into
-/// the same timeout. Throughput grows with the limit.
+/// the same timeout. The throughput grows with the limit.
 fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
     for second in 0..3_600 {
         let count = (limit.limit() / 5).max(2);
@@ -89,9 +89,10 @@ fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
         let holds: f64 = course[120..].iter().map(|second| second.holds).sum();
         holds / 480.0 / goodput(&course[120..])
     };
-    // For exponential holds, the median is ln 2 times the mean: 120 ms for a mean of 173 ms.
+    // The median of exponentially distributed holds is ln 2 times the mean, so a median of 120 ms
+    // corresponds to a mean of 173 ms.
     let target = Duration::from_millis(120);
     let (free, bound) =
         (hold(AdaptiveRules::new()), hold(AdaptiveRules::new().latency_target(target)));
-    assert!(bound < 0.173 && free > bound, "{bound} with, {free} without");
+    assert!(bound < 0.173 && free > bound, "{bound} with a target, {free} without");
 }

@@ -1,4 +1,4 @@
-//! Samples that arrive late, rarely, or all at once, or that make no sense.
+//! Tests with samples that arrive late, rarely or all at once, or that make no sense.
 
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! A crowd of clients, a gate, and a service behind it, in virtual time.
 //!
 //! Arrivals are a Poisson process, and the work of a request is exponentially distributed. Each
-//! step therefore draws only the time and the kind of the next event, and no list of events is
-//! needed.
+//! step of the simulation therefore draws only the time and the kind of the next event, without a
+//! list of future events.
 
 #![expect(clippy::cast_possible_truncation, reason = "seconds and indices are small")]
 
@@ -13,10 +13,10 @@ use crate::{
     gate::adaptive::{AdaptiveLimit, PermitOutcome, Sample},
 };
 
-/// A number as a function of the time in seconds since the start of the run.
+/// A value as a function of the time since the start of the simulation, in seconds.
 pub(super) type Course = Box<dyn Fn(f64) -> f64>;
 
-/// A service with a number of cores. Each request needs one core for some time.
+/// A simulated service with several cores, where each request needs one core for some time.
 ///
 /// ```text
 /// throughput             hold
@@ -43,22 +43,23 @@ pub(super) struct Service {
 pub(super) enum Order {
     /// The oldest requests are served, each on a core of its own (M/M/c).
     First,
-    /// All requests are served at once, each with an equal share (processor sharing).
+    /// All requests are served at the same time, each with an equal part of the cores (processor
+    /// sharing).
     Shared,
 }
 
-/// The numbers of one second.
+/// The results of one simulated second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
     /// The limit at the end of the second.
     pub(super) limit: u32,
     pub(super) done: u32,
     pub(super) failed: u32,
-    /// The sum of the holds, in seconds.
+    /// The sum of the holds of all requests that ended, in seconds.
     pub(super) holds: f64,
 }
 
-/// A run, reproducible by its seed.
+/// A simulation that is reproducible from its seed.
 pub(super) struct Simulation {
     service: Service,
     /// The number of requests that arrive per second.
@@ -76,8 +77,8 @@ struct Job {
 }
 
 impl Service {
-    /// Creates a service with this many cores, shared by all requests, where each request takes a
-    /// tenth of a second of work.
+    /// Creates a service with this many cores, shared by all requests, where a request takes a
+    /// tenth of a second of work on average.
     pub(super) fn new(cores: f64) -> Self {
         Self {
             cores: constant(cores),
@@ -101,7 +102,7 @@ impl Simulation {
         Self { service, arrivals, random: seed, now: 0.0, waiting: 0, running: VecDeque::new() }
     }
 
-    /// Runs for `seconds` more, and returns the numbers of each second.
+    /// Runs the simulation for `seconds` more seconds, and returns the results of each second.
     pub(super) fn run(&mut self, limit: &mut dyn AdaptiveLimit, seconds: u32) -> Vec<Second> {
         let mut course = vec![Second::default(); seconds as usize];
         let start = self.now;
@@ -117,7 +118,7 @@ impl Simulation {
         let leaving = self.service.speed(self.running(), self.now);
         self.now += -(1.0 - self.draw()).ln() / (arriving + leaving);
         if self.draw() * (arriving + leaving) < arriving {
-            // A request that finds the queue full is refused, and does not become a sample.
+            // A request that finds the queue full is refused and does not become a sample.
             self.waiting = (self.waiting + 1).min(QUEUE);
         } else {
             self.finish(limit, second);
@@ -171,10 +172,10 @@ impl fmt::Debug for Simulation {
     }
 }
 
-/// Returns a course that does not change.
+/// Returns a function of time whose value is constant.
 pub(super) fn constant(value: f64) -> Course {
     Box::new(move |_| value)
 }
 
-/// The maximum number of requests waiting for the gate.
+/// The maximum number of requests that wait at the gate.
 const QUEUE: u32 = 100;

@@ -1,5 +1,5 @@
-//! A naive gate for one thread: it searches lists from end to end, and recounts instead of keeping
-//! counts.
+//! A naive gate for one thread. The model searches lists from end to end, and counts requests anew
+//! instead of maintaining counters.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::gate::{
 
 use super::*;
 
-/// The model of a gate, with its own time.
+/// The model of a gate, with its own current time.
 pub(super) struct Model {
     pub(super) now: Timestamp,
     pub(super) limit: u32,
@@ -22,18 +22,19 @@ pub(super) struct Model {
     pub(super) line: Vec<Name>,
     pub(super) outcomes: GateOutcomes,
     rules: GateRules,
-    /// The outcomes of requests that have waited and have not been polled since.
+    /// The outcomes of requests that have stopped waiting and have not been polled since.
     fates: BTreeMap<u64, (Name, Fate)>,
     /// The lanes in which requests wait, in the order of their turns.
     round: Vec<u64>,
     names: u64,
     last_empty: Timestamp,
-    /// Spans of time in which requests waited, and whether each ended with a release.
+    /// The spans of time in which requests were waiting, and whether each span ended with a
+    /// release.
     waits: Vec<(Duration, bool)>,
     waited_until: Timestamp,
     /// The time at which each running request was admitted.
     given: BTreeMap<u64, Timestamp>,
-    /// The run times of requests that ended while others waited.
+    /// The run times of requests that ended while other requests were waiting.
     holds: Vec<Duration>,
 }
 
@@ -212,7 +213,7 @@ impl Model {
         }
     }
 
-    /// Returns the request that is evicted for a newcomer, if any.
+    /// Returns the request that is evicted in favour of a newcomer, if any.
     fn evicted_for(&self, newcomer: &Name) -> Option<Name> {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
@@ -236,7 +237,7 @@ impl Model {
         let (mut wait, mut on_deadline) = (self.rules.max_wait, RefusedBecause::TimedOut);
         if let Discipline::ControlledDelay { target, interval } = self.rules.discipline {
             // The deadlines have to agree to the nanosecond, so the model uses the same function as
-            // the gate. That function has its own tests.
+            // the gate. The function `longest_wait` has its own tests.
             let is_empty = self.line.is_empty();
             let since = if is_empty { self.now } else { self.last_empty };
             wait = longest_wait(self.now.since(since), self.rules.max_wait, target, interval);
@@ -301,9 +302,9 @@ impl Model {
         if is_known { last[last.len() / 2] } else { Duration::ZERO }
     }
 
-    /// Returns the number of releases per second during which requests wait, where older releases
-    /// count less. Returns `None` while the queue is empty, because the first request to wait is
-    /// not judged by the rate.
+    /// Returns the number of releases per second of time with waiting requests, where older
+    /// releases count less. Returns `None` while the queue is empty, because the first request to
+    /// wait is not judged by the rate.
     fn rate(&self) -> Option<f64> {
         let (mut served, mut seconds) = (0.0, 0.0);
         for (waited, is_served) in &self.waits {
@@ -368,8 +369,8 @@ impl Model {
     }
 }
 
-/// Returns the lanes of a tenant, in the order in which its requests join them if all lanes are
-/// empty at first.
+/// Returns the lanes of a tenant, in the order in which the tenant's requests join them if all
+/// lanes are initially empty.
 fn hand(tenant: u64) -> [u64; 8] {
     let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
     let mut waiters = Waiters::default();
