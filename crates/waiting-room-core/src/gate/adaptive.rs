@@ -2,9 +2,9 @@
 //!
 //! The right limit of a gate is the *knee* of the service. Beyond the knee, running more requests
 //! at once does not increase the throughput, but only makes each request take longer. The knee
-//! depends on the machine, the database behind it, and the time of day. An [`AdaptiveLimit`]
-//! observes each request that has ended, and returns the limit to use from then on. The time
-//! between a request's admission and its end is its *hold*.
+//! depends on the machine, on the database behind the service, and on the time of day. An
+//! [`AdaptiveLimit`] observes each request that has ended, and returns the limit to use from then
+//! on. The time between a request's admission and its end is its *hold*.
 //!
 //! ```text
 //! throughput             hold
@@ -36,9 +36,8 @@
 //! algorithms share, makes the final decision.
 //!
 //! The guard is needed because a rule that compares holds with earlier holds raises the limit
-//! without end under steady overload, because slow holds become the norm
-//! (Netflix/concurrency-limits issues 134 and 137, envoyproxy/envoy issue 38338). Three measures
-//! prevent that:
+//! without bound under steady overload, as slow holds become the norm (Netflix/concurrency-limits
+//! issues 134 and 137, envoyproxy/envoy issue 38338). Three measures prevent such unbounded growth:
 //!
 //! - **A latency target** ([`AdaptiveRules::latency_target`]) is the only measure that does not
 //!   drift.

@@ -51,8 +51,8 @@ impl Arrival {
 
     /// Sets the time at which the client gives up. By default, this time is unknown.
     ///
-    /// The request then waits only for as long as it would still have enough time to run, based on
-    /// the typical run time that the gate has measured.
+    /// A request with a deadline waits only for as long as it would still have enough time to run,
+    /// based on the typical run time that the gate has measured.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);

@@ -1,4 +1,4 @@
-//! The atomic word that requests contend for. It contains the number of running requests, the
+//! The atomic word that requests contend for. The word contains the number of running requests, the
 //! limit, the queue flag and the draining flag.
 //!
 //! Each change is one compare-and-swap of the whole word, so each decision is based on the current

@@ -18,8 +18,8 @@ impl Locked<'_> {
     /// Returns the deadline of an arriving request, and the reason for refusing the request after
     /// that deadline.
     ///
-    /// The deadline is the earlier of two times. The first is set by the gate's rules, and the
-    /// second is the client's own deadline minus the typical run time.
+    /// The deadline is either the time set by the gate's rules, or the client's own deadline minus
+    /// the typical run time, whichever is earlier.
     pub(super) fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;
         let (wait, because) = match &self.shared.rules.discipline {
@@ -54,7 +54,7 @@ impl Locked<'_> {
     pub(super) fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
-        #[expect(clippy::cast_precision_loss, reason = "a queue has less than 2^19 requests")]
+        #[expect(clippy::cast_precision_loss, reason = "a queue has fewer than 2^19 requests")]
         let wait = (ahead + 1) as f64 / rate;
         let left = deadline.since(self.now).as_secs_f64();
         // A difference of less than a nanosecond is a rounding error, because timestamps have a

@@ -103,7 +103,8 @@ pub struct GateSnapshot {
     pub outcomes: GateOutcomes,
 }
 
-/// Counts of the outcomes of all requests that did not run immediately, since the gate was created.
+/// Counters for the outcomes of all requests that did not run immediately. The counters start at
+/// zero when the gate is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateOutcomes {
@@ -133,8 +134,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Returns an error if a rule is out of bounds. The bounds are those checked by
-    /// [`GateRules::validate`].
+    /// Returns an error if [`GateRules::validate`] rejects the rules.
     pub fn new(rules: GateRules, seed: u64) -> Result<Self, ConfigError> {
         Self::with_clock(rules, seed, SystemClock::new())
     }
@@ -143,8 +143,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Returns an error if a rule is out of bounds. The bounds are those checked by
-    /// [`GateRules::validate`].
+    /// Returns an error if [`GateRules::validate`] rejects the rules.
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
         let state = State {

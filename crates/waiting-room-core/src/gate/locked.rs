@@ -39,8 +39,8 @@ pub(super) struct Locked<'a> {
 /// The wakers to call after the lock is released.
 #[derive(Default)]
 struct WakeList {
-    /// The first waker, which is stored inline. Most critical sections wake at most one task, so
-    /// most of them allocate no memory.
+    /// The first waker, which is stored inline because most critical sections wake at most one task
+    /// and then do not have to allocate.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
@@ -183,7 +183,7 @@ impl WakeList {
         }
     }
 
-    /// Calls all wakers, and catches the panic of any waker that panics.
+    /// Calls all wakers, and catches any panic of a waker.
     ///
     /// The request that runs this code is not responsible for a panic in another task's waker. That
     /// request may itself be unwinding, and a second panic would then abort the process. Requests

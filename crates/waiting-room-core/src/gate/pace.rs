@@ -24,8 +24,8 @@ pub(super) struct ServiceRate {
     /// The number of releases, in which older releases gradually lose weight. This sum and
     /// `seconds` are reduced by the same factor, so their ratio remains the rate.
     served: f64,
-    /// The time over which the releases were counted, in seconds, in which older time gradually
-    /// loses weight.
+    /// The time over which the releases were counted, in seconds. Like older releases, older time
+    /// gradually loses weight.
     seconds: f64,
     /// The time up to which `seconds` has been counted.
     last: Timestamp,
@@ -64,7 +64,7 @@ impl ServiceRate {
     /// Records a release at a gate without a queue. The released request ran for `hold`, and
     /// `in_flight` requests were running at the time of the release.
     ///
-    /// By Little's law, the service completes one request per `hold / in_flight`.
+    /// By Little's law, the service completes one request every `hold / in_flight` on average.
     pub(super) fn ran(&mut self, hold: Duration, in_flight: u32) {
         self.served += 1.0;
         self.seconds += hold.as_secs_f64() / f64::from(in_flight.max(1));
@@ -86,9 +86,9 @@ impl ServiceRate {
     /// Scales both sums down to the span that the estimate covers, which is ten seconds or sixteen
     /// releases, whichever is longer.
     ///
-    /// The scale depends on time and releases, not on the number of calls. This method is also
-    /// called when a waiting request gives up. If each of these calls reduced the sums, impatient
-    /// clients would erase the measurements of a slow service.
+    /// The scaling depends on time and releases rather than on the number of calls. This method is
+    /// also called when a waiting request gives up. If each of these calls reduced the sums,
+    /// impatient clients would erase the measurements of a slow service.
     fn fade(&mut self) {
         let kept = (MEMORY.as_secs_f64() / self.seconds).max(RELEASES / self.served).min(1.0);
         self.served *= kept;

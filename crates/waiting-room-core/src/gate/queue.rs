@@ -1,5 +1,5 @@
-//! The operations on the queue of a gate, all of which run under the gate's lock. They handle
-//! arrivals, grants, and waits that end without a permit.
+//! The operations on the queue of a gate: arrivals, grants, and waits that end without a permit.
+//! All of these operations run under the gate's lock.
 //!
 //! ```text
 //!             enter                   grant, leave
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::Timestamp;
 
-/// The result for an arriving request.
+/// The outcome of an arriving request's attempt to enter the gate.
 pub(super) enum Entered {
     Granted(Grant),
     /// The request waits in the queue under this id, until this deadline at the latest.
@@ -222,7 +222,7 @@ impl Locked<'_> {
     /// `in_flight` requests are running now.
     fn give(&mut self, id: Id, in_flight: u32) {
         // The caller has already counted the permit. If the queue flag were cleared before the
-        // permit is counted, a newcomer could find an empty queue and a free permit, and take the
+        // permit was counted, a newcomer could find an empty queue and a free permit, and take the
         // permit that is meant for this request.
         self.left_line();
         self.shared.running.begins(self.state.waiters[id].class);

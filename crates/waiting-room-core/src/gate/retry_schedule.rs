@@ -83,8 +83,8 @@ impl RetrySchedule {
     }
 }
 
-/// The maximum delay of a client that comes back when it was asked to. Rounding up delays a client
-/// by up to one second, and the random extra second by another one.
+/// The maximum time between a client's scheduled time and its return. Rounding up adds up to one
+/// second, and the random extra second adds another.
 const LATENESS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

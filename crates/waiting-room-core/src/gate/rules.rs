@@ -120,7 +120,7 @@ impl GateRules {
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
     /// The maximum length of a queue, 524 287 requests.
     pub const MAX_QUEUE: u32 = (1 << 19) - 1;
-    /// The longest duration that any rule allows: one hour.
+    /// The longest duration that any rule allows, which is one hour.
     pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
     /// The maximum number of priority classes.
     pub const MAX_CLASSES: usize = 16;
@@ -275,8 +275,8 @@ impl Discipline {
 impl Default for Discipline {
     /// Returns controlled delay with a target of 100 ms and an interval of 1 s.
     ///
-    /// This discipline serves all requests of a burst that lasts for up to a second. Under
-    /// overload, it limits waits to a tenth of a second.
+    /// With these values, controlled delay serves all requests of a burst that lasts for up to a
+    /// second, and limits waits to a tenth of a second under overload.
     fn default() -> Self {
         Self::ControlledDelay {
             target: Duration::from_millis(100),

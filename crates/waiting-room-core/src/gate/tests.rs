@@ -116,7 +116,7 @@ impl World {
         self.gate.snapshot(self.gate.now())
     }
 
-    /// Returns the numbers of running and waiting requests.
+    /// Returns the number of running requests and the number of waiting requests.
     fn counts(&self) -> (u32, u32) {
         let snapshot = self.snapshot();
         (snapshot.in_flight, snapshot.queued)

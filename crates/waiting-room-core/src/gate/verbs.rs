@@ -81,8 +81,9 @@ impl Gate {
 
     /// Changes the limit. A limit of 0 closes the gate, and `None` removes the limit.
     ///
-    /// Raising the limit admits waiting requests immediately. Lowering it does not interrupt
-    /// running requests: the number of running requests falls to the new limit as requests end.
+    /// Raising the limit admits waiting requests immediately. Lowering the limit does not interrupt
+    /// running requests. Instead, the number of running requests falls to the new limit as requests
+    /// end.
     ///
     /// # Errors
     ///
@@ -104,7 +105,8 @@ impl Gate {
     /// Stops admitting requests until the gate is [opened](Self::open) again. The returned future
     /// completes once no request is running or waiting.
     ///
-    /// Running requests are not interrupted. `queue` determines what happens to waiting requests.
+    /// Running requests are not interrupted. The argument `queue` determines whether waiting
+    /// requests are served or refused.
     pub fn drain(&self, queue: DrainQueue) -> Idle {
         self.critical(self.now(), |critical| {
             // The flag is set first. Otherwise, the fast path could admit newcomers after the

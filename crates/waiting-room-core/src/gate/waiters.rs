@@ -83,8 +83,8 @@ impl Waiters {
     /// dropping a waker runs foreign code. The caller must drop the entry after releasing the lock.
     pub(super) fn remove(&mut self, id: Id) -> Waiter {
         let waiter = self.0.remove(id.0);
-        // A slab never shrinks by itself, so the slab is replaced to release its memory after an
-        // unusually large crowd, as soon as no entry is left.
+        // A slab never shrinks by itself. To release its memory after an unusually large crowd, the
+        // slab is replaced as soon as no entry is left.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             *self = Self::default();
         }

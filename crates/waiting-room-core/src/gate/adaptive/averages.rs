@@ -93,7 +93,7 @@ impl Median {
 /// The number of octaves in the histogram. Each octave ranges from one power of two to the next.
 const OCTAVES: usize = 32;
 
-/// The number of buckets per octave. It must be a power of two.
+/// The number of buckets per octave, which must be a power of two.
 const SHARES: usize = 16;
 
 /// The shortest hold that the histogram distinguishes, in nanoseconds (about a microsecond).

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ConfigError;
 
-/// A limit that follows the ratio of the usual hold to the current one.
+/// A limit that follows the ratio of the usual hold to the current hold.
 ///
 /// If the hold of a window is more than one and a half times the mean of the last 600 windows, the
 /// suggested limit shrinks in proportion, at most to half of the current limit. Four requests are
@@ -90,7 +90,7 @@ const TOLERANCE: f64 = 1.5;
 /// would never grow.
 const QUEUE: f64 = 4.0;
 
-/// The share of the difference between the suggestion and the limit that is applied per window.
+/// The fraction of the difference between the suggestion and the limit that is applied per window.
 const SMOOTHING: f64 = 0.2;
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ use super::{
 };
 use crate::ConfigError;
 
-/// The part in which the algorithms differ. A rule suggests a limit after each window.
+/// The part of an adaptive limit that differs between the algorithms. A rule suggests a limit after
+/// each window.
 pub(super) trait Rule {
     /// Suggests the next limit after a window in which the limit was `limit`. The suggestion need
     /// not respect any bounds.
@@ -76,8 +77,8 @@ impl<R: Rule> Guarded<R> {
         self.limit as u32
     }
 
-    /// Returns the limit after a window, before the bounds are applied. See the table in the module
-    /// docs.
+    /// Returns the limit after a window, before the bounds are applied. The table in the module
+    /// docs lists the conditions.
     fn next(&mut self, reading: &WindowReading) -> f64 {
         // After a pause, earlier windows may describe a different load or a different service.
         if reading.after_a_pause {

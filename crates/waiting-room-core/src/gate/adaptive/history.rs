@@ -6,8 +6,7 @@
 
 use super::window::WindowReading;
 
-/// The most recent windows in which the gate was full, and the correlations between the values of
-/// these windows.
+/// The most recent windows in which the gate was full, from which correlations are computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct History {
     /// The windows, with the newest first.
@@ -40,8 +39,8 @@ impl History {
     /// Removes all but the newest windows.
     ///
     /// This method is called after the history has caused the limit to be reduced. If all windows
-    /// were kept, the old windows would cause further reductions after each new window, to a limit
-    /// far below the capacity of the service.
+    /// were kept, the old windows would reduce the limit again after each new window, to far below
+    /// the capacity of the service.
     pub(super) fn forget(&mut self) {
         self.len = self.len.min(KEPT);
     }

@@ -9,8 +9,9 @@ use crate::Timestamp;
 /// A gate starts with the limit that [`limit`](Self::limit) returns. After each request, the limit
 /// of the gate is set to the value that [`observe`](Self::observe) returns.
 ///
-/// The caller holds a lock during each call of a method, and other requests wait for that lock. An
-/// implementation must therefore be fast, must not block, and must not panic for any sample.
+/// The caller holds a lock while it calls a method of this trait, and other requests wait for that
+/// lock. An implementation must therefore be fast, must not block, and must not panic for any
+/// sample.
 ///
 /// With a limit of zero, no request runs and there are no more samples, so the limit would never
 /// recover. Callers should treat 0 as 1.

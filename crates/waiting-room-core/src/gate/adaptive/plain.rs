@@ -10,7 +10,7 @@ use crate::ConfigError;
 
 /// A limit that never changes. A fixed limit is the default.
 ///
-/// A limit of 0 closes the gate. The value 0 does not remove the limit.
+/// A limit of 0 closes the gate rather than removing the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLimit(u32);
 

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use crate::{ConfigError, error::ConfigErrorKind};
 
-/// The bounds of an adaptive limit, with its initial value, its latency target and its window.
+/// The bounds, the initial value, the latency target and the window of an adaptive limit.
 ///
 /// The values are checked only by [`validate`](Self::validate), which the constructors of all
 /// adaptive limits call.

@@ -25,12 +25,12 @@ use crate::ConfigError;
 ///
 /// The algorithm is based on L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on
 /// a global Internet", IEEE JSAC 13(8), 1995, with the step sizes of Netflix's concurrency-limits.
-/// There are three differences from that library. First, this limit changes once per window rather
-/// than once per request. Second, this limit stays the same while the queue is between a tenth and
-/// a fifth of the limit, as the library's documentation states. In the library's code, the
-/// corresponding range is between 3 and 6 × log₁₀ of the limit, which is less than the noise if the
-/// limit is large. Third, this limit probes at fixed intervals rather than at random, because the
-/// windows of two processes are not synchronized anyway.
+/// The implementation differs from that library in three ways. First, this limit changes once per
+/// window rather than once per request. Second, this limit stays the same while the queue is
+/// between a tenth and a fifth of the limit, as the library's documentation states. In the
+/// library's code, the corresponding range is between 3 and 6 × log₁₀ of the limit, which is less
+/// than the noise if the limit is large. Third, this limit probes at fixed intervals rather than at
+/// random, because the windows of two processes are not synchronized anyway.
 ///
 /// **Use this limit** if holds are similar, for example because all requests are of one kind. The
 /// limit reacts quickly and settles close to the capacity.
@@ -69,8 +69,7 @@ pub(super) struct QueueSize {
 
 impl Rule for QueueSize {
     fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
-        // If the hold of this window has become the base, there is no other hold to compare it
-        // with.
+        // If the hold of this window has become the base, there is no earlier hold to compare with.
         let Some(base) = self.base(reading.hold) else { return limit };
         let queue = limit * (1.0 - base / reading.hold);
         let step = limit.log10().max(1.0);

@@ -69,8 +69,8 @@ impl Classes {
     }
 }
 
-/// The guaranteed part of the queue for a class. It has space for as many requests as the class has
-/// reserved permits.
+/// The share of the queue that is guaranteed to a class. The share has space for as many requests
+/// as the class has reserved permits.
 ///
 /// Without this guarantee, a crowd of another class that fills the queue would also get the
 /// reserved permits, because no request of the class would be waiting for them.

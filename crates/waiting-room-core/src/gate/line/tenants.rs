@@ -27,7 +27,7 @@ pub(in crate::gate) struct ByTenant {
     turns: BTreeMap<u64, u64>,
     /// The turn number that was most recently assigned to a lane.
     next_turn: u64,
-    /// The lanes ordered by length, to find the longest one.
+    /// The lanes ordered by length, for finding the longest lane.
     by_len: BTreeSet<(usize, u64)>,
     /// The number of requests in all lanes.
     len: usize,

@@ -1,6 +1,6 @@
 //! Tests of every interleaving of two or three threads that use one gate.
 //!
-//! These tests are compiled only under `cfg(waiting_room_loom)`; `scripts/loom.sh` runs them. A
+//! These tests are compiled only under `cfg(waiting_room_loom)`, and `scripts/loom.sh` runs them. A
 //! lost wake-up shows up as a deadlock. At the end of each critical section, the gate checks the
 //! invariant that no request waits while a permit is free.
 

@@ -1,5 +1,5 @@
-//! Under twice the load, each limit settles near the capacity of the service, and follows changes
-//! in that capacity.
+//! Tests that each limit settles near the capacity of the service under a load of twice that
+//! capacity, and follows changes in the capacity.
 
 use super::{
     simulation::{Order, Service, Simulation, constant},

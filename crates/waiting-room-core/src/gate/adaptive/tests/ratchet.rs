@@ -32,7 +32,7 @@ fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
 }
 
 /// Simulates an hour in which each request takes exactly five seconds, as if all requests ran into
-/// the same timeout. The throughput grows with the limit.
+/// the same timeout. In this scenario, the throughput grows with the limit.
 fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
     for second in 0..3_600 {
         let count = (limit.limit() / 5).max(2);

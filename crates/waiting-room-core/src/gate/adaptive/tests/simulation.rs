@@ -1,4 +1,4 @@
-//! A crowd of clients, a gate, and a service behind it, in virtual time.
+//! A simulation, in virtual time, of a crowd of clients, a gate, and the service behind the gate.
 //!
 //! Arrivals are a Poisson process, and the work of a request is exponentially distributed. Each
 //! step of the simulation therefore draws only the time and the kind of the next event, without a

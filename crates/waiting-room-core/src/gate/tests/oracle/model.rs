@@ -303,8 +303,8 @@ impl Model {
     }
 
     /// Returns the number of releases per second of time with waiting requests, where older
-    /// releases count less. Returns `None` while the queue is empty, because the first request to
-    /// wait is not judged by the rate.
+    /// releases count less. Returns `None` while the queue is empty, because no estimate is applied
+    /// to the first request that waits.
     fn rate(&self) -> Option<f64> {
         let (mut served, mut seconds) = (0.0, 0.0);
         for (waited, is_served) in &self.waits {
