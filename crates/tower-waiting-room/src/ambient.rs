@@ -1,9 +1,10 @@
-//! Time and randomness: everything that this crate takes from its environment.
+//! Time and randomness: the clock of the stages, and all random bytes that this crate uses.
 //!
-//! Nonces and ids come from a ChaCha generator in each thread, which the operating system seeds and
-//! reseeds. A nonce from this generator takes 12 ns, compared with 200 ns for a system call. If a
-//! process forked after its first token, parent and child would draw the same nonces, which breaks
-//! the cipher of both. A process that forks therefore has to do so before its first token.
+//! Nonces and ids come from a ChaCha generator per thread, which is seeded and periodically
+//! reseeded by the operating system. Drawing a nonce takes 12 ns, compared with 200 ns for a system
+//! call. If a process forks after it has sealed its first token, parent and child draw the same
+//! nonces, which breaks the encryption of both. A process that forks must therefore do so before it
+//! seals a token.
 
 use std::{fmt, sync::Arc};
 
@@ -14,8 +15,8 @@ use rand::{rand_core::UnwrapErr, rngs::SysRng};
 use waiting_room_core::VisitorId;
 use waiting_room_core::{Timestamp, time::Clock};
 
-/// The clock of a layer's stages. The stages read the clock of the store, so that the stages and
-/// the store agree on the time. All clones read the same clock.
+/// The clock that a layer's stages read. The stages use the store's clock, so that they agree with
+/// the store on the time. All clones read the same clock.
 #[derive(Clone)]
 pub(crate) struct StageClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -54,7 +55,7 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 ///
 /// # Panics
 ///
-/// Panics if the operating system provides no randomness.
+/// Panics if the operating system cannot supply random bytes.
 #[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

@@ -1,9 +1,9 @@
-//! The body of a response: the application's, or an answer of the layer.
+//! The body of a response: either the application's body or an answer from the layer.
 //!
-//! The application's frames pass through unchanged. The wrapper exists to hold the permits of the
-//! gates. With [`ReleaseAt::BodyEnd`](crate::gate::ReleaseAt::BodyEnd), a request holds its permits
-//! until the whole response has been sent, so the body owns the permits and reports the progress of
-//! the server to the permits:
+//! The application's frames pass through unchanged. The purpose of the wrapper is to hold the
+//! gates' permits. With [`ReleaseAt::BodyEnd`](crate::gate::ReleaseAt::BodyEnd), a request holds
+//! its permits until the whole response has been sent, so the body owns the permits and reports the
+//! progress of the response to them:
 //!
 //! ```text
 //!  poll_frame ── pending ──────────► asked     the server waits for the application
@@ -31,10 +31,10 @@ use crate::gate::{BodyPermits, Permits};
 pin_project! {
     /// The body of a response from a [`WaitingRoom`](crate::service::WaitingRoom).
     ///
-    /// The body is either an answer of the layer, complete in memory, or the body returned by the
-    /// application, together with the permits that its request still holds. Dropping the body
-    /// returns these permits, whether or not the response was sent completely, unless a
-    /// [`PermitHandle`](crate::gate::PermitHandle) holds them too.
+    /// The body is either an answer from the layer, held completely in memory, or the application's
+    /// body together with the permits that the request still holds. Dropping the body returns these
+    /// permits, even if the response was not sent completely, unless a
+    /// [`PermitHandle`](crate::gate::PermitHandle) also holds them.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -46,11 +46,11 @@ pin_project! {
     #[derive(Debug)]
     #[project = KindProjection]
     enum Kind<B> {
-        /// An answer of the layer, which holds no permits: the permits of the request are returned
-        /// before the answer is rendered.
+        /// An answer from the layer. An answer holds no permits, because the permits of the request
+        /// are returned before the answer is rendered.
         Answer { #[pin] body: Full<Bytes> },
-        /// The application's body. `permits` is `None` if the request holds no permits after the
-        /// response head has been sent, in which case no progress is reported.
+        /// The application's body. If the request holds no permits once the response head has been
+        /// sent, `permits` is `None` and no progress is reported.
         Inner { #[pin] body: B, permits: Option<BodyPermits> },
     }
 }
@@ -68,8 +68,8 @@ impl<B> ResponseBody<B> {
     }
 }
 
-/// Returns the default body of the application, without permits. `tower_http::cors` requires this
-/// impl to answer preflights in front of this layer.
+/// Returns the default body of the application, without permits. `tower_http::cors` needs this impl
+/// in order to answer preflights in front of this layer.
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
         Self::inner(B::default(), Permits::new())
@@ -93,20 +93,21 @@ where
                 let polled = body.as_mut().poll_frame(cx);
                 let Some(permits) = permits else { return polled };
                 match &polled {
-                    // From here on, the application causes any delay, not the reader, so no stall
-                    // is timed.
+                    // From here on, any delay is caused by the application rather than the reader,
+                    // so no stall is timed.
                     Poll::Pending => permits.asked(),
-                    // A stall of the reader is timed from here until the next poll. The last frame
-                    // is excluded: servers do not poll a body after its end or its trailers, so a
-                    // complete response would look like a stall.
+                    // If the reader stalls, the stall is timed from here until the next poll. The
+                    // last frame is excluded: servers do not poll a body after its end or its
+                    // trailers, so a complete response would look like a stall.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
                         permits.taken();
                     }
                     // The duration of an incomplete response does not show how fast the service is,
-                    // and is not recorded.
+                    // so it is not recorded.
                     Poll::Ready(Some(Err(_))) => permits.let_go(),
-                    // At the end, the trailers or the last data frame, the duration is recorded,
-                    // and the permits are released without waiting for the server to drop the body.
+                    // The body ends here, possibly with its trailers or its last data frame. The
+                    // duration is recorded, and the permits are released without waiting for the
+                    // server to drop the body.
                     Poll::Ready(_) => {
                         permits.over();
                         permits.let_go();
@@ -114,7 +115,8 @@ where
                 }
                 polled
             }
-            // An answer consists of `Bytes`, whatever the data type of the application's body is.
+            // An answer consists of `Bytes`, which are converted to the data type of the
+            // application's body.
             KindProjection::Answer { body } => body.poll_frame(cx).map(|frame| {
                 frame.map(|result| match result {
                     Ok(frame) => Ok(frame.map_data(B::Data::from)),

@@ -1,8 +1,8 @@
 //! The configuration of a layer, validated once at start-up.
 //!
-//! A [`WaitingRoomConfig`] comes from its [builder](WaitingRoomConfig::builder), or from a file
-//! through serde. In both cases, [`build`](WaitingRoomConfigBuilder::build) validates the
-//! configuration. Every value of this type is therefore valid, and
+//! A [`WaitingRoomConfig`] is created with its [builder](WaitingRoomConfig::builder), or
+//! deserialized from a file with serde. In both cases, [`build`](WaitingRoomConfigBuilder::build)
+//! validates the configuration. Every value of this type is therefore valid, and
 //! [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
 
 mod builder;

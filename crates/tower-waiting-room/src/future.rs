@@ -1,4 +1,4 @@
-//! The future of one response, which waits and leaves every decision to the pipeline.
+//! The future of one response. The future does the waiting, and the pipeline makes every decision.
 //!
 //! ```text
 //!  Waiting ──► Waiting, Forward or Answer
@@ -9,13 +9,14 @@
 //!
 //! When the future is created, the pipeline advances the request as far as possible without
 //! waiting. Most requests therefore start in `Forward` or `Answer`. A request enters `Waiting` once
-//! for each event that it has to wait for: the reply of the limits' store, the verdict of the room,
-//! a turn in a leaky queue, or a permit. While the request waits, the future owns the request and
-//! the inner service, which is driven to readiness only when the request is forwarded.
+//! for each event that it has to wait for: the reply of the rate limit store, the verdict of the
+//! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
+//! and the inner service. The inner service is driven to readiness only when the request is
+//! forwarded.
 //!
-//! A future enters `Finishing` only if the application responds before the store has renewed the
-//! pass, or if the application ends the session, because the end has to be reported to the store
-//! before the response is sent.
+//! A future enters `Finishing` in only two cases. Either the application responds before the store
+//! has renewed the pass, or the application ends the session, and the end has to be reported to the
+//! store before the response is sent.
 
 use std::{
     fmt,
@@ -47,14 +48,15 @@ pin_project! {
     /// The effect of dropping the future depends on what the request is waiting for:
     ///
     /// - A turn in a leaky queue: the request leaves the queue. If the request was the last one in
-    ///   the queue, its charge for the queue is refunded. The charges of other limits remain.
-    /// - The store of the limits: the request may or may not have been charged.
+    ///   the queue, its charge to the queue's limit is refunded. Its charges to other limits
+    ///   remain.
+    /// - The rate limit store: the request may or may not have been charged.
     /// - The store of the room: the visitor may or may not have been admitted. The next request
-    ///   with the same ticket, from this client or any other, learns the outcome.
-    /// - A permit: the request leaves the queue, and the permits that it already holds are returned
-    ///   to their gates.
-    /// - The application: the future of the application is dropped, and the permits are returned
-    ///   unless a [`PermitHandle`](crate::gate::PermitHandle) still holds them. All charges remain.
+    ///   with the same ticket, from this client or any other, gets the outcome.
+    /// - A permit: the request leaves the gate's queue, and the permits that it already holds are
+    ///   returned to their gates.
+    /// - The application: the application's future is dropped, and the permits are returned unless
+    ///   a [`PermitHandle`](crate::gate::PermitHandle) still holds them. All charges remain.
     ///
     /// The session of the visitor continues in all of these cases, with one exception: if the
     /// dropped response would have delivered a newcomer's first pass, the slot is freed when this
@@ -65,9 +67,9 @@ pin_project! {
     {
         pipeline: Arc<Pipeline<St>>,
         // `state` is declared before `journey`, because fields are dropped in the order of their
-        // declaration. The request has to leave its queue, and the application has to drop its
-        // work, while the permits are still held. Otherwise another request could start while this
-        // work is still running.
+        // declaration. The permits must still be held while the request leaves its queue and the
+        // application's work is dropped. Otherwise another request could start while this work is
+        // still running.
         #[pin]
         state: State<S, B, S::Response>,
         journey: Journey,
@@ -110,8 +112,8 @@ where
         let head = pipeline.head(&request, &findings);
         let mut journey = Journey::new(pipeline.store.now());
         pipeline.begin(head, &mut journey);
-        // This code runs inside `Service::call`. A request that has a valid pass, or that is
-        // refused by a limit counted in this process, is decided here, before the first poll and
+        // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
+        // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
         let flow = pipeline.advance(head, &mut journey);
         let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
@@ -136,7 +138,8 @@ where
         match flow {
             Continue(()) => {
                 pipeline.insert_extensions(journey, request.extensions_mut());
-                // A request without a body is not wrapped, because there are no reads to bound.
+                // The body is wrapped only if some of it is still unread, because otherwise there
+                // are no reads to bound.
                 if let Some(timeout) = pipeline.body_read_timeout(journey)
                     && has_unread_body(request.body())
                 {
@@ -174,7 +177,7 @@ where
             let response = match this.state.as_mut().project() {
                 StateProjection::Waiting { pending, kept } => {
                     let (_, request) =
-                        kept.as_mut().expect("the request is kept until it is resumed");
+                        kept.as_mut().expect("a waiting request is present until it is resumed");
                     let resumed = ready!(pending.poll(request.body_mut(), cx));
                     // The wait is over. The remaining stages run now, and may end in another wait.
                     let head = pipeline.head(request, this.findings);
@@ -188,13 +191,13 @@ where
                     // The pass is renewed while the application handles the request, so that the
                     // response rarely has to wait for the store.
                     journey.poll_renewal(cx);
-                    // An error of the inner service is returned unchanged, because there is no
+                    // An error from the inner service is returned unchanged, because there is no
                     // response to which a token or headers could be added. If a newcomer's pass is
                     // lost with the response, dropping the journey frees the slot.
                     let mut response = ready!(inner.poll(cx))?;
                     journey.answered(&response);
-                    // The headers of the layer are added here. Adding the headers takes more than
-                    // one poll only if the store has to answer first.
+                    // The layer adds its headers here, which takes more than one poll only if the
+                    // store has to reply first.
                     if pipeline.poll_finish(journey, &mut response, cx).is_pending() {
                         this.state.set(State::Finishing { response: Some(response) });
                         return Poll::Pending;
@@ -202,12 +205,12 @@ where
                     response
                 }
                 StateProjection::Finishing { response } => {
-                    let finishing = response.as_mut().expect("a response is kept until it is sent");
+                    let finishing = response.as_mut().expect("the response has not been returned yet");
                     ready!(pipeline.poll_finish(journey, finishing, cx));
                     response.take().expect("the response was borrowed above")
                 }
                 StateProjection::Answer { response } => {
-                    let response = response.take().expect("an answer is returned once");
+                    let response = response.take().expect("an answer is returned only once");
                     this.state.set(State::Done);
                     return Poll::Ready(Ok(response.map(ResponseBody::answer)));
                 }

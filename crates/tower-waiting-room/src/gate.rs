@@ -1,6 +1,6 @@
 //! Gates: limits on the number of requests that run at once.
 //!
-//! A rate limit bounds the number of requests that start in a period, but not the number of
+//! A rate limit bounds the number of requests that start in a given period, but not the number of
 //! requests that run at the same time. A gate bounds the number of running requests, and with it
 //! the memory, the connections and the CPU time that a service uses at peak load. Requests over the
 //! limit wait in a bounded queue or are refused. A gate is configured with a [`Concurrency`].

@@ -28,9 +28,9 @@ pub struct WaitingRoomLayer<St = MemoryStore> {
 impl WaitingRoomLayer {
     /// Creates a layer that keeps the state of its room in the memory of this process.
     ///
-    /// If the config has a room but no [keys](crate::config::WaitingRoomConfigBuilder::keys), the
-    /// layer generates a random key and logs a warning, because all passes and tickets become
-    /// invalid when this process ends.
+    /// If the configuration has a room but no
+    /// [keys](crate::config::WaitingRoomConfigBuilder::keys), the layer generates a random key and
+    /// logs a warning, because all passes and tickets become invalid when this process ends.
     ///
     /// # Panics
     ///
@@ -40,7 +40,7 @@ impl WaitingRoomLayer {
         Self::with_clock(config, SystemClock::new())
     }
 
-    /// Creates a layer like [`new`](Self::new), but with the given clock, such as a
+    /// Creates a layer in the same way as [`new`](Self::new), but with the given clock, such as a
     /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
     /// The given clock does not wake waiting requests. The queues of gates and leaky queues sleep
@@ -68,7 +68,7 @@ impl<St: Store> WaitingRoomLayer<St> {
     /// those in `config`, and
     /// [`Misconfiguration::RulesDiffer`](crate::config::Misconfiguration::RulesDiffer) is reported.
     ///
-    /// `on_failure` determines what happens to visitors without a valid pass while the store does
+    /// `on_failure` determines how visitors without a valid pass are treated while the store does
     /// not answer. The policy has no default, because admitting every visitor is wrong for scarce
     /// goods, and refusing every visitor is wrong for ordinary content. Requests with a valid pass
     /// are always forwarded.

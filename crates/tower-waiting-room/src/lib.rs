@@ -1,10 +1,10 @@
 //! A waiting room, rate limits and a concurrency gate for Tower services.
 //!
-//! [`WaitingRoomLayer`] sits in front of an axum, tonic or hyper service. The layer admits at most
-//! N visitors at the same time, and at most M new visitors per minute. Every other visitor gets a
-//! place in line and a response that states the expected wait: a page for a browser, or data for an
-//! API client. Waiting visitors are admitted in order. An encrypted cookie identifies each visitor,
-//! so the requests of an admitted visitor need no lookup in a store.
+//! [`WaitingRoomLayer`] sits in front of an axum, tonic or hyper service. The layer lets at most N
+//! visitors be active at the same time, and admits at most M new visitors per minute. Every other
+//! visitor gets a place in line and a response that states the expected wait: a page for a browser,
+//! or data for an API client. Waiting visitors are admitted in order. An encrypted cookie
+//! identifies each visitor, so the requests of an admitted visitor need no lookup in a store.
 //!
 //! ```
 //! use std::time::Duration;
@@ -44,8 +44,8 @@
 //! # Rate limits
 //!
 //! [`RateLimit`]s protect the service, either in front of a room or without one. A request is
-//! charged by all limits that apply to it, or by none of them, and response headers report the
-//! remaining quota. A layer without a room is a plain rate limiter.
+//! charged either to all limits that apply to it or to none of them, and response headers report
+//! the remaining quota. A layer without a room is a plain rate limiter.
 //!
 //! ```
 //! use tower_waiting_room::{
@@ -64,15 +64,15 @@
 //! ```
 //!
 //! A per-address limit needs the address of the connection. With axum, serve the application with
-//! `into_make_service_with_connect_info::<SocketAddr>()`. With tonic, enable the feature `tonic`.
+//! `into_make_service_with_connect_info::<SocketAddr>()`. With tonic, enable the `tonic` feature.
 //! With any other server, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each
 //! request. A request whose address is needed but unknown is answered with status 500 and the
 //! reason `refused:address_unknown`, so clients never share a limit by accident. A [`tracing`]
-//! event at level `ERROR` with the code `peer_unknown` explains the fix. Without a `tracing`
+//! event at level `ERROR` with the code `peer_unknown` describes the fix. Without a `tracing`
 //! subscriber, the explanation is written to standard error as a single line.
 //!
-//! Several nodes can share their limits through a store, such as `RedisLimits` from the crate
-//! `waiting-room-redis`. See [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
+//! Several nodes can share their limits through a store, such as `RedisLimits` from the
+//! `waiting-room-redis` crate. See [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
 //!
 //! A [leaky queue](rate::Algorithm::LeakyQueue) delays requests with tokio's timer, so a layer with
 //! a leaky queue requires a tokio runtime with time enabled. Without a runtime, leaky queues and
@@ -84,7 +84,7 @@
 //! requests run at once, up to M more wait in order, and every further request is refused with an
 //! individual retry delay. The layer owns the state of the limit, so a layer that is mounted on
 //! several routes enforces one common limit. A request holds its permit until the whole response
-//! has been sent, not only the head.
+//! has been sent, not only its head.
 //!
 //! ```
 //! use std::time::Duration;
@@ -171,8 +171,8 @@ mod telemetry;
 pub mod token;
 
 /// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock) by default. A test
-/// can pass a [`ManualClock`](time::ManualClock) to [`WaitingRoomLayer::with_clock`] and advance
-/// the time itself.
+/// can pass a [`ManualClock`](time::ManualClock) to [`WaitingRoomLayer::with_clock`] and advance it
+/// manually.
 pub mod time {
     pub use waiting_room_core::{
         Timestamp,

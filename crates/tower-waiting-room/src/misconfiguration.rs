@@ -1,11 +1,11 @@
 //! Setups that are allowed but probably not intended.
 //!
 //! A [`ConfigError`](crate::ConfigError) rejects a configuration that cannot work. A
-//! [`Misconfiguration`] reports a configuration that works, but whose limits behave differently
-//! from what the author expects, such as a per-address limit behind a proxy that the layer does not
-//! know. Some misconfigurations are found when the layer is created, and others only when requests
-//! arrive. Rate limits inspect only the first 1 024 requests, because a wrong setup is wrong from
-//! the start.
+//! [`Misconfiguration`] reports a configuration that works, but whose limits do not behave as its
+//! author expects. An example is a per-address limit behind a proxy that the layer does not know.
+//! Some misconfigurations are found when the layer is created, and others only when requests
+//! arrive. Rate limits inspect only the first 1 024 requests, because a wrong setup is noticeable
+//! from the start.
 //!
 //! Each kind of misconfiguration is logged once per layer, and counted in the metrics whenever it
 //! is found. Reporting a misconfiguration has no other effect: requests are handled exactly as
@@ -13,25 +13,25 @@
 
 use std::fmt;
 
-/// A property of the setup that probably makes limits behave differently from what was intended.
+/// A property of the setup that probably makes limits behave in an unintended way.
 ///
 /// A misconfiguration may be deliberate, so it is logged as a warning. The exception is
 /// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because it causes requests to be
 /// refused. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all
-/// misconfigurations that were found. The [codes](Self::code) are stable.
+/// misconfigurations that have been found. The [codes](Self::code) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misconfiguration {
-    /// A request passed through the same layer twice. The rate limits of the layer charged the
-    /// request each time, and therefore allow half as much as configured. The room and the gates
-    /// count a request only once.
+    /// A request passed through the same layer twice. The rate limits of the layer charge such a
+    /// request twice, and therefore allow only half as many requests as configured. The room and
+    /// the gates count a request only once.
     CountedTwice,
     /// All IPv4 addresses or all IPv6 addresses are trusted proxies, so any client can claim any
     /// address.
     EveryoneTrusted,
     /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header that the
-    /// layer reads from the request's peer. If a proxy sent the header, all clients of that proxy
-    /// share one limit.
+    /// layer is configured to read from the request's peer. If a proxy sent the header, all clients
+    /// of that proxy share one limit.
     ForwardedHeaderIgnored,
     /// The header that states the client's address must occur once, but occurred several times. The
     /// header is ignored, and the address of the connection is used instead.
@@ -40,12 +40,12 @@ pub enum Misconfiguration {
     /// with a [discipline](crate::gate::Discipline) by tenant or by class, neither of which sheds
     /// requests.
     LongMaxWait,
-    /// More keys of a limit were in use at once than its [`max_keys`](crate::RateLimit::max_keys).
-    /// A new key starts with the usage of the displaced keys of its network, so its requests may be
-    /// refused.
+    /// More keys of a limit were in use at once than its [`max_keys`](crate::RateLimit::max_keys)
+    /// allows. A new key starts with the usage of the displaced keys of its network, so its
+    /// requests may be refused.
     MaxKeysExceeded,
-    /// A gate exists for each value of a key that clients choose (a cookie, header, path or
-    /// method), and no other gate covers all requests, either together or per address.
+    /// There is a gate for each value of a key that clients choose (a cookie, header, path or
+    /// method), but no gate that covers all requests, either together or per address.
     NoCommonGate,
     /// A rate limit uses a key that clients choose (a cookie, header, path or method), and no hard
     /// limit by address or by visitor covers all requests.

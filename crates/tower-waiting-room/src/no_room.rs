@@ -1,5 +1,5 @@
-//! Replaces `room.rs` if the feature `room` is disabled, and re-exports the types of the core that
-//! other modules name.
+//! Replaces `room.rs` if the `room` feature is disabled, and re-exports the core types that other
+//! modules name.
 
 // Without the feature, no configuration can have a room, so `RoomOptions` creates no stage. The
 // types of the room have no values, and the pipeline code that handles them is never reached.
@@ -33,7 +33,7 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// The name of the token header, which a CORS layer exposes with or without a room.
 pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
-/// The options of a room without the feature `room`: there are none, so no stage is created.
+/// The options of a room. Without the `room` feature there are no options, so no stage is created.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoomOptions(());
 
@@ -61,7 +61,7 @@ pub(crate) enum StoreFailure {
     Wait,
 }
 
-/// The stage of a room, of which no value exists.
+/// The stage of a room. This type has no values.
 pub(crate) struct RoomStage<St> {
     pub(crate) pace: CheckInPace,
     store: PhantomData<St>,
@@ -156,7 +156,7 @@ impl<St> RoomStage<St> {
     }
 }
 
-/// The pace of tickets, of which no value exists because there are no tickets.
+/// The pace of tickets. This type has no values, because there are no tickets.
 pub(crate) enum CheckInPace {}
 
 impl CheckInPace {
@@ -165,7 +165,7 @@ impl CheckInPace {
     }
 }
 
-/// The visitor of a request, who is unknown in every request except a preflight.
+/// The visitor of a request, which is always `Unknown` or, for a preflight, `Preflight`.
 pub(crate) enum Visitor {
     Inside(Pass),
     Outside(Option<Ticket>),
@@ -175,7 +175,7 @@ pub(crate) enum Visitor {
     Unknown,
 }
 
-/// The content of a token, of which no value exists because no token is opened.
+/// The content of a token. This type has no values, because no token is opened.
 #[expect(dead_code, reason = "no token is opened")]
 pub(crate) enum Opened {
     Lapsed(Verified<Pass>),
@@ -183,7 +183,7 @@ pub(crate) enum Opened {
     Ticket(Verified<Ticket>),
 }
 
-/// A verified payload, of which no value exists because no token is opened.
+/// A verified payload. This type has no values, because no token is opened.
 pub(crate) struct Verified<T>(Infallible, PhantomData<T>);
 
 impl<T> Verified<T> {
@@ -208,10 +208,10 @@ pub(crate) enum TokenSource {
     Header,
 }
 
-/// A sealed token, of which no value exists because no token is sealed.
+/// A sealed token. This type has no values, because no token is sealed.
 pub(crate) struct Token(Infallible);
 
-/// An undelivered session, of which no value exists because there are no sessions.
+/// An undelivered session. This type has no values, because there are no sessions.
 pub(crate) struct Undelivered(Infallible);
 
 impl Undelivered {
@@ -220,11 +220,11 @@ impl Undelivered {
     }
 }
 
-/// The visit of a request, of which no value exists because there are no sessions.
+/// The visit of a request. This type has no values, because there are no sessions.
 #[derive(Clone)]
 pub(crate) struct Visit(Infallible);
 
-/// The renewal of a pass, of which no value exists because there are no passes.
+/// The renewal of a pass. This type has no values, because there are no passes.
 pub(crate) enum PassRenewal {}
 
 impl PassRenewal {

@@ -1,4 +1,4 @@
-//! Replaces `rules_file.rs` if the feature `rules-file` is disabled. Without the feature, no
+//! Replaces `rules_file.rs` if the `rules-file` feature is disabled. Without the feature, no
 //! configuration can name a rules file. The types below therefore have no values, and the code that
 //! follows a file is never reached.
 
@@ -12,8 +12,8 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// The source of a rules file, of which no value exists because only the options of the feature
-/// `rules-file` create one.
+/// The source of a rules file. This type has no values, because a source is created only by options
+/// of the `rules-file` feature.
 #[derive(Clone, Debug)]
 pub(crate) enum RulesSource {}
 
@@ -23,11 +23,11 @@ impl RulesSource {
     }
 }
 
-/// A rules file that is followed, of which no value exists without a [`RulesSource`].
+/// A rules file that is followed. This type has no values, because there is no [`RulesSource`].
 pub(crate) enum FollowedFile {}
 
 impl FollowedFile {
-    #[expect(clippy::needless_pass_by_value, reason = "`new` in `followed.rs` keeps its arguments")]
+    #[expect(clippy::needless_pass_by_value, reason = "`new` in `followed.rs` stores its arguments")]
     pub(crate) fn new(
         source: RulesSource,
         _limits: Arc<LimitSet>,
@@ -45,7 +45,7 @@ impl FollowedFile {
     }
 }
 
-/// The watch of a rules file, of which no value exists without a [`RulesSource`].
+/// The watch of a rules file. This type has no values, because there is no [`RulesSource`].
 pub(crate) enum Watch {}
 
 /// Replaces `rate/condition.rs`, because only the rules of a file have conditions.

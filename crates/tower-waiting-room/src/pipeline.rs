@@ -15,11 +15,11 @@
 //! ```
 //!
 //! [`Pipeline::advance`] and [`Pipeline::resume`] walk through the stages in one loop. `in_effect`
-//! is the only place where the outcome of a stage takes effect, so it implements shadow mode for
-//! all stages. A [`Journey`] holds the state of a request from its arrival to its response.
+//! is the only function in which the outcome of a stage takes effect, so it implements shadow mode
+//! for all stages. A [`Journey`] holds the state of a request from its arrival to its response.
 //!
-//! The stages are implemented in `rate/`, `room/` and `gate/`, independently of each other. No
-//! function of the pipeline waits: `future.rs` polls the [`Pending`] that the pipeline returns.
+//! The stages are implemented in `rate/`, `room/` and `gate/`, independently of each other. The
+//! pipeline itself never waits: `future.rs` polls the [`Pending`] that the pipeline returns.
 
 mod build;
 mod order;

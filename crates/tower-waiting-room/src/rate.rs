@@ -1,4 +1,4 @@
-//! Rate limits: named quotas for the requests of each key.
+//! Rate limits: named quotas for requests with the same key.
 //!
 //! A [`RateLimit`] bounds how many requests a client may send within a window, such as 120 requests
 //! per minute for each address, or 10 000 per day for each API key. Limits are defined in code or
@@ -10,18 +10,18 @@
 //! request, key ────┘   or none      └─ refuse: 429, with Retry-After
 //! ```
 //!
-//! Several limits may apply to one request. Either all of these limits are charged or none of them:
-//! a request that one limit refuses does not count towards any other. Soft limits and limits in
-//! shadow mode only observe: they are charged after the hard limits have allowed the request, and
-//! refuse nothing.
+//! Several limits may apply to one request. Either all limits of a request are charged, or none
+//! are: a request that one limit refuses does not count toward any other limit. Soft limits and
+//! limits in shadow mode only observe: they are charged after the hard limits have allowed the
+//! request, and never refuse it.
 //!
-//! Limits are counted in this process, or in a [`RateStore`] for several nodes together. With a
+//! Limits are counted in this process, or for several nodes together in a [`RateStore`]. With a
 //! store, each request waits for one round trip. If the store fails, [`RateStoreFailure`]
 //! determines what happens to the request.
 //!
-//! A rate limit does not bound how many requests run at once, which is the task of a
-//! [gate](crate::gate). A rate limit does not determine the order in which visitors are admitted
-//! either, which is the task of the room.
+//! A rate limit does not bound how many requests run at once: that is the task of a
+//! [gate](crate::gate). Nor does a rate limit determine the order in which visitors are admitted:
+//! that is the task of the room.
 
 // The parts of this module:
 //
@@ -33,9 +33,10 @@
 //
 // A `RateLimit` is a limit as the user defined it. A `Policy` is the same limit ready for use, with
 // its memory of keys and the constant parts of its headers. A `LimitSet` contains the current
-// policies. A live change replaces the policies, but limits that remain keep their memory. A
-// `RateReport` contains the decisions of all limits about one request. The stage renders no
-// responses, writes no headers, and does not depend on the room or the gates.
+// policies. A live change replaces the policies, but a limit keeps its memory if its name, key,
+// algorithm and number of keys remain the same. A `RateReport` contains the decisions of all limits
+// for one request. The stage renders no responses, writes no headers, and does not depend on the
+// room or the gates.
 
 #[cfg(feature = "rules-file")]
 mod condition;

@@ -1,4 +1,4 @@
-//! The headers that inform a client about its limits.
+//! The headers that report limits to clients.
 //!
 //! These headers let a client slow down before it is refused, and after a refusal they state when a
 //! retry can succeed. There is no standard for rate limit headers, only conventions and drafts, so
@@ -14,13 +14,13 @@
 //! A [`PolicyLine`] holds the constant strings of a policy, which are serialized once. Each request
 //! adds only integers, so the headers stay cheap even during a flood of requests.
 //!
-//! Headers that the application has already set are kept. Some headers of the IETF drafts are
-//! lists, to which the layer adds its members in a further header line, so two layers produce two
-//! members. All other headers hold one number each and belong together, so the layer adds none of
-//! them if the response already has one.
+//! Headers that the application has already set are not overwritten. Some headers of the IETF
+//! drafts are lists. The layer adds its members to such a list in a separate header line, so the
+//! list contains the members of all nested layers. All other headers belong together and describe
+//! one limit, so the layer adds none of them if the response already has one.
 //!
-//! This module does not decide whether a request is allowed. Gates are reported with the same
-//! header lines and numbers as limits.
+//! This module does not decide whether a request is allowed. Gates are reported in the same headers
+//! as limits.
 
 mod policy_line;
 mod profile;

@@ -8,16 +8,16 @@
 //!                   └─► ClientKind         the form of an answer that the client can use
 //! ```
 //!
-//! Clients choose everything in a request except for the address of the connection and the
-//! extensions. The code of this module therefore panics on no request, and bounds the work and the
-//! memory that a request can cost.
+//! Clients control everything in a request except the address of the connection and the extensions.
+//! The code in this module therefore never panics, whatever a request contains, and bounds the work
+//! and the memory that a request can cost.
 //!
-//! The types of this module describe requests and match them. Refusing requests is left to the
+//! The types in this module describe requests and match them. Refusing requests is left to the
 //! room, the limits and the gates.
 
-// Several rules need the client's address and the readings of the path, so the address and the
-// readings are computed at most once per request and cached in `Findings`. All other parts of a
-// request are read where they are needed.
+// Several rules need the client's address and the readings of the path, so both are computed at
+// most once per request and cached in `Findings`. All other parts of a request are read where they
+// are needed.
 
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;

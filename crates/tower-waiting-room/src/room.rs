@@ -1,9 +1,9 @@
-//! The waiting room: visitors with a valid pass are let through, and a [`Store`] decides about all
+//! The waiting room: visitors with a valid pass are let through, and a [`Store`] decides on all
 //! other visitors.
 //!
 //! The store holds the state of a room: its sessions, its line and its rules. The state is kept in
 //! the memory of this process or on a server that several nodes share. The store alone decides
-//! which visitor is admitted, and when. This module implements the part of a node:
+//! which visitors are admitted, and when. This module implements the node's part:
 //!
 //! ```text
 //!                    ┌─ valid pass ───────────────────────────► application
@@ -15,8 +15,8 @@
 //! - Tokens are read from requests and added to responses.
 //! - Passes are renewed while the application handles the request, which rarely delays the
 //!   response.
-//! - Sessions that the application has ended on this node ([`Visit`]) are remembered until the
-//!   store has ended them too.
+//! - Sessions that the application has ended on this node ([`Visit`]) are remembered until their
+//!   passes have expired.
 //! - The pace at which tickets may be shown is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
 //! - During an outage of the store, a policy decides ([`StoreFailure`]).

@@ -1,4 +1,4 @@
-//! Rate limits from a file, in the format that Lyft's rate limiter made common.
+//! Rate limits from a file, in the format that Lyft's rate limiter made popular.
 //!
 //! ```yaml
 //! domain: shop
@@ -15,9 +15,9 @@
 //! ```
 //!
 //! A descriptor names a `key` of the request. The descriptor matches one `value` of the key or,
-//! without a `value`, each value of the key separately. Nested descriptors narrow a descriptor
-//! down. Every descriptor with a `rate_limit` is a rule, which applies to the requests that match
-//! all descriptors from the root down to the rule.
+//! without a `value`, each value of the key separately. Nested descriptors narrow down the
+//! descriptor that contains them. Every descriptor with a `rate_limit` is a rule. The rule applies
+//! to the requests that match all descriptors from the root down to the rule.
 //!
 //! Among sibling descriptors with the same key, those that name the value of a request take
 //! precedence: the sibling without a value does not apply to that request, nor do the descriptors
@@ -39,8 +39,9 @@
 //! | `name` | the name in headers and metrics: the path to the rule by default |
 //! | `unlimited` | matches requests without limiting them; allowed only alone or with a `name` |
 //!
-//! Two further fields of a descriptor change the effect of its limit: with `shadow_mode` the rule
-//! only counts and reports requests, and with `soft` it marks requests instead of refusing them.
+//! Two further fields of a descriptor change the effect of its limit on requests that exceed the
+//! limit: with `shadow_mode`, the rule only counts and reports these requests, and with `soft`, the
+//! rule marks them instead of refusing them.
 //!
 //! YAML and TOML are both parsed into nodes that record their positions in the file. All later
 //! steps are the same for both formats, including the error messages:

@@ -21,9 +21,9 @@ pub use crate::{body::ResponseBody, future::ResponseFuture};
 /// A service behind a waiting room, created by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
 /// The service is always ready, and readiness reserves no capacity. A verdict depends on the
-/// request, so it is made in `call` or later, and the inner service is driven to readiness only for
-/// requests that are forwarded. An inner service that is not ready therefore delays only forwarded
-/// requests, and never the answers of the layer.
+/// request, so the layer decides in `call` or later, and drives the inner service to readiness only
+/// for requests that are forwarded. An inner service that is not ready therefore delays only
+/// forwarded requests, and never the layer's own answers.
 ///
 /// The error type is that of the inner service. A visitor who waits or is refused gets a response,
 /// not an error. Clones of the service share the room, the limits and the gates.
@@ -58,7 +58,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         // A clone of the inner service may not be ready even if the original is (see "Be careful
         // when cloning inner services" in the docs of `tower::Service`). This request therefore
-        // takes the original, and `self` keeps the clone.
+        // uses the original, and `self` keeps the clone.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         ResponseFuture::new(Arc::clone(&self.pipeline), inner, request)

@@ -1,7 +1,7 @@
 //! Everything that the layer reports: events, one field of a span, and metrics.
 //!
 //! All stages report through [`Telemetry`], so every name is defined in this file. Events are
-//! always emitted, while metrics require the feature `metrics`. Neither events nor metrics are sent
+//! always emitted, while metrics require the `metrics` feature. Neither events nor metrics are sent
 //! to clients.
 //!
 //! | kind | name | fields or labels |
@@ -52,10 +52,10 @@
 //! | `outcome` | rules files | `in_force`, `refused` |
 //! | `code` | misconfigurations | [`Misconfiguration::code`] |
 //!
-//! Install a metrics recorder before the first request: a counter that is looked up earlier
-//! discards every increment. The gauges show the state at the last call of
-//! [`record_gates`](crate::WaitingRoomHandle::record_gates), because a gate does not update its
-//! gauges by itself.
+//! Install a metrics recorder before the first request: a counter that is looked up before the
+//! recorder is installed discards every increment. The gauges show the state at the last call of
+//! [`record_gates`](crate::WaitingRoomHandle::record_gates), because gates do not update their
+//! gauges themselves.
 //!
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
@@ -89,14 +89,14 @@ pub(crate) struct Telemetry {
     /// The misconfigurations logged so far, without duplicates. A list is enough, because there are
     /// only a few kinds of misconfigurations.
     misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
-    /// The counter of requests that passed the limits of a layer without a room.
+    /// The counter of requests that were admitted by the limits alone, in a layer without a room.
     #[cfg(feature = "metrics")]
     limits: Arc<Frequent>,
     /// The counter of requests with a valid pass.
     #[cfg(feature = "metrics")]
     passes: Arc<Frequent>,
-    /// The counters of all other reasons. The only variable parts of a reason are names of rules,
-    /// so the map is bounded by the configuration.
+    /// The counters of all other reasons. The only variable parts of a reason are names from the
+    /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
 }
@@ -116,7 +116,7 @@ impl Telemetry {
         }
     }
 
-    /// Reports the verdict about a request. Call this method exactly once per request.
+    /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
         let room = &*self.room;
         // On a busy service, almost every request has a valid pass. At level `DEBUG`, the events of
@@ -150,7 +150,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks up the counter of a reason.
+    /// Looks up the counter for a reason.
     #[cfg(feature = "metrics")]
     fn verdicts(&self, reason: &Reason) -> metrics::Counter {
         metrics::counter!(
@@ -160,10 +160,10 @@ impl Telemetry {
         )
     }
 
-    /// Reports that the store of the limits did not decide about a request.
+    /// Reports that the rate limit store made no decision for a request.
     ///
     /// `mode` is the name of the failure policy that decided instead, or `overload` if the node
-    /// sends the store more queries than the store can decide in time. The store itself logs the
+    /// sends the store more queries than the store can handle in time. The store itself logs the
     /// beginning and the end of an outage.
     pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
         let room = &*self.room;
@@ -182,7 +182,7 @@ impl Telemetry {
         .increment(1);
     }
 
-    /// Reports the decision of one limit about a request.
+    /// Reports the decision that one limit made for a request.
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
         let name = &limit.name;
         if !matches!(what, Rate::Allowed) {
@@ -197,7 +197,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks up the counter of one decision of a limit.
+    /// Looks up the counter for one kind of decision of a limit.
     #[cfg(feature = "metrics")]
     fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
         metrics::counter!(
@@ -208,7 +208,7 @@ impl Telemetry {
         )
     }
 
-    /// Counts keys that lost their places in the memory of a limit although they were in use.
+    /// Counts keys that lost their places in the memory of a limit while they were still in use.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there is no counter")
@@ -237,7 +237,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks up the counter of one outcome at a gate.
+    /// Looks up the counter for one kind of outcome at a gate.
     #[cfg(feature = "metrics")]
     fn outcomes(&self, gate: &Arc<str>, what: GateEvent) -> metrics::Counter {
         metrics::counter!(
@@ -251,7 +251,7 @@ impl Telemetry {
     /// Records how long a request waited for a permit, or how long it held one.
     ///
     /// `which` is the name of the histogram. `time` is a closure, so that the clock is not read if
-    /// the feature `metrics` is disabled.
+    /// the `metrics` feature is disabled.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there are no histograms")
@@ -272,8 +272,8 @@ impl Telemetry {
     }
 
     /// Sets the gauges of all gates with this name. A gate with a key has one snapshot for each key
-    /// value in use. The counts of all snapshots are added up, and the wait is the longest of all
-    /// waits.
+    /// value in use. The counts of all snapshots are added up, and the longest of their waits is
+    /// reported.
     #[cfg(feature = "metrics")]
     pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
         let set = |which: &'static str, value: f64| {
@@ -290,8 +290,8 @@ impl Telemetry {
         set("waiting_room_gate_oldest_wait_seconds", oldest.as_secs_f64());
     }
 
-    /// Reports the result of reading the rules file: `None` if the rules were applied, or the error
-    /// that prevented them from being applied.
+    /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
+    /// or the reason why they were not.
     #[cfg(feature = "rules-file")]
     pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = &*self.room;
@@ -311,7 +311,7 @@ impl Telemetry {
     }
 
     /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is
-    /// counted on every call, and logged on the first call.
+    /// counted on every call, but logged only on the first call.
     pub(crate) fn misconfigured(&self, what: Misconfiguration) {
         #[cfg(feature = "metrics")]
         metrics::counter!(
@@ -352,8 +352,7 @@ impl Telemetry {
 /// Reports that concern the tokens and the store of a room.
 #[cfg(feature = "room")]
 impl Telemetry {
-    /// Reports the number of tokens of one request that were rejected, and the error of the last
-    /// rejected token.
+    /// Reports how many tokens of one request were rejected, and the error for the last of them.
     ///
     /// The client receives no error. The request then continues with another of its tokens, or as a
     /// request without a token.
@@ -381,8 +380,7 @@ impl Telemetry {
         tracing::info!(room = &*self.room, "the store answers again");
     }
 
-    /// Reports that the store failed to decide about a request, so the failure policy decides
-    /// instead.
+    /// Reports that the store failed to decide on a request, so the failure policy decides instead.
     pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");

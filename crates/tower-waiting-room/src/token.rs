@@ -21,11 +21,11 @@
 //! which is not reported to the client. A request without a valid token is treated like a request
 //! without a token.
 //!
-//! A token is sent in a cookie ([`CookieSettings`]), or in the header [`TOKEN_HEADER`] for clients
+//! A token is sent in a cookie ([`CookieSettings`]), or in the [`TOKEN_HEADER`] header for clients
 //! that store no cookies. `Transport::find` searches the cookies and the header.
 //!
 //! This module does not decide whether a place is still kept or a session has ended, because only
-//! the room knows. A copied token is as good as the original until it expires.
+//! the room knows this. A copied token is as good as the original until it expires.
 
 mod cookie;
 mod identity;

@@ -1,11 +1,11 @@
 //! The errors of this crate, for an invalid configuration and for a store that made no decision.
 //!
-//! Configuration errors and store errors never mix. A [`ConfigError`] occurs at start-up or when
-//! rules are changed, and is meant for the operator. A [`StoreError`] occurs while requests are
-//! served, and determines how the layer treats the request. The message of a [`StoreError`] goes to
-//! the log, not to the client.
+//! Configuration errors and store errors are never mixed. A [`ConfigError`] occurs at start-up or
+//! when rules are changed, and is meant for the operator. A [`StoreError`] occurs while requests
+//! are served, and determines how the layer treats the request. The message of a [`StoreError`]
+//! goes to the log, not to the client.
 //!
-//! Waiting and being refused are not errors: a [`Verdict`](crate::Verdict) expresses both results.
+//! Waiting and being refused are not errors: a [`Verdict`](crate::Verdict) expresses both outcomes.
 
 use std::{error::Error, fmt};
 
@@ -92,9 +92,9 @@ pub enum ConfigErrorKind {
 
 /// An error from a store that could not make a decision.
 ///
-/// A store error never reaches the client as an error. For the kind [`Busy`](StoreErrorKind::Busy),
-/// the layer asks the client to come back later. For all other kinds, the layer applies the
-/// configured failure policy.
+/// A store error never reaches the client as an error. If its kind is
+/// [`Busy`](StoreErrorKind::Busy), the layer asks the client to come back later. For any other
+/// kind, the layer applies the configured failure policy.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,

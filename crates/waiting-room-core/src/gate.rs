@@ -22,7 +22,8 @@
 //! been released.
 //!
 //! If requests are waiting, a released permit goes directly to the next waiter. The permit stays
-//! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
+//! counted, so no newcomer can take it in the meantime. The [`Discipline`] decides which waiter is
+//! next.
 //!
 //! The current time is passed as an argument, or is read from a [`Clock`](crate::time::Clock). The
 //! gate depends on no async runtime: an [`Acquire`] is a future without a timer, so its owner calls

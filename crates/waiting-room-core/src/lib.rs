@@ -1,12 +1,12 @@
 //! State machines for a waiting room, for rate limits and for a gate, without I/O.
 //!
-//! A [`Room`] decides which of many visitors may use a service now, and in which order the others
+//! A [`Room`] decides which of many visitors may use a service now, and in what order the others
 //! are admitted. A [`Limiter`] decides whether a client may make a request. A [`Gate`] decides how
-//! many requests run at once. All three are plain state machines: time is an argument of each
-//! method, and the only random value is the [`VisitorId`], which the caller generates. The crate
-//! opens no socket, reads no clock (except for [`SystemClock`](time::SystemClock), which a caller
-//! may pass in), never sleeps and never awaits. The crate computes *when* a client should come
-//! back, and the caller does the waiting.
+//! many requests run at once. All three are plain state machines. The current time is an argument
+//! of a method, or is read from a [`Clock`](time::Clock) that the caller can replace. All random
+//! values come from the caller: each [`VisitorId`], the seed of a gate, and the secret of a key
+//! hasher. The crate opens no socket, never sleeps and never awaits. It computes *when* a client
+//! should come back, and the caller does the waiting.
 //!
 //! # The room
 //!
@@ -33,14 +33,14 @@
 //!
 //! A [`Limiter`] applies a [`Quota`] to each of many keys, using one of six
 //! [algorithms](rate::Algorithm). [`charge_all`](rate::charge_all) charges several limiters at
-//! once: either all of them or none.
+//! once: either all are charged, or none are.
 //!
 //! A limiter remembers a fixed number of keys. If its table has no free place for a new key, the
-//! least used key nearby is displaced. The limiter remembers the usage of a displaced key for the
-//! key's [network](rate::KeyHash::of_network), and every key of that network that has no place
-//! starts with the remembered usage. As a result, idle keys are displaced first, a client over its
-//! limit gains nothing by being displaced, and a flood of keys affects only newcomers from the same
-//! network.
+//! new key displaces the least used key in the same part of the table. The limiter remembers the
+//! usage of a displaced key for the key's [network](rate::KeyHash::of_network), and every key of
+//! that network that has no place starts with the remembered usage. As a result, idle keys are
+//! displaced first, a client over its limit gains nothing by being displaced, and a flood of keys
+//! affects only new keys of the same network.
 //!
 //! # The gate
 //!

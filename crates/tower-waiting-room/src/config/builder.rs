@@ -1,4 +1,4 @@
-//! The builder of a configuration: its options, and their validation.
+//! The builder of a configuration, with its options and their validation.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ use crate::{
 };
 
 impl WaitingRoomConfig {
-    /// Returns a builder for a layer of this name, which consists of letters, digits, `-` and `_`.
+    /// Returns a builder for a layer with this name, which may contain only letters, digits, `-`
+    /// and `_`.
     ///
-    /// The name is also the name of the room, a part of the name of its cookie, and a label of all
-    /// metrics.
+    /// The name also names the room, is part of the name of the room's cookie, and is a label of
+    /// all metrics.
     pub fn builder(name: impl Into<String>) -> WaitingRoomConfigBuilder {
         let name = name.into();
         WaitingRoomConfigBuilder {
@@ -62,7 +63,7 @@ impl WaitingRoomConfig {
 #[must_use]
 pub struct WaitingRoomConfigBuilder {
     /// The maximum number of active visitors; `None` if there is no room. Without a room, the
-    /// `rules` are validated, since they contain the name of the layer, but are not used.
+    /// `rules` are validated because they contain the layer's name, but they are otherwise unused.
     pub(super) total_active_users: Option<u32>,
     pub(super) rules: RoomRules,
     pub(super) config: WaitingRoomConfig,
@@ -72,18 +73,20 @@ impl WaitingRoomConfigBuilder {
     /// The maximum number of bypass rules.
     pub const MAX_BYPASS: usize = 100;
 
-    /// Adds a rate limit. A request is charged by all limits that apply to it, or by no limit at
-    /// all.
+    /// Adds a rate limit. A request is charged either to all limits that apply to it, or to none of
+    /// them.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.config.rates.limits.code.push(limit);
         self
     }
 
-    /// Counts the rate limits in a store that all nodes share, instead of in this process.
+    /// Keeps the state of the rate limits in a store that all nodes share, instead of in this
+    /// process.
     ///
-    /// `on_failure` decides about requests for which the store does not answer in time. Limits with
-    /// the same name are one limit on all nodes, so configure the same quota on each node. To add a
-    /// store to a configuration from a file, use [`into_builder`](WaitingRoomConfig::into_builder).
+    /// `on_failure` determines how requests are treated if the store does not answer in time.
+    /// Limits with the same name are one limit that all nodes share, so configure the same quota on
+    /// each node. To add a store to a configuration from a file, use
+    /// [`into_builder`](WaitingRoomConfig::into_builder).
     pub fn rate_store(mut self, store: impl RateStore, on_failure: RateStoreFailure) -> Self {
         self.config.rates.shared = Some(Shared { store: Arc::new(store), on_failure });
         self
@@ -104,8 +107,8 @@ impl WaitingRoomConfigBuilder {
     /// Defines a key for the rules file. The closure returns the value of the key for a request, or
     /// `None` if the request lacks the key.
     ///
-    /// A descriptor requires a [`rate_limits_file`](Self::rate_limits_file), and a name that is
-    /// neither built in nor defined twice.
+    /// A descriptor requires a [`rate_limits_file`](Self::rate_limits_file). The name must be
+    /// neither a built-in name nor the name of another descriptor.
     #[cfg(feature = "rules-file")]
     pub fn descriptor(
         mut self,
@@ -119,9 +122,9 @@ impl WaitingRoomConfigBuilder {
 
     /// Adds a gate, which limits the number of requests that run at once.
     ///
-    /// A request first passes the gates by key, then the gates for only some requests, and then the
-    /// gates for all requests. Gates of the same kind are passed in the order in which they were
-    /// added.
+    /// A request first passes the gates with a key, then the gates that cover only some requests,
+    /// and finally the gates that cover all requests. Gates of the same kind are passed in the
+    /// order in which they were added.
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.config.gates.push(concurrency);
         self
@@ -141,39 +144,39 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the maximum number of requests that all [leaky
-    /// queues](crate::rate::Algorithm::LeakyQueue) together delay at the same time. The default is
-    /// 10 000. Further requests are refused.
+    /// queues](crate::rate::Algorithm::LeakyQueue) together may delay at the same time. The default
+    /// is 10 000. Further requests are refused.
     pub fn max_held_requests(mut self, requests: usize) -> Self {
         self.config.rates.max_held = requests;
         self
     }
 
-    /// Adds a rule for requests that skip the room, the rate limits and the gates. The first rule
-    /// that covers a request determines the reason.
+    /// Adds a rule for requests that skip the room, the rate limits and the gates. If several rules
+    /// cover a request, the first of these rules is reported as the reason.
     pub fn bypass(mut self, rule: Bypass) -> Self {
         self.config.bypass.push(rule);
         self
     }
 
-    /// Sets the stages that a CORS preflight passes. The default is [`Preflight::SkipRoom`].
+    /// Sets the stages that a CORS preflight goes through. The default is [`Preflight::SkipRoom`].
     pub fn preflight(mut self, preflight: Preflight) -> Self {
         self.config.preflight = preflight;
         self
     }
 
-    /// Sets a closure that customizes all kinds of refusals, and the answers to programs that wait
-    /// in line.
+    /// Sets a closure that customizes refusals of all kinds, and the answers to programs that are
+    /// waiting in line.
     ///
-    /// The closure receives the answer and the request. The closure returns a response, or `None`
-    /// to use the layer's default form. The body and the headers of the response are sent, together
-    /// with the headers that every answer needs (`Retry-After`, `Cache-Control`, the headers of
-    /// limits, the token). The status of the response is sent if it is a client or server error,
-    /// and [`Answer::status`] otherwise. A gRPC client gets no body and the HTTP status 200, so set
-    /// `grpc-status` or `grpc-message` in the headers.
+    /// The closure receives the answer and the request, and returns a response, or `None` to use
+    /// the layer's default response. The layer sends the body and the headers of the returned
+    /// response, together with the headers that every answer needs (`Retry-After`, `Cache-Control`,
+    /// the rate limit headers and the token). The status of the returned response is sent only if
+    /// it is a client or server error; otherwise [`Answer::status`] is sent. A gRPC client always
+    /// gets the HTTP status 200 and no body, so set `grpc-status` or `grpc-message` in the headers.
     ///
     /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
-    /// data that the script of the page reads. The layer calls the closure on the task of each
-    /// refused request, so the closure must not block.
+    /// data that the page's script reads. The closure runs on the task of the refused request, so
+    /// it must not block.
     ///
     /// ```
     /// use http::Response;
@@ -219,7 +222,7 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets whether every response states its reason in a header. The default is
+    /// Sets whether every response has a header with the reason for its verdict. The default is
     /// [`DebugHeader::Off`].
     pub fn debug_header(mut self, header: DebugHeader) -> Self {
         self.config.debug_header = header;
@@ -230,7 +233,8 @@ impl WaitingRoomConfigBuilder {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first invalid field, the given value and the expected value.
+    /// Returns an error if a field is invalid. The error names the first invalid field, the given
+    /// value and the expected value.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
         let Self { total_active_users, rules, mut config } = self;
         if let Some(file) = &config.rules_file {
@@ -265,7 +269,7 @@ impl WaitingRoomConfigBuilder {
     }
 }
 
-/// The field that is reported as missing in a configuration without any stage, and the expected
+/// The field that is reported as missing if a configuration has no stage at all, and the expected
 /// value.
 const NO_STAGE: (&str, &str) = match cfg!(feature = "room") {
     true => (

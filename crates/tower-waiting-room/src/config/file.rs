@@ -1,16 +1,18 @@
-//! The format of a configuration in a file.
+//! The format of a configuration file.
 //!
 //! A file is deserialized into the structures of this module, and every value is then passed to the
-//! builder. A file and code with the same values therefore have the same effect, and are refused
-//! with the same errors. An absent field leaves the default of the builder in place.
+//! builder. A file therefore has the same effect as code with the same values, and is refused with
+//! the same errors. An absent field leaves the default of the builder in place.
 //!
-//! - Unknown fields are refused, since a misspelled field would silently have no effect.
+//! - Unknown fields are refused, because otherwise a misspelled field would silently have no
+//!   effect.
 //! - Durations are written as `5m`, `90s` or `1m 30s`.
 //! - Names of variants are in `snake_case`.
 //!
-//! Fields have the names that Cloudflare Waiting Room uses, if it has the feature. Stores, closures
-//! and partitioned cookies cannot be configured in a file. The store of the room is passed to the
-//! layer. Everything else is added with [`WaitingRoomConfig::into_builder`].
+//! Fields have the same names as in Cloudflare Waiting Room, wherever it has the feature. Stores,
+//! closures and partitioned cookies cannot be configured in a file. The store of the room is passed
+//! to the layer. Everything else that a file cannot contain is added with
+//! [`WaitingRoomConfig::into_builder`].
 
 mod gates;
 mod rates;
@@ -37,8 +39,8 @@ use crate::{rate_headers::RateHeaders, request::Bypass};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
-    /// The name of the layer and of its room, which consists of letters, digits, `-` and `_`. This
-    /// field is required.
+    /// The name of the layer and of its room, which may contain only letters, digits, `-` and `_`.
+    /// This field is required.
     name: String,
     /// The maximum number of active visitors. Without this field, the layer has no room, and needs
     /// a rate limit or a gate.
@@ -52,7 +54,7 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     session_duration: Option<std::time::Duration>,
-    /// Whether a session ends `session_duration` after it began, without being prolonged by
+    /// Whether a session ends `session_duration` after its start, even if the visitor sends further
     /// requests. The default is false.
     #[cfg(feature = "room")]
     disable_session_renewal: Option<bool>,
@@ -76,20 +78,20 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     refresh_interval: Option<std::time::Duration>,
-    /// The utilization of the slots, in percent, at which newcomers start to be tested. A tested
-    /// newcomer must return a cookie before it gets a slot. By default, newcomers are not tested.
+    /// The percentage of the slots in use from which newcomers are tested. A tested newcomer must
+    /// return a cookie before it gets a slot. By default, newcomers are not tested.
     #[cfg(feature = "room")]
     cookie_test: Option<u8>,
     /// The way in which a room starts after it has lost its state. The default is `admit_at_once`.
     /// The value `pause` requires `keys`.
     #[cfg(feature = "room")]
     recovery: Option<RecoveryName>,
-    /// The longest `session_duration` of earlier releases whose passes may still be in use. This
+    /// The longest `session_duration` of any earlier release whose passes may still be in use. This
     /// field matters only for `pause`. By default, no earlier duration is assumed.
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     longest_session_duration: Option<std::time::Duration>,
-    /// Rate limits, in addition to the limits of `rate_limits_file` and of code.
+    /// Rate limits, in addition to those in `rate_limits_file` and those added in code.
     #[serde(default)]
     rate_limits: Vec<RateLimitFile>,
     /// The path of a rules file, which may change while the service runs. A relative path is
@@ -100,14 +102,15 @@ pub(super) struct ConfigFile {
     rate_headers: Option<RateHeaders>,
     /// The source of a client's address. The default source is the connection.
     client_ip: Option<ClientIpFile>,
-    /// The maximum number of requests in all leaky queues together. The default is 10 000.
+    /// The maximum number of requests that all leaky queues together may delay at the same time.
+    /// The default is 10 000.
     max_held_requests: Option<usize>,
     /// Gates: limits on the number of requests that run at once.
     #[serde(default)]
     concurrency: Vec<ConcurrencyFile>,
-    /// The keys of the tokens, in base64. The first key seals tokens, and all keys open them. If
-    /// there are no keys, the layer generates a key at start-up, which is unknown to all other
-    /// processes and lost at a restart.
+    /// The keys for tokens, in base64. The first key seals tokens, and all keys open them. If no
+    /// keys are given, the layer generates a key at start-up. A generated key is unknown to all
+    /// other processes and is lost on a restart.
     #[cfg(feature = "room")]
     #[serde(default)]
     keys: Vec<String>,
@@ -118,13 +121,13 @@ pub(super) struct ConfigFile {
     /// Rules for requests that skip the whole layer. The first rule that covers a request applies.
     #[serde(default)]
     bypass: Vec<BypassRule>,
-    /// The stages that a CORS preflight passes. The default is `skip_room`.
+    /// The stages that a CORS preflight goes through. The default is `skip_room`.
     #[serde(default)]
     preflight: Preflight,
-    /// The source of a template (not a path) that replaces the default page.
+    /// The source text (not the path) of a template that replaces the default page.
     #[cfg(feature = "page")]
     page: Option<String>,
-    /// The statuses of answers to clients that wait.
+    /// The statuses of answers to waiting clients.
     #[cfg(feature = "room")]
     #[serde(default)]
     status: StatusFile,
@@ -153,10 +156,10 @@ struct BypassRule {
 enum RuleTest {
     /// The name of a cookie that must be present, whatever its value.
     Cookie(String),
-    /// A header that must be present, written as `name`, or that must have exactly this value,
-    /// written as `name: value`.
+    /// A header. Written as `name`, the header must be present; written as `name: value`, it must
+    /// have exactly this value.
     Header(String),
-    /// The host that a request must name, without its port.
+    /// The host that a request must name, without a port.
     Host(String),
     /// The method that a request must have. Methods are case-sensitive (RFC 9110 section 9.1).
     Method(String),
@@ -223,7 +226,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
 }
 
 impl BypassRule {
-    /// Converts the rule to a rule of the builder.
+    /// Converts the rule to a [`Bypass`] for the builder.
     ///
     /// # Errors
     ///

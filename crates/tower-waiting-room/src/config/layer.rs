@@ -33,7 +33,8 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// The same configuration can come from a file, here in JSON. Unknown fields are refused:
+/// A configuration can also come from a file, in which unknown fields are refused. Here the file is
+/// in JSON:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -44,8 +45,8 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// Rate limits that need no closure can be in the file too. A `rate_limit` has the same form as in
-/// a rules file:
+/// A file can also contain rate limits, except those that need a closure. A `rate_limit` has the
+/// same form as in a rules file:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -99,7 +100,7 @@ use crate::{
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "super::file::ConfigFile")]
 pub struct WaitingRoomConfig {
-    /// The name of the layer in metrics and logs, which is also the name of its room.
+    /// The name of the layer in metrics and logs, and also the name of its room.
     pub(crate) name: Arc<str>,
     /// The rules of the room; `None` for a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomRules>,
@@ -119,8 +120,7 @@ pub struct WaitingRoomConfig {
 
 #[cfg(feature = "room")]
 impl WaitingRoomConfig {
-    /// Returns the rules of the room, which its store enforces, or `None` for a layer without a
-    /// room.
+    /// Returns the room's rules, which its store enforces, or `None` for a layer without a room.
     #[must_use]
     pub const fn room(&self) -> Option<&RoomRules> {
         self.room.as_ref()

@@ -1,23 +1,23 @@
-//! Options of a layer that offer a choice between a few values.
+//! Layer options that offer a choice between a few values.
 
 use serde::Deserialize;
 
 /// Whether verdicts take effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "verdicts take effect or they do not")]
+#[expect(clippy::exhaustive_enums, reason = "verdicts either take effect or do not")]
 pub enum Enforcement {
     /// Verdicts take effect: visitors wait, and requests are refused.
     #[default]
     Enforce,
     /// Shadow mode, in which verdicts are counted and reported, but every request is forwarded.
     ///
-    /// A request still waits for the answer of a store, since its verdict depends on the answer. A
+    /// A request still waits for the reply of a store, because its verdict depends on the reply. A
     /// request does not wait for a permit or for its turn in a leaky queue.
     Shadow,
 }
 
-/// The stages that a CORS preflight passes on its way to the application.
+/// The stages that a CORS preflight goes through on its way to the application.
 ///
 /// A preflight is an `OPTIONS` request with the headers `origin` and
 /// `access-control-request-method`. Any client can send any number of preflights, so by default
@@ -28,8 +28,8 @@ pub enum Enforcement {
 /// the outermost layer, so that it answers preflights before they reach this layer.
 ///
 /// Browsers send preflights without cookies and without the headers of the request that follows. A
-/// limit by a cookie or a header therefore treats preflights as its
-/// [`MissingKey`](crate::request::MissingKey) states.
+/// limit whose key is a cookie or a header therefore treats preflights as its
+/// [`MissingKey`](crate::request::MissingKey) option specifies.
 ///
 /// ```
 /// use tower_waiting_room::{WaitingRoomConfig, config::Preflight};
@@ -47,15 +47,15 @@ pub enum Enforcement {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Preflight {
-    /// Preflights pass no stage, and are forwarded as `bypass:preflight`. If the application
+    /// Preflights skip all stages and are forwarded as `bypass:preflight`. If the application
     /// answers every `OPTIONS` request, no limit stops a flood of preflights.
     Bypass,
-    /// Preflights pass all stages, like any other request. Browsers send preflights without a pass,
-    /// so each preflight takes a separate slot or waits. `EnterRoom` suits services whose clients
-    /// all have the same origin.
+    /// Preflights go through all stages, like any other request. Browsers send preflights without a
+    /// pass, so each preflight takes a separate slot or waits. `EnterRoom` suits services that are
+    /// used only from their own origin, because browsers send no preflights there.
     EnterRoom,
-    /// Preflights pass rate limits and gates, but not the room. Preflights need no slot, and are
-    /// forwarded as `bypass:preflight`.
+    /// Preflights go through rate limits and gates, but not through the room. Preflights need no
+    /// slot, and are forwarded as `bypass:preflight`.
     #[default]
     SkipRoom,
 }
@@ -63,7 +63,7 @@ pub enum Preflight {
 /// Whether responses state the reason for their verdict in a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "the header is sent or it is not")]
+#[expect(clippy::exhaustive_enums, reason = "the header is either sent or not")]
 pub enum DebugHeader {
     /// Responses do not state the reason.
     #[default]

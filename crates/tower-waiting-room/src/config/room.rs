@@ -1,4 +1,4 @@
-//! The builder options of a room, which require the feature `room`.
+//! The builder options of a room, available with the `room` feature.
 
 use std::time::Duration;
 
@@ -28,22 +28,23 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the maximum number of visitors who are admitted within any 60 seconds. The default is
-    /// `None`, which sets no limit. The window slides, so two bursts cannot meet at the boundary
-    /// between two minutes.
+    /// `None`, which means no limit. The window slides, so a burst just before the turn of a minute
+    /// and another just after it cannot together exceed the limit.
     pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
         self.rules(|rules| rules.with_new_users_per_minute(users))
     }
 
     /// Sets how long a session lasts, from 1 s to 24 h. The default is 5 min.
     ///
-    /// Once a visitor has sent no request for this time, its slot is given to the next visitor in
-    /// line. With [`SessionRenewal::Fixed`], the time runs from the admission of the visitor.
+    /// Once a visitor has sent no request for this long, its slot is given to the next visitor in
+    /// line. With [`SessionRenewal::Fixed`], the duration is counted from the visitor's admission
+    /// instead.
     pub fn session_duration(self, duration: Duration) -> Self {
         self.rules(|rules| rules.with_session_duration(duration))
     }
 
-    /// Sets whether requests prolong a session. The default is [`SessionRenewal::Sliding`], with
-    /// which the [`session_duration`](Self::session_duration) is counted from the last request.
+    /// Sets whether requests prolong a session. The default is [`SessionRenewal::Sliding`]: the
+    /// [`session_duration`](Self::session_duration) is counted from the last request.
     pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
         self.rules(|rules| rules.with_session_renewal(renewal))
     }
@@ -62,9 +63,9 @@ impl WaitingRoomConfigBuilder {
 
     /// Sets the maximum number of places in the line. The default is 100 000.
     ///
-    /// Further visitors are refused with the reason `refused:line_full`. A refused visitor keeps
-    /// its order of arrival if it comes back at the announced time. The capacity of the line bounds
-    /// the memory of the room.
+    /// Further visitors are refused with the reason `refused:line_full`. A refused visitor that
+    /// comes back at the announced time is still ordered by its first arrival. The capacity of the
+    /// line bounds the memory that the room uses.
     pub fn line_capacity(self, places: u32) -> Self {
         self.rules(|rules| rules.with_line_capacity(places))
     }
@@ -72,10 +73,10 @@ impl WaitingRoomConfigBuilder {
     /// Sets the maximum number of places that the visitors of one network may hold at the same
     /// time. The default is 1 000.
     ///
-    /// A network is an IPv4 address or a /64 of IPv6, derived as [`client_ip`](Self::client_ip)
-    /// configures. Visitors are not counted if the server does not report their address, if they
-    /// connect over loopback, or if they come from a private network through a proxy that is not
-    /// [trusted](crate::TrustedProxies).
+    /// A network is an IPv4 address or a /64 of IPv6. The address is determined as configured with
+    /// [`client_ip`](Self::client_ip). Visitors do not count toward this limit if the server does
+    /// not report their address, if they connect over loopback, or if they come from a private
+    /// network through a proxy that is not [trusted](crate::TrustedProxies).
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
         self.rules(|rules| rules.with_places_per_network(places))
     }
@@ -83,14 +84,14 @@ impl WaitingRoomConfigBuilder {
     /// Sets how long a place is kept for a visitor who does not check in. The default is 5 min.
     ///
     /// A visitor who is away delays no other visitor. The duration must be at least twice the
-    /// [`refresh_interval`](Self::refresh_interval), so that a single lost check-in does not cost
-    /// the place.
+    /// [`refresh_interval`](Self::refresh_interval), so that a single lost check-in does not cost a
+    /// visitor its place.
     pub fn place_retention(self, duration: Duration) -> Self {
         self.rules(|rules| rules.with_place_retention(duration))
     }
 
-    /// Sets the longest time between two check-ins of a waiting visitor, which is at least 2 s. The
-    /// default is 20 s.
+    /// Sets the longest time between two check-ins of a waiting visitor. The default is 20 s, and
+    /// the minimum is 2 s.
     ///
     /// Visitors near the front check in more often. With a longer interval, the store handles fewer
     /// requests, but a free slot stays unused for longer.
@@ -99,8 +100,8 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets whether a newcomer must return a cookie before it gets a slot. The default is
-    /// [`CookieTest::Off`]. A client without cookies would take a new slot with each request, and
-    /// the test keeps such clients out of a room that is nearly full.
+    /// [`CookieTest::Off`]. A client that does not return cookies would take a new slot with each
+    /// request. The test keeps such clients out of a room that is nearly full.
     pub fn cookie_test(self, test: CookieTest) -> Self {
         self.rules(|rules| rules.with_cookie_test(test))
     }
@@ -115,7 +116,7 @@ impl WaitingRoomConfigBuilder {
     /// passes may still be in use. The default is `None`.
     ///
     /// A room in memory needs this duration for [`Recovery::Pause`] after a release that shortens
-    /// sessions. A room in a shared store remembers the duration there.
+    /// sessions. For a room in a shared store, the store remembers the duration.
     pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.with_longest_session_duration(duration))
     }
@@ -140,9 +141,9 @@ impl WaitingRoomConfigBuilder {
     /// neither a pass nor a ticket is answered with the response that the closure returns, or
     /// continues to the room if the closure returns `None`.
     ///
-    /// The closure receives the request and what this node has recorded about the client's network.
-    /// The layer calls the closure after the rate limits and before the store of the room. The
-    /// closure runs on the task of the request, so it must not block. The documentation of
+    /// The closure receives the request and this node's record of the client's network. The layer
+    /// calls the closure after charging the rate limits and before calling the store of the room.
+    /// The closure runs on the task of the request, so it must not block. The documentation of
     /// [`FirstTouch`] has an example.
     pub fn challenge<F, B>(mut self, ask: F) -> Self
     where

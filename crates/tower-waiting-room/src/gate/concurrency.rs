@@ -35,8 +35,8 @@ use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 ///
 /// A request needs a permit from every gate that covers it. The permits are taken in a fixed order:
 /// first from gates with a key, then from gates that cover only some requests, and last from gates
-/// that cover all requests. A request that waits for a permit of its tenant therefore holds no
-/// permit that all requests share. A request waits at only one gate at a time.
+/// that cover all requests. A request that waits for its tenant's permit therefore holds no permit
+/// that all requests share. A request waits at only one gate at a time.
 ///
 /// The limit applies to the requests of one process. With N nodes behind a load balancer, the
 /// service as a whole runs up to N times as many requests.
@@ -49,7 +49,7 @@ pub struct Concurrency {
     pub(crate) rules: GateRules,
     /// The requests that the gate covers, or `None` if it covers all requests.
     pub(crate) scope: Option<Scope>,
-    /// The key for whose values separate gates are created, or `None` for a single gate.
+    /// The key that selects a separate gate for each of its values, or `None` for a single gate.
     pub(crate) for_each: Option<Key>,
     /// The treatment of requests that lack the key of `for_each`.
     pub(crate) missing_key: MissingKey,
@@ -61,13 +61,14 @@ pub struct Concurrency {
     /// limit.
     pub(crate) adaptive: Option<Arc<Adaptive>>,
     pub(crate) release_at: ReleaseAt,
-    /// The time without a read of the response after which the sweeper takes the permit back.
+    /// The time after which the sweeper takes the permit back if the response is not being read.
     pub(crate) body_stall: Option<Duration>,
     /// The time for which the application may wait for a frame before the request's body fails.
     pub(crate) body_read_timeout: Option<Duration>,
     /// The time after which the sweeper takes the permit back unconditionally.
     pub(crate) max_hold: Option<Duration>,
-    /// The number of bytes read from the body of each waiting request. With 0, no body is read.
+    /// The maximum number of bytes that are read from the body of each waiting request. With 0, no
+    /// body is read.
     pub(crate) watched_bytes: usize,
     /// The headers that state a client's deadline. The first entry is always
     /// `ClientDeadline::Grpc`.
@@ -122,10 +123,10 @@ impl Concurrency {
     /// Creates a gate whose limit is adjusted by `limit`, based on how long requests hold their
     /// permits and how they end.
     ///
-    /// A response with status 503 or 504 counts as overloaded, and so does a request that the
-    /// application marks with [`PermitHandle::overloaded`](super::PermitHandle::overloaded). A
-    /// request that fails, or whose client disconnects, is not sampled. Whatever `limit` returns,
-    /// the gate runs at least one request at a time, because at zero it would get no more samples.
+    /// A response with status 503 or 504 counts as a sign of overload, and so does a call to
+    /// [`PermitHandle::overloaded`](super::PermitHandle::overloaded) by the application. A request
+    /// that fails, or whose client disconnects, is not sampled. Whatever `limit` returns, the gate
+    /// runs at least one request at a time, because at zero it would get no more samples.
     ///
     /// ```
     /// use std::time::Duration;
@@ -159,8 +160,8 @@ impl Concurrency {
         self.rules(|rules| rules.queue(queue))
     }
 
-    /// Sets the longest time that a request waits, which is more than zero and at most 1 h. The
-    /// default is 5 s.
+    /// Sets the longest time that a request waits. The default is 5 s. The value must be more than
+    /// zero and at most 1 h.
     ///
     /// Keep `max_wait` below the timeouts of clients and proxies: serving a request after its
     /// client has given up is wasted work. See [`GateRules::max_wait`].
@@ -184,12 +185,12 @@ impl Concurrency {
         self.rules(|rules| rules.longest_retry(longest))
     }
 
-    /// Lets waiting requests take turns by this key, so that no tenant can monopolize the queue. By
-    /// default, all requests share one queue without turns.
+    /// Lets the values of this key, the tenants, take turns in the queue, so that no tenant can
+    /// monopolize it. By default, requests do not take turns by tenant.
     ///
-    /// Use a key that clients cannot make up, such as an account. If clients can make up values, as
-    /// with a header that the service does not verify, [`Tenants::Shuffled`] bounds what a client
-    /// gains by using many values. Requests without the key take turns by address.
+    /// Use a key whose values clients cannot make up, such as an account. If clients can make up
+    /// values, as with a header that the service does not verify, [`Tenants::Shuffled`] bounds what
+    /// a client gains by using many values. Requests without the key take turns by address.
     ///
     /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
     /// to one second or less.
@@ -203,11 +204,11 @@ impl Concurrency {
     ///
     /// - `class` returns the class of a request. Numbers above the last class are treated as the
     ///   last class.
-    /// - `reserved` has one entry for each of the 1 to 16 classes: the number of permits for which
-    ///   the class is served first. Other classes may use reserved permits that the class does not
-    ///   need. The sum of all entries must not exceed the limit.
-    /// - `aging` is the time after which a waiting request moves up to the next lower class number,
-    ///   so that no class starves. `aging` must be more than zero and at most 1 h.
+    /// - `reserved` has one entry for each class, and 1 to 16 entries in total. An entry is the
+    ///   number of permits for which the class is served first. Other classes may use reserved
+    ///   permits that the class does not need. The sum of all entries must not exceed the limit.
+    /// - `aging` is the time after which a waiting request moves to the next lower class number, so
+    ///   that no class starves. `aging` must be more than zero and at most 1 h.
     ///
     /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
     /// to one second or less.
@@ -268,13 +269,13 @@ impl Concurrency {
         self
     }
 
-    /// Sets the time after which the permit of a response that is not being read is released. A
-    /// response is not being read if its body has more frames, but the server does not poll for
-    /// them because the client does not read. The default is 30 s. The value is between 100 ms and
-    /// 24 h, or `None` for no limit.
+    /// Sets the time after which a permit is released if the response is not being read. A response
+    /// is not being read if its body has more frames, but the server does not poll for them because
+    /// the client does not read. The default is 30 s. The value is between 100 ms and 24 h, or
+    /// `None` for no limit.
     ///
-    /// The response itself is not interrupted, but continues without a permit, in addition to the
-    /// requests that the gate counts.
+    /// The response itself is not interrupted: it continues without a permit, and the gate no
+    /// longer counts its request.
     pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
         self.body_stall = stall.into();
         self
@@ -284,16 +285,16 @@ impl Concurrency {
     /// default is 30 s. The value is between 100 ms and 24 h, or `None` for no bound. If a request
     /// passes several gates, the shortest bound applies.
     ///
-    /// If the client sends nothing for that time while the application is reading, the body ends
+    /// If the client sends nothing for this long while the application is reading, the body ends
     /// with a `BodyReadTimeout`. The application can then respond, and the permit is released. As
     /// with nginx's `client_body_timeout`, the bound applies to the time between two frames, not to
-    /// the whole body. A client that sends a byte now and then holds its permit until the
+    /// the whole body. A client that keeps sending single bytes holds its permit until the
     /// application stops reading, or until [`max_hold`](Self::max_hold) has passed.
     ///
-    /// Set `None` for streams whose clients may be silent for longer by design, such as an
-    /// open-ended upload of events.
+    /// Set this option to `None` for streams whose clients may by design be silent for longer, such
+    /// as open-ended uploads of events.
     ///
-    /// This option requires axum's body type and the feature `axum`, because the layer cannot wrap
+    /// This option requires axum's body type and the `axum` feature, because the layer cannot wrap
     /// any other body. For other body types, set a timeout in the server or in a layer inside this
     /// layer.
     pub fn body_read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
@@ -322,7 +323,7 @@ impl Concurrency {
     /// not read, a request whose client has disconnected would continue to wait, and then run in
     /// vain. A queue holds at most this many bytes of body data for each waiting request.
     ///
-    /// This option requires axum's body type and the feature `axum`. If a client expects
+    /// This option requires axum's body type and the `axum` feature. If a client expects
     /// `100 Continue`, its body is not read while the request waits, because reading would prompt
     /// the client to send the body.
     pub fn watched_bytes(mut self, bytes: usize) -> Self {
@@ -330,9 +331,9 @@ impl Concurrency {
         self
     }
 
-    /// Adds a header in which clients state how long they will wait for the response. The header
-    /// `grpc-timeout` is always honored. If a request has several deadline headers, the shortest
-    /// time applies.
+    /// Adds a header in which clients state how long they will wait for the response. The
+    /// `grpc-timeout` header is always honored. If a request has several deadline headers, the
+    /// shortest time applies.
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
         self.deadlines.push(deadline);
         self

@@ -12,17 +12,17 @@
 //!                     the body is not read for `body_stall`, or `max_hold` is over
 //! ```
 //!
-//! Release is tied to `drop`, so a permit is released in the same way after success, an error, a
-//! panic or a disconnect of the client. The only exception is the sweeper, which frees the capacity
-//! of the gate while the request itself continues without a permit.
+//! Release is tied to `drop`, so a permit is released in the same way whether the request succeeds,
+//! fails or panics, or the client disconnects. The only exception is the sweeper, which frees the
+//! capacity of the gate while the request itself continues without a permit.
 //!
 //! # Atomics
 //!
-//! All atomics of a permit are accessed with `Relaxed` ordering. A value that `drop` reads is
-//! stored before the storing holder drops its `Arc`, and dropping an `Arc` synchronizes with the
-//! drop of the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper
-//! decides. A reader that resumes at the very end of `body_stall` may therefore lose its permit, as
-//! it would have an instant earlier.
+//! All atomics of a permit are accessed with `Relaxed` ordering. Each holder stores the values that
+//! `drop` reads before it drops its own `Arc`, and dropping an `Arc` synchronizes with the drop of
+//! the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper decides.
+//! A reader that resumes just before the end of `body_stall` may therefore lose its permit, as if
+//! it had resumed just after the end.
 
 use std::{
     fmt,
@@ -51,8 +51,9 @@ pub(crate) struct HeldPermit {
     /// only to inspect the permit or to take it out. Dropping a permit wakes waiters, which must
     /// not happen under this lock.
     permit: Mutex<Option<Permit>>,
-    /// The gate of the permit. This field is dropped after the permit, which `drop` takes out,
-    /// because a gate by key is removed with its last use, and the permit counts as a use.
+    /// The gate of the permit. `drop` takes the permit out and drops it before this field. The
+    /// order matters because a gate by key is removed together with its last use, and the permit
+    /// counts as a use.
     gate: GateRef,
     sweeper: Arc<Sweeper<HeldPermit>>,
     /// The tick of the sweeper at which the server took the latest frame of the body, or [`ASKED`]
@@ -60,11 +61,11 @@ pub(crate) struct HeldPermit {
     taken_at: AtomicU32,
     /// Whether the permit has been registered with the sweeper, which happens at most once.
     is_swept: AtomicBool,
-    /// The outcome of the request for an adaptive limit: a [`Went`] as a `u8`.
+    /// The outcome of the request as reported to an adaptive limit: a [`Went`] as a `u8`.
     went: AtomicU8,
-    /// Whether the response was sent to its end, or to its head with [`ReleaseAt::Head`]. The hold
-    /// time of an incomplete response reflects the client rather than the service, and is not
-    /// sampled.
+    /// Whether the response was sent completely or, with [`ReleaseAt::Head`], at least its head.
+    /// The hold time of an incomplete response reflects the client rather than the service, so it
+    /// is not sampled.
     is_over: AtomicBool,
 }
 
@@ -78,20 +79,20 @@ pub(crate) fn body_read_timeout(permits: &Permits) -> Option<Duration> {
     permits.iter().filter_map(|held| held.gate.concurrency().body_read_timeout).min()
 }
 
-/// The permits held by the body of a response, which are released when the body ends or is dropped.
+/// The permits that the body of a response holds until it ends or is dropped.
 ///
-/// After the release, only the application can still hold the permits, and they are no longer
-/// watched for a body that is not read.
+/// After the release, only the application can still hold the permits, and the sweeper no longer
+/// checks whether the body is being read.
 #[derive(Debug)]
 pub(crate) struct BodyPermits(Permits);
 
-/// The permits of a request, found in its extensions.
+/// The permits of a request, stored in the request's extensions.
 ///
-/// A clone that the application keeps holds the permits beyond the response, for example for a task
-/// that serves a WebSocket, for work on another thread that cannot be cancelled, or for a job that
-/// continues in the background. Without a clone, such work would exceed the limit, because it would
-/// run alongside the next request that the gate admits. [`max_hold`](crate::Concurrency::max_hold)
-/// bounds how long permits can be held.
+/// If the application keeps a clone, the permits are held beyond the response, for example for a
+/// task that serves a WebSocket, for work on another thread that cannot be canceled, or for a job
+/// that continues in the background. Without a clone, such work would exceed the limit, because it
+/// would run alongside the next request that the gate admits.
+/// [`max_hold`](crate::Concurrency::max_hold) bounds how long permits can be held.
 ///
 /// ```
 /// # use tower_waiting_room::gate::PermitHandle;
@@ -124,8 +125,8 @@ impl PermitHandle {
         self.0.iter().any(|held| held.gate.is(gate))
     }
 
-    /// Marks the request as overloaded for an [adaptive](crate::Concurrency::adaptive) gate,
-    /// regardless of the status of the response.
+    /// Reports to an [adaptive](crate::Concurrency::adaptive) gate that the request met an
+    /// overload, regardless of the status of the response.
     ///
     /// Call this method when the service notices that it cannot keep up, for example when a
     /// database rejects a connection and the response comes from a cache. A gate with a fixed limit
@@ -136,12 +137,12 @@ impl PermitHandle {
 }
 
 impl BodyPermits {
-    /// Takes over the permits that outlive the head of the response.
+    /// Takes over the permits that are held beyond the head of the response.
     pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
-    /// Records that the response was sent to its end, so that its hold time is a valid sample.
+    /// Records that the response was sent completely, which makes its hold time a valid sample.
     pub(crate) fn over(&self) {
         self.0.iter().for_each(|held| held.over());
     }
@@ -170,8 +171,8 @@ impl BodyPermits {
 
 impl HeldPermit {
     /// Wraps a permit that `gate` has just granted. If the gate has a `max_hold`, the sweeper
-    /// watches the permit from the start. Otherwise the sweeper watches the permit only once a
-    /// frame of the response has been taken.
+    /// watches the permit from the start. Otherwise the sweeper starts to watch the permit when the
+    /// first frame of the response is taken.
     pub(super) fn new(permit: Permit, gate: GateRef, sweeper: &Arc<Sweeper<Self>>) -> Arc<Self> {
         let has_end = gate.concurrency().max_hold.is_some();
         let held = Arc::new(Self {
@@ -189,7 +190,8 @@ impl HeldPermit {
         held
     }
 
-    /// Records the head of the response, and returns whether the body has to hold the permit.
+    /// Records that the head of the response is ready, and returns whether the body has to hold the
+    /// permit.
     ///
     /// `is_overloaded` is the outcome according to the status of the response. With
     /// [`ReleaseAt::Head`], the request counts as completed at this point.
@@ -202,8 +204,9 @@ impl HeldPermit {
         is_held
     }
 
-    /// Records the outcome according to the status of the response. An outcome that the application
-    /// has set through its handle remains: a response with status 200 does not undo "overloaded".
+    /// Records the outcome according to the status of the response. An overload that the
+    /// application has reported through its handle remains recorded, even if the response has
+    /// status 200.
     fn answered(&self, is_overloaded: bool) {
         if is_overloaded {
             self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
@@ -213,7 +216,7 @@ impl HeldPermit {
         }
     }
 
-    /// Records that the response was sent to its end.
+    /// Records that the response was sent completely.
     fn over(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -285,7 +288,7 @@ impl Drop for BodyPermits {
 impl Drop for HeldPermit {
     fn drop(&mut self) {
         // The last holder has been dropped. The sample is taken before the permit is dropped, and
-        // only if the response was sent to its end. A permit that the sweeper has taken out is not
+        // only if the response was sent completely. A permit that the sweeper has taken out is not
         // sampled.
         if let Some(permit) = self.free() {
             self.gate.released(&permit);
@@ -313,13 +316,13 @@ enum Went {
     /// The request has no response, either because it is still running, or because it failed or its
     /// client disconnected.
     Unknown,
-    /// The response does not count as overloaded.
+    /// The response is not a sign of overload.
     Done,
-    /// The response had the status 503 or 504, or the application reported the overload.
+    /// The response had the status 503 or 504, or the application reported an overload.
     Overloaded,
 }
 
 /// The value of `taken_at` while the server is waiting for the application. The tick counter
-/// reaches this value after 2³² periods, which takes 3.4 years at the shortest period of 25 ms. A
-/// frame that is taken in that single period is not watched.
+/// reaches this value after 2³² periods, which takes 3.4 years at the shortest period of 25 ms. If
+/// a frame is taken in that single period, its stall is not detected.
 const ASKED: u32 = u32::MAX;

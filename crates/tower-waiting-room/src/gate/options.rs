@@ -1,5 +1,5 @@
-//! Options of a gate besides its limit and its queue: when a permit is released, which status codes
-//! a refusal has, and which headers contain the client's deadline.
+//! The options of a gate other than its limit and its queue: when a permit is released, which
+//! status codes a refusal has, and which headers contain the client's deadline.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 /// The point at which a request's permit is released.
 ///
-/// With either option, a [`PermitHandle`](super::PermitHandle) that the application keeps holds the
-/// permit for longer. If there is no response, because the client disconnects or the application
-/// panics, the permit is released when the request's future is dropped.
+/// With either option, the application can hold the permit for longer by keeping a
+/// [`PermitHandle`](super::PermitHandle). If there is no response, because the client disconnects
+/// or the application panics, the permit is released when the request's future is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -39,25 +39,26 @@ pub enum GateStatuses {
     #[default]
     Limiter,
     /// The status codes of an overloaded origin server: 503, even for a request that waited until
-    /// its deadline. A gate with a key still answers 429 to requests that are refused immediately
-    /// or shed, because a single client is to blame. Use this option behind proxies that retry a
-    /// 504 or count it as their own error. Each refusal has a `Retry-After`, except while the gate
-    /// is being drained.
+    /// its deadline. A gate with a key still answers with 429 if it refuses a request immediately
+    /// or sheds it, because a single client is to blame. Use this option behind proxies that retry
+    /// a 504 or count it as their own error. Each refusal has a `Retry-After`, except while the
+    /// gate is being drained.
     Origin,
 }
 
 /// A request header in which a client states how long it will wait for the response.
 ///
 /// If the client would give up before a permit becomes free, its request is refused instead of
-/// queued, so that permits are not spent on responses that no client reads. The stated time counts
-/// from the arrival of the request at the layer.
+/// queued, so that permits are not spent on responses that no client reads. The stated time is
+/// counted from the arrival of the request at the layer.
 ///
 /// Clients gain nothing from a false value: a shorter time only gets a request refused sooner, and
 /// a longer time does not extend the wait that the gate allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientDeadline {
-    /// The header `grpc-timeout`, in the units of the gRPC protocol, which every gate honors.
+    /// The `grpc-timeout` header, with the units of the gRPC protocol. Every gate honors this
+    /// header.
     Grpc,
     /// The header with this name, whose value is a whole number of milliseconds, such as Envoy's
     /// `x-envoy-expected-rq-timeout-ms`.
@@ -81,7 +82,8 @@ impl ClientDeadline {
     ///
     /// # Errors
     ///
-    /// Returns an error for the field `client_deadline` that contains the invalid name.
+    /// Returns an error if the name is invalid. The error names the `client_deadline` field and the
+    /// given name.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Millis(name) | Self::Seconds(name) if HeaderName::try_from(name).is_err() => {
@@ -107,8 +109,8 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// Parses a `grpc-timeout`: one to eight digits and a unit, as defined by "gRPC over HTTP2"
-/// (PROTOCOL-HTTP2.md, "Requests"). Eight digits of hours do not overflow a `u64` number of
-/// seconds.
+/// (PROTOCOL-HTTP2.md, "Requests"). An eight-digit number of hours does not overflow a `u64` number
+/// of seconds.
 fn grpc_timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let amount = number(digits).filter(|_| (1..=8).contains(&digits.len()))?;

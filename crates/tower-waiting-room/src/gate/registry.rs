@@ -15,11 +15,11 @@
 //!
 //! # Locks
 //!
-//! The map of gates has one lock per shard. A gate is created while the lock of its shard is held,
-//! and reads the rules and the drain state under that lock. A change is therefore written first,
-//! and then applied to all gates of the map, without holding a lock across the two steps. A gate
-//! that is created at the same time either reads the new value, or is already in the map when the
-//! change visits its shard.
+//! The map of gates has one lock per shard. While the lock of its shard is held, a gate is created
+//! from the current rules and the current drain state. A change of either is therefore stored first
+//! and then applied to all gates in the map. Creating a gate needs no lock that is held across
+//! these two steps. A gate that is created at the same time either reads the new value, or is
+//! already in the map when the change visits its shard.
 
 use std::{
     fmt,
@@ -59,15 +59,15 @@ pub(crate) struct GateSet {
     /// refusal, and again after the limit has changed.
     line: ArcSwapOption<GateLine>,
     /// The current rules, from which new gates are created. This field is read while a shard of the
-    /// map is locked. The read is lock-free, so it cannot deadlock with a change that walks through
+    /// map is locked. The read is lock-free, so it cannot deadlock with a change that iterates over
     /// the map.
     rules: ArcSwap<GateRules>,
-    /// A lock that serializes changes of the limit. Without this lock, two concurrent changes could
+    /// A lock that serializes changes to the limit. Without this lock, two concurrent changes could
     /// reach the gates in different orders and leave them with different limits.
     changing: Mutex<()>,
     gates: Gates,
-    /// How a gate created during a drain treats its queue, or `None` while the gates are open. This
-    /// mutex is never locked while all gates are visited: see `make`.
+    /// The treatment of the queue at a gate that is created during a drain, or `None` while the
+    /// gates are open. This mutex is never locked while the gates are being visited (see `make`).
     draining: Mutex<Option<DrainQueue>>,
     /// The limit that adapts itself to the samples of finished requests, or `None` for a fixed
     /// limit. Only a single gate can be adaptive, because validation rejects an adaptive limit with
@@ -85,7 +85,7 @@ pub(crate) struct GateLine {
 }
 
 enum Gates {
-    /// The gates by the hash of their key value. A gate stays in the map while a request holds a
+    /// The gates, by the hash of their key values. A gate stays in the map while a request holds a
     /// [`GateRef`] to it.
     ByKey(DashMap<KeyHash, Gate>),
     /// One gate for all requests that the scope covers.
@@ -95,8 +95,8 @@ enum Gates {
 /// The gate of one request. Dropping the last reference to a gate by key removes the gate from the
 /// map.
 pub(crate) struct GateRef {
-    /// The gate, which is `None` only inside `drop`, where this clone has to be dropped before the
-    /// remaining clones are counted.
+    /// The gate. This field is `None` only inside `drop`, which has to drop this clone of the gate
+    /// before it counts the remaining clones.
     gate: Option<Gate>,
     /// The key under which the gate is stored in the map, or `None` for a single gate.
     key: Option<KeyHash>,
@@ -152,12 +152,13 @@ impl GateSet {
         &self.name
     }
 
-    /// Looks up the gate for a request, and creates the gate for the first request with its key
-    /// value.
+    /// Looks up the gate for a request. If the request is the first with its key value, the gate is
+    /// created.
     ///
     /// The gate is cloned while the shard of its key is locked. A concurrent drop of the last
     /// [`GateRef`] therefore either sees the clone and keeps the gate, or removes the gate before
-    /// this call creates a new one. Two gates for one key would let twice the limit run.
+    /// this call creates a new one. With two gates for one key, twice as many requests as the limit
+    /// allows could run.
     pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Lookup {
         if self.concurrency.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
             return Lookup::None;
@@ -194,7 +195,7 @@ impl GateSet {
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
         if self.adaptive.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, format!("{limit:?}"));
-            let expected = format!("none: the gate {:?} finds its limit by itself", self.name);
+            let expected = format!("no limit: the gate {:?} finds its limit by itself", self.name);
             return Err(ConfigError::new(kind, "concurrency", given, expected));
         }
         let _changing = lock(&self.changing);
@@ -214,9 +215,9 @@ impl GateSet {
     /// Each future holds a clone of its gate, so gates by key outlive their last request.
     /// [`forget_idle`](Self::forget_idle) removes these gates afterwards.
     pub(crate) fn drain(&self, queue: DrainQueue) -> Vec<Idle> {
-        // The guard is a temporary, which is released at the end of this statement. If the guard
-        // were held across the loop below, it could deadlock with `make`, which locks in the
-        // opposite order.
+        // The guard is a temporary that is dropped at the end of this statement. If the guard were
+        // held across the loop below, it could deadlock with `make`, which locks in the opposite
+        // order.
         *lock(&self.draining) = Some(queue);
         let mut idle = Vec::new();
         self.each(|gate| idle.push(gate.drain(queue)));
@@ -266,13 +267,14 @@ impl GateSet {
 }
 
 impl GateRef {
-    /// Returns the configuration of this gate. The current limit is that of [`gate`](Self::gate).
+    /// Returns the configuration of this gate. The configured limit may be outdated;
+    /// [`gate`](Self::gate) has the current limit.
     pub(crate) fn concurrency(&self) -> &Concurrency {
         &self.set.concurrency
     }
 
     /// Returns whether this is the gate of one key value. A refusal by such a gate concerns one
-    /// client or tenant, and not the whole service.
+    /// client or tenant rather than the whole service.
     pub(crate) const fn is_by_key(&self) -> bool {
         self.key.is_some()
     }
@@ -283,10 +285,10 @@ impl GateRef {
     }
 
     /// Admits, queues or refuses a request. `since` is the time at which the request arrived at the
-    /// layer, and `is_inside` is true if the request holds a permit of another gate.
+    /// layer, and `is_inside` is true if the request already holds a permit of another gate.
     ///
-    /// A request enters a free gate without building an [`Arrival`], which hashes the tenant's key
-    /// and parses headers. Only a request that is queued needs an [`Arrival`].
+    /// Building an [`Arrival`] means hashing the tenant's key and parsing headers, so no
+    /// [`Arrival`] is built if the gate has a free permit.
     pub(super) fn enter(
         &self,
         caller: &Caller<'_>,
@@ -326,14 +328,14 @@ impl GateRef {
             arrival = arrival.tenant(tenant.map_or(0, KeyHash::as_u64));
         }
         let headers = caller.head.headers();
-        // If a request has several headers, the shortest time applies. The time counts from the
-        // arrival at the layer, because the request may already have waited for a store.
+        // If a request has several deadline headers, the shortest time applies. The time is counted
+        // from the arrival at the layer, because the request may already have waited for a store.
         let patience = rules.deadlines.iter().filter_map(|deadline| deadline.of(headers)).min();
         patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
-    /// Returns whether both references are to the same gate: of the same layer, under the same
-    /// name, for the same key value.
+    /// Returns whether both references are to the same gate, that is, to the gate with the same
+    /// layer, name and key value.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.set, &other.set) && self.key == other.key
     }
@@ -413,8 +415,9 @@ impl GateRef {
 impl Drop for GateRef {
     fn drop(&mut self) {
         // This clone is dropped first, because `is_shared` counts it too. The remaining clones
-        // belong to permits, waiters and other requests. `remove_if` counts under the same lock
-        // under which `of` clones, so a gate that a new request has just found is not removed.
+        // belong to permits, waiters and other requests. `remove_if` counts the clones under the
+        // same lock under which `of` clones a gate, so a gate that a new request has just found is
+        // not removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.remove_if(key, |_, gate| !gate.is_shared());
@@ -429,19 +432,19 @@ impl fmt::Debug for GateRef {
 }
 
 /// Locks a mutex, even if a thread panicked while holding it. Most of the guarded values are
-/// replaced as a whole, so a panic leaves them consistent. After a panic inside an adaptive limit,
-/// which may be code of the application, the gate continues to work.
+/// replaced as a whole, so a panic leaves them consistent. An adaptive limit may be code of the
+/// application. Even if that code panics, the gate continues to work.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The histogram of the times for which permits were held, in seconds.
+/// The name of the histogram of how long permits were held, in seconds.
 const HOLD: &str = "waiting_room_gate_hold_seconds";
-/// The histogram of the times for which requests waited before they got a permit, in seconds.
+/// The name of the histogram of how long requests waited before they got a permit, in seconds.
 const WAIT: &str = "waiting_room_gate_wait_seconds";
 
-/// Creates a gate. The seed spreads the retry times of refused clients. The seed is random, so that
-/// different nodes of a service spread retry times differently.
+/// Creates a gate. The seed determines how the retry times of refused clients are spread. The seed
+/// is random, so that the nodes of a service do not all spread retry times in the same way.
 fn gate(rules: GateRules, clock: &StageClock) -> Result<Gate, ConfigError> {
     Gate::with_clock(rules, u64::from_le_bytes(random_bytes()), clock.clone())
 }

@@ -44,7 +44,7 @@ pub(crate) struct GateStage {
     sweeper: Arc<Sweeper<HeldPermit>>,
 }
 
-/// The outcome of the gates for one request.
+/// The outcome of the gate stage for one request.
 pub(crate) enum Gated {
     /// The request may run, because every gate that covers it granted a permit, or because no gate
     /// covers it.
@@ -53,7 +53,7 @@ pub(crate) enum Gated {
     Gone,
     /// A gate refused the request, on arrival or at the end of its wait.
     Refused(GateRef, GateRefused),
-    /// A gate for each client address covers the request, but the address is unknown.
+    /// A gate that is selected by client address covers the request, but the address is unknown.
     Stranger,
     /// The request lacks the key that selects a gate, and
     /// [`MissingKey`](crate::request::MissingKey) refuses such requests.
@@ -63,11 +63,11 @@ pub(crate) enum Gated {
 }
 
 impl GateStage {
-    /// The maximum number of gates in a layer. The number is bounded because every request checks
-    /// each gate.
+    /// The maximum number of gates in a layer. The number is bounded because every request is
+    /// checked against each gate.
     pub(crate) const MAX: usize = 32;
 
-    /// Builds the gates of a config, and reports settings that are allowed but suspicious.
+    /// Builds the gates of a configuration, and reports settings that are allowed but suspicious.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl GateStage {
         suspects(gates).for_each(|suspect| telemetry.misconfigured(suspect));
         // One sweeper serves all gates, so it has to be precise enough for the shortest time limit
         // of any gate. If no gate has a time limit, no permit is ever added to the sweeper, and the
-        // fallback has no effect.
+        // fallback duration has no effect.
         let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
         let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
@@ -94,13 +94,13 @@ impl GateStage {
         })
     }
 
-    /// Checks each gate, the number of gates, and that no two gates have the same name, because
-    /// metrics, headers and the operator's handle identify a gate by its name.
+    /// Checks each gate and the number of gates, and checks that no two gates have the same name.
+    /// Metrics, headers and the operator's handle identify a gate by its name.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first violation, with the field, the given value and the expected
-    /// value.
+    /// Returns an error for the first violation. The error names the field, the given value and the
+    /// expected value.
     pub(crate) fn validate(gates: &[Concurrency]) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
             Err(ConfigError::new(kind, "concurrency", given, expected))
@@ -112,7 +112,7 @@ impl GateStage {
         let mut names = HashSet::new();
         if let Some(twice) = gates.iter().find(|gate| !names.insert(&*gate.name)) {
             let given = format!("{:?} twice", twice.name);
-            return wrong(ConfigErrorKind::Contradicts, given, "a name for each gate");
+            return wrong(ConfigErrorKind::Contradicts, given, "a different name for each gate");
         }
         gates.iter().try_for_each(Concurrency::validate)
     }
@@ -131,8 +131,7 @@ impl GateStage {
     /// Takes a permit from each gate that covers a request, and adds the permits to `permits`.
     ///
     /// `since` is the time at which the request arrived at the layer, which is earlier than `now`
-    /// if the room or the limits had to ask a store. The deadline of the client counts from
-    /// `since`.
+    /// if the room or the limits had to ask a store. The client's deadline is counted from `since`.
     ///
     /// After a refusal, `permits` still contains the permits of earlier gates. The pipeline drops
     /// these permits or, in shadow mode, lets the request run with them.
@@ -167,8 +166,8 @@ impl GateStage {
         }
     }
 
-    /// Sends a request through the gates from index `from` on, until a gate makes the request wait
-    /// or refuses it.
+    /// Takes a request through the gates, starting at index `from`, until a gate makes the request
+    /// wait or refuses it.
     fn go_on(
         &self,
         caller: &Caller<'_>,
@@ -198,7 +197,8 @@ impl GateStage {
                     permits.push(HeldPermit::new(permit, gate, &self.sweeper));
                 }
                 // The wait uses tokio's timer. Without a runtime, nothing would end the wait, so it
-                // times out immediately. A permit that was granted in the meantime is kept.
+                // times out immediately. If a permit was granted in the meantime, the permit is
+                // used.
                 Entry::Queued(place) if Handle::try_current().is_err() => {
                     gate.lacks_runtime();
                     match place.time_out() {
@@ -224,7 +224,7 @@ impl GateStage {
         Gated::Admitted
     }
 
-    /// Reports a refusal under the event that matches its cause.
+    /// Reports a refusal as the event that matches its cause.
     fn refuse(gate: GateRef, refused: GateRefused) -> Gated {
         gate.report(GateEvent::of(refused.because));
         Gated::Refused(gate, refused)

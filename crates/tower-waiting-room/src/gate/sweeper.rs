@@ -3,7 +3,7 @@
 //!
 //! A server polls a body only when its client reads, so a body that is not being read cannot
 //! measure time itself. One task per layer therefore measures time for all permits. The task runs
-//! while there are permits to watch, and ends when there are none:
+//! while there are permits to watch, and ends when there are none. The task measures time in ticks:
 //!
 //! ```text
 //!  tick        4         5         6         7         8         9
@@ -15,9 +15,9 @@
 //! When a frame is taken, the body stores only the index of the current tick. Polling a body
 //! therefore never reads a clock, and a frame costs only a few atomic operations. The stall is
 //! counted from the next tick, because the frame may have been taken at the very end of the period.
-//! No permit is therefore taken back too early. A permit is taken back less than one period too
-//! late if its time limit is a multiple of the period, as the shortest time limit is, and less than
-//! two periods too late otherwise.
+//! No permit is therefore taken back too early. If a permit's time limit is a multiple of the
+//! period, as the shortest time limit is, the permit is taken back less than one period too late.
+//! Otherwise it is taken back less than two periods too late.
 //!
 //! The sweeper holds only `Weak` references, and never keeps a permit alive. Without a tokio
 //! runtime there is no task, and no permit is taken back.
@@ -42,8 +42,8 @@ use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::
 /// A value that the sweeper can take back.
 pub(super) trait Sweep: Send + Sync + 'static {
     /// Takes the value back if its time limit has passed, and returns whether the value was taken
-    /// back. `stalled` returns the time that has certainly passed since the period of a tick, and
-    /// `now` is the time on the layer's clock.
+    /// back. `stalled` accepts a tick, and returns the time that has certainly passed since the
+    /// period of that tick. `now` is the time on the layer's clock.
     fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool;
 }
 
@@ -64,9 +64,9 @@ struct Swept<T> {
     /// The values to check. The references are weak, so a permit that is dropped as usual is
     /// removed at the next sweep.
     held: Vec<Weak<T>>,
-    /// The length of `held` at which dropped values are removed at once. Dropped values occupy
-    /// memory until they are removed, and at a high request rate, far more values are dropped
-    /// between two ticks than are in use.
+    /// The length of `held` at which dropped values are removed without waiting for the next sweep.
+    /// Dropped values occupy memory until they are removed, and at a high request rate, far more
+    /// values are dropped between two ticks than are in use.
     full_at: usize,
     /// Whether the task is running or about to be spawned. The flag is changed under the same lock
     /// as `held`, so that inside a runtime, no value is added to a list that no task checks.
@@ -152,8 +152,8 @@ impl<T: Sweep> Sweeper<T> {
 
 impl<T> Swept<T> {
     /// Removes dropped values once the list has doubled since the last removal. Each added value
-    /// therefore causes a constant number of checks, and the list has at most twice as many entries
-    /// as there were values in use at the last removal, or [`FEW`] entries.
+    /// therefore costs an amortized constant number of checks. The list never has more than [`FEW`]
+    /// entries or twice the number of values in use at the last removal, whichever is greater.
     fn make_room(&mut self) {
         if self.held.len() >= self.full_at {
             self.held.retain(|held| held.strong_count() > 0);
@@ -168,7 +168,7 @@ impl<T> Default for Swept<T> {
     }
 }
 
-/// Resets `is_running` when the task is dropped because its runtime ends. The next permit to be
+/// Resets `is_running` when the task is dropped because its runtime ends. The next permit that is
 /// added then spawns a task on the runtime of its own request.
 struct Running<T: Sweep>(Weak<Sweeper<T>>);
 

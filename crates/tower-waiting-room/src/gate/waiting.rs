@@ -8,7 +8,7 @@
 //!    the body.
 //!
 //! The order matters if two events coincide: a permit that is granted at the instant of the
-//! deadline is used, and not returned to the gate.
+//! deadline is used rather than returned to the gate.
 //!
 //! The place in the queue is released exactly once, whether the wait ends, is skipped, or is
 //! dropped together with the future of the response.
@@ -35,9 +35,9 @@ use crate::{request::DisconnectProbe, telemetry::GateEvent};
 /// Dropping this value removes the request from the queue. A permit that was granted but not yet
 /// taken goes to the next waiter.
 pub(crate) struct Waiting {
-    /// The place in the queue, or `None` once the wait is over. This field is dropped before `at`,
-    /// because the place counts as a use of the gate, and a gate by key is removed only when `at`
-    /// is dropped as the last use.
+    /// The place in the queue, or `None` once the wait is over. This field has to be dropped before
+    /// `at`: the place counts as a use of the gate, and dropping `at` removes a gate by key only if
+    /// no other use is left.
     place: Option<Acquire>,
     /// The timer that fires at the deadline of the place.
     sleep: Pin<Box<Sleep>>,
@@ -53,8 +53,8 @@ pub(super) struct Queued {
     pub(super) gate: GateRef,
     /// The index of the gate to visit after the permit is granted.
     pub(super) next: usize,
-    /// The time at which the request arrived at the layer. The client's deadline counts from this
-    /// time at every gate, not from the start of each wait.
+    /// The time at which the request arrived at the layer. At every gate, the client's deadline is
+    /// counted from this time, not from the start of the wait.
     pub(super) since: Timestamp,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum WaitEnd {
 
 impl Waiting {
     /// Starts to wait in `place`. Meanwhile, up to `watched_bytes` bytes of the body are read, to
-    /// detect that the client has disconnected. With 0, the body is not touched.
+    /// detect that the client has disconnected. With 0, the body is not read.
     ///
     /// The value is boxed, because every request would otherwise reserve space for a wait, and most
     /// requests never wait.
@@ -132,8 +132,8 @@ impl Waiting {
         Some(end.map_or_else(WaitEnd::Refused, WaitEnd::Granted))
     }
 
-    /// Releases the place and reports `why`. Does nothing if the place is already gone, because the
-    /// stage reports granted and refused requests.
+    /// Releases the place and reports `why`. Does nothing if the place has already been released,
+    /// because the stage itself reports granted and refused requests.
     fn leave(&mut self, why: GateEvent) {
         if let (Some(place), Some(at)) = (self.place.take(), &self.at) {
             drop(place);
@@ -144,7 +144,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // The client disconnected, or the task was aborted. After a regular end of the wait, this
+        // The client disconnected, or the task was aborted. If the wait has already ended, this
         // call does nothing.
         self.leave(GateEvent::Cancelled);
     }

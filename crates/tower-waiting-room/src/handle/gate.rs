@@ -6,11 +6,11 @@ use waiting_room_core::{ConfigError, gate::GateSnapshot};
 
 use crate::gate::GateSet;
 
-/// Observes one gate and changes its limit while it is in use.
+/// Observes one gate, and changes its limit while the gate is in use.
 ///
 /// [`WaitingRoomHandle::gate`](super::WaitingRoomHandle::gate) returns this handle. The handle
-/// refers to everything that one [`Concurrency`](crate::Concurrency) configures, which is either a
-/// single gate or, with a key, one gate for each value of the key.
+/// covers all gates that one [`Concurrency`](crate::Concurrency) configures: either a single gate
+/// or, with a key, one gate for each value of the key.
 ///
 /// ```
 /// # use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer};
@@ -39,8 +39,8 @@ impl GateHandle {
     }
 
     /// Returns the current figures of the gate. A gate without a key has one snapshot. A gate by
-    /// key has one snapshot for each value of the key that a running or waiting request has, and so
-    /// no snapshot while it has no requests.
+    /// key has one snapshot for each key value among the running and waiting requests, and
+    /// therefore no snapshot while there are no requests.
     #[must_use]
     pub fn snapshots(&self) -> Vec<GateSnapshot> {
         self.set.snapshots()

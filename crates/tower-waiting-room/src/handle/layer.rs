@@ -51,11 +51,11 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 
     /// Sets the gauges of the gates: permits in use, the limit, requests in the queue, and the
-    /// longest current wait. Call this before each scrape.
+    /// longest current wait. Call this method before each scrape.
     ///
-    /// A gate by key is reported as the sum over its keys, with the longest wait for any of the
-    /// keys. The number of series therefore depends on the number of gates, but not on the number
-    /// of keys. If a gate has no limit, the gauge of its limit is infinite.
+    /// The gauges of a gate by key show the sums over all of its keys, and the longest wait for any
+    /// key. The number of series therefore depends on the number of gates, but not on the number of
+    /// keys. If a gate has no limit, the gauge for its limit is set to infinity.
     #[cfg(feature = "metrics")]
     pub fn record_gates(&self) {
         for gate in self.pipeline.gates.gates() {
@@ -63,8 +63,9 @@ impl<St: Store> WaitingRoomHandle<St> {
         }
     }
 
-    /// Closes all gates and waits until no request runs, for at most `deadline`. Returns the number
-    /// of requests that still run or wait at the busiest gate, or 0 if all requests have ended.
+    /// Closes all gates, and waits for up to `deadline` until no request is running. Returns the
+    /// number of requests that are still running or waiting at the busiest gate, or 0 if all
+    /// requests have ended.
     ///
     /// A request runs until the body of its response has been sent and each of its
     /// [`PermitHandle`](crate::gate::PermitHandle)s has been dropped, so this method also waits for
@@ -107,7 +108,8 @@ impl<St: Store> WaitingRoomHandle<St> {
         if is_idle {
             return 0;
         }
-        // A request may run at several gates, so the counts of different gates are not added up.
+        // A request may hold permits of several gates, so the counts of different gates are not
+        // added up.
         let left = gates.iter().map(|gate| gate.snapshots());
         left.map(|gates| gates.iter().map(|it| it.in_flight + it.queued).sum())
             .max()
@@ -119,7 +121,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
     }
 
-    /// Returns the settings that were found to be valid but probably not intended.
+    /// Returns the settings that are valid but were found to be probably unintended.
     #[must_use]
     pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.pipeline.telemetry.misconfigurations()

@@ -24,7 +24,7 @@ impl LimitsHandle {
         Self { set, file }
     }
 
-    /// Returns the current rate limits that code has set, through the builder or
+    /// Returns the current rate limits that were set in code, through the builder or
     /// [`change`](Self::change). The limits of a rules file are not included.
     #[must_use]
     pub fn in_force(&self) -> Vec<RateLimit> {
@@ -40,9 +40,9 @@ impl LimitsHandle {
     /// the closure again.
     ///
     /// Concurrent changes are applied one after the other, so the closure may be called more than
-    /// once. The closure may read the limits through a handle, but must not change them. A rules
-    /// file that could not be applied is read again after the change, which may have freed a name
-    /// that the file uses.
+    /// once. The closure may read the limits through a handle, but must not change them. If a rules
+    /// file could not be applied, it is read again after the change, because the change may have
+    /// freed a name that the file uses.
     ///
     /// ```
     /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};

@@ -45,7 +45,7 @@ impl<St: Store> RoomHandle<St> {
         self.pipeline.store.snapshot().await
     }
 
-    /// Returns the current rules, as far as this node knows them.
+    /// Returns the current rules as known to this node.
     #[must_use]
     pub fn rules(&self) -> Arc<RoomRules> {
         self.pipeline.store.rules()
@@ -93,8 +93,8 @@ impl<St: Store> RoomHandle<St> {
     /// Suspends the room, so that every request bypasses it and is not counted. Rate limits and
     /// gates stay in effect.
     ///
-    /// All waiting visitors are admitted at once. If the service cannot handle all waiting visitors
-    /// at once, [`drain`](Self::drain) the line first.
+    /// All waiting visitors are let through immediately. If the service cannot handle all of these
+    /// visitors together, [`drain`](Self::drain) the line first.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl<St: Store> RoomHandle<St> {
         self.set_mode(RoomMode::Suspended).await
     }
 
-    /// Puts the limits into effect again, after a call of [`queue_all`](Self::queue_all),
+    /// Puts the limits into effect again after a call to [`queue_all`](Self::queue_all),
     /// [`drain`](Self::drain) or [`suspend`](Self::suspend).
     ///
     /// # Errors

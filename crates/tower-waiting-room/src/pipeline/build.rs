@@ -1,9 +1,9 @@
 //! Builds the stages of a layer from a validated configuration.
 //!
-//! The stages are built once per layer. All services that the layer creates share them, so the
-//! routes of an application share one room, one set of limits and one set of gates. Building the
-//! stages cannot fail, because every part of the configuration was checked when the configuration
-//! was built. Settings that are valid but suspicious are reported.
+//! The stages are built once per layer. All services that the layer creates share these stages, so
+//! the routes of an application share one room, one set of limits and one set of gates. Building
+//! the stages cannot fail, because every part of the configuration was checked when the
+//! configuration was built. Settings that are valid but suspicious are reported.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl<St: Store> Pipeline<St> {
         let telemetry = Telemetry::new(Arc::clone(&config.name));
         let source = store.clone();
         // All stages use the clock of the store, so that the deadlines of tickets, passes, gates
-        // and limits are on the same time scale. Only the timers of waits use tokio's clock.
+        // and limits are comparable. Only the timers for waits use tokio's clock.
         let clock = StageClock::new(move || source.now());
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("the limits were validated when the configuration was built");

@@ -3,8 +3,8 @@
 //! A layer has one [`Pipeline`], which all its requests share, and each request has a [`Journey`].
 //! A stage either lets a request continue or stops it with a [`Stop`]: a reply, or a wait after
 //! which the request is resumed. `run` is the only loop over the stages, and `in_effect` is the
-//! only function that applies shadow mode to decisions, so a new stage needs no additional code for
-//! either.
+//! only function that applies shadow mode to decisions, so a new stage needs no code of its own for
+//! sequencing or for shadow mode.
 //!
 //! A request is counted once, when its outcome is known: `advance` and `resume` report the outcome
 //! unless the request has to wait again.
@@ -51,19 +51,19 @@ pub(crate) struct Pipeline<St> {
     pub(super) order: fn(&Visitor) -> &'static [Stage],
     /// The rules file with rate limits, for the operator's handle.
     pub(crate) rules_file: Option<Arc<FollowedFile>>,
-    /// The watch that applies changes of the rules file to the limits until the pipeline is
+    /// The watch that updates the limits whenever the rules file changes, until the pipeline is
     /// dropped.
     pub(super) _watch: Option<Watch>,
     /// The bypass rules. The first rule that covers a request provides the name in the request's
     /// reason.
     pub(super) bypass: Vec<Bypass>,
-    /// The stages that a CORS preflight passes.
+    /// The stages that a CORS preflight goes through.
     pub(super) preflight: Preflight,
-    /// Finds the address of a client, and hashes keys with a secret of this process.
+    /// Finds the address of a client, and hashes keys with a secret that only this process has.
     pub(super) callers: Callers,
     /// Whether decisions take effect or are only reported (shadow mode).
     pub(super) enforcement: Enforcement,
-    /// Renders all answers of the layer.
+    /// Renders all answers that the layer gives.
     pub(super) responder: Responder,
     /// The header fields that report the limits to clients; empty if the configuration has none.
     pub(super) rate_headers: &'static [Field],
@@ -78,14 +78,14 @@ pub(crate) struct Pipeline<St> {
 ///
 /// Dropping a `Journey` releases everything that the request holds: the permits return to their
 /// gates, and a session whose pass was not sent is ended. If the end of a session was not delivered
-/// to the store, a later request delivers it. The charges of rate limits are not undone.
+/// to the store, a later request delivers it. Charges to rate limits are not refunded.
 pub(crate) struct Journey {
     /// The stages that the request has not reached yet. A bypassed request has no stages.
     ahead: &'static [Stage],
     /// The time of arrival, from which the client's deadline at a gate is counted.
     pub(super) arrived: Timestamp,
-    /// The current time of the request. The clock is read on arrival and again after each wait, so
-    /// all stages that run without a wait in between use the same time.
+    /// The time that the current stages of the request use. The clock is read on arrival and again
+    /// after each wait, so all stages that run without a wait in between use the same time.
     pub(super) now: Timestamp,
     /// The part of the request in which the client's token arrived. The next token is sent in the
     /// same way.
@@ -98,7 +98,7 @@ pub(crate) struct Journey {
     pub(super) visitor: Visitor,
     /// The renewal of the pass, if it is in progress.
     pub(super) renewal: Option<Box<PassRenewal>>,
-    /// The decisions of the rate limits; `None` if no limit applies.
+    /// The decisions that the rate limits made for the request; `None` if no limit applies.
     pub(super) report: Option<Box<RateReport>>,
     /// The permits of the gates that the request has passed. The permits move into the body of the
     /// response.
@@ -111,10 +111,10 @@ pub(crate) struct Journey {
     pub(super) leaving: Option<BoxFuture<()>>,
 }
 
-/// A stage that a request passes on its way to the application.
+/// A stage on a request's way to the application.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
-    /// Takes the permits of gates.
+    /// Takes a permit from each gate that covers the request.
     Gates,
     /// Charges the rate limits.
     Limits,
@@ -134,9 +134,10 @@ pub(crate) enum Stop {
 }
 
 impl Stage {
-    /// Returns the stages of a request in order, which depends on the request's token.
+    /// Returns the stages of a request in the order in which they run. The order depends on the
+    /// request's token.
     ///
-    /// The order also determines when a request is charged, which happens exactly once:
+    /// The order also determines when a request is charged. No request is charged more than once:
     ///
     /// - **A ticket: the room first.** The limits protect the application, so a waiting visitor is
     ///   charged when the room admits it. Otherwise the check-ins of a waiting visitor would use up
@@ -163,8 +164,8 @@ impl Stage {
 }
 
 impl<St: Store> Pipeline<St> {
-    /// Returns the head of a request for the rules of this layer. `findings` caches values that one
-    /// rule has computed, such as the client's address, for later rules.
+    /// Returns the head of a request, which the rules of this layer inspect. `findings` caches
+    /// values that one rule has computed, such as the client's address, for later rules.
     pub(crate) fn head<'a, B>(
         &'a self,
         request: &'a http::Request<B>,
@@ -176,8 +177,8 @@ impl<St: Store> Pipeline<St> {
     /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then
     /// opens the token. Also selects the stages of the request. A bypassed request has no stages.
     pub(crate) fn begin(&self, head: RequestHead<'_>, journey: &mut Journey) {
-        // A bypass rule by network covers no request without a client address. If this were not
-        // reported, the rule would silently have no effect.
+        // A bypass rule for a network covers no request whose client address is unknown. If this
+        // were not reported, the rule would silently have no effect.
         if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
@@ -235,8 +236,8 @@ impl<St: Store> Pipeline<St> {
         journey: &mut Journey,
         resumed: Resumed,
     ) -> ControlFlow<Stop> {
-        // The wait may have been long, and tickets, limits and gates have to be judged by the
-        // current time.
+        // The wait may have been long, so the clock is read again: tickets, limits and gates have
+        // to be checked against the current time.
         journey.now = self.store.now();
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
@@ -265,7 +266,7 @@ impl<St: Store> Pipeline<St> {
     fn run(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         while let [stage, ahead @ ..] = journey.ahead {
             // The stage is removed before it runs. A request that waits in a stage therefore
-            // continues with the next stage, and no stage decides about a request twice.
+            // continues with the next stage, and no stage handles a request twice.
             journey.ahead = ahead;
             let flow = match stage {
                 Stage::Gates => self.enter_gates(head, journey),
@@ -286,7 +287,7 @@ impl<St: Store> Pipeline<St> {
 
     /// Returns the effect of a stage's outcome on the request.
     ///
-    /// In shadow mode, a request waits only for answers that are needed to decide about it, and
+    /// In shadow mode, a request waits only for the replies on which its decision depends, and
     /// continues whatever the decision is. The first decision against the request is recorded as
     /// its reason.
     fn in_effect(&self, journey: &mut Journey, flow: ControlFlow<Stop>) -> ControlFlow<Stop> {
@@ -318,12 +319,12 @@ impl<St: Store> Pipeline<St> {
         self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
     }
 
-    /// Returns the client of a request, as far as it is known at this stage. A visitor counts as
-    /// known only with a pass. A client can get any number of tickets, so a limit by visitor would
-    /// have no effect on tickets.
+    /// Returns the client of a request, including the visitor if the visitor is known. A visitor
+    /// counts as known only if the request has a pass. A client can get any number of tickets, so a
+    /// limit by visitor would have no effect if tickets counted too.
     fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
         // If the limits come first, the room has not accepted the pass yet, but the pass is valid.
-        // A copy of a pass counts for the same visitor, whichever address it is sent from.
+        // A copy of a pass counts as the same visitor, whatever address it is sent from.
         let visitor = match &journey.visitor {
             Visitor::Inside(pass) => Some(pass.id),
             Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
@@ -332,7 +333,7 @@ impl<St: Store> Pipeline<St> {
         self.callers.of(head, visitor)
     }
 
-    /// The stage of the limits: charges all limits that apply to the request.
+    /// The rate limit stage: charges all limits that apply to the request.
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // The limits are loaded once, so that a live change applies to a request completely or not
         // at all.
@@ -344,8 +345,8 @@ impl<St: Store> Pipeline<St> {
         self.rated(journey, rated)
     }
 
-    /// Translates the outcome of the limits into a control flow, and stores their report for the
-    /// headers of the response.
+    /// Translates the outcome of the rate limit stage into a control flow, and stores the report of
+    /// the limits for the response headers.
     fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let (report, flow) = match rated {
             Rated::Pending(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
@@ -356,13 +357,14 @@ impl<St: Store> Pipeline<St> {
                 let reply = Reply::over_limit(&report);
                 (report, Break(Stop::Reply(reply)))
             }
-            // In the following cases no limit has decided, so there is no report for the headers.
+            // In the following cases, no limit has made a decision, so there is no report for the
+            // headers.
             Rated::KeyMissing(policy) => return Break(Stop::Reply(Reply::key_missing(&policy))),
             Rated::Stranger => return Break(Stop::Reply(Reply::address_unknown())),
             Rated::Busy => return Break(Stop::Reply(Reply::limits_overloaded())),
             Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
         };
-        // In a layer with a room, the room provides the reason of a request.
+        // In a layer with a room, the room provides the reason for admitting a request.
         if self.room.is_none() {
             journey.admitted = report.admitted.clone();
         }
@@ -370,8 +372,8 @@ impl<St: Store> Pipeline<St> {
         flow
     }
 
-    /// The stage of the room: lets a valid pass through, answers a ticket that is not due, and asks
-    /// the store about all other visitors.
+    /// The room stage: lets a valid pass through, answers a ticket that is not due, and asks the
+    /// store about all other visitors.
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let (now, rules) = (journey.now, room.rules());
@@ -383,8 +385,8 @@ impl<St: Store> Pipeline<St> {
         }
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, now) => {
-                // With a poll, the script of the waiting page asks whether it may reload the page.
-                // The answer is yes, and the poll is not forwarded to the application.
+                // The script of the waiting page sends a poll to ask whether it may reload the
+                // page. The answer is yes, and the poll is not forwarded to the application.
                 if head.headers().contains_key(POLL_HEADER) {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
@@ -401,15 +403,15 @@ impl<St: Store> Pipeline<St> {
                 if let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
-                // An early ticket is answered without the store, which could not change anything
-                // before the ticket is due.
+                // An early ticket is answered without asking the store, because the store cannot
+                // change anything before the ticket is due.
                 if ticket.is_early(now) {
                     return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
                 }
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
             }
-            // The layer is mounted twice, and the outer instance has admitted the request. The
-            // request has no pass yet, so the store would give the visitor a second slot.
+            // The layer is mounted twice, and the outer instance has already admitted the request.
+            // The request has no pass yet, so the store would give the visitor a second slot.
             _ if room.has_let_in(head.extensions()) => {
                 self.telemetry.misconfigured(Misconfiguration::CountedTwice);
                 journey.admitted = Reason::AdmittedPass;
@@ -426,7 +428,7 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// The stage of the gates: takes a permit from each gate that covers the request.
+    /// The gate stage: takes a permit from each gate that covers the request.
     fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         if self.gates.is_empty() {
             return Continue(());
@@ -437,7 +439,7 @@ impl<St: Store> Pipeline<St> {
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 
-    /// Translates the outcome of the gates into a control flow.
+    /// Translates the outcome of the gate stage into a control flow.
     fn gated(gated: Gated, now: Timestamp) -> ControlFlow<Stop> {
         match gated {
             Gated::Admitted => Continue(()),
@@ -479,7 +481,7 @@ impl Journey {
         self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
     }
 
-    /// Returns the visitor's ticket, from which the answer describes the place in the line.
+    /// Returns the visitor's ticket, which the answer uses to describe the place in the line.
     pub(super) fn ticket(&self) -> Option<&Ticket> {
         match &self.visitor {
             Visitor::Outside(ticket) => ticket.as_ref(),

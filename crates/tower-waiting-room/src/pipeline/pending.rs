@@ -1,7 +1,7 @@
 //! The waits of a request on its way to the application.
 //!
-//! There are two kinds of waits. A **question** is a wait for the reply of a store, which the
-//! decision about the request needs. A **delay** is a wait that a limit or a gate imposes: for a
+//! There are two kinds of waits. A **question** is a wait for the reply of a store, on which the
+//! decision for the request depends. A **delay** is a wait that a limit or a gate imposes: for a
 //! turn in a leaky queue, or for a permit. Shadow mode waits for questions, because it reports the
 //! decisions, and skips delays, because it must not slow requests down.
 
@@ -23,12 +23,12 @@ use crate::{
 ///
 /// # Cancel safety
 ///
-/// Dropping a `Pending` removes the request from the queue in which it waits. A store that was
+/// Dropping a `Pending` removes the request from the queue in which it waits. A store that has been
 /// asked may or may not have made its decision.
 pub(crate) enum Pending {
-    /// A wait for the reply of the store in which nodes share their rate limits.
+    /// A wait for the reply of the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
-    /// A wait for the permit of a gate.
+    /// A wait for a permit from a gate.
     Permit(Box<Waiting>),
     /// A wait for the request's turn in a leaky queue.
     Turn(Box<Turn>),
@@ -36,7 +36,7 @@ pub(crate) enum Pending {
     Verdict(BoxFuture<Result<Verdict, StoreError>>),
 }
 
-/// The end of a wait, with its result.
+/// The result of a wait that has ended.
 pub(crate) enum Resumed {
     Charged(StoreReply),
     Decided(Result<Verdict, StoreError>),
@@ -45,8 +45,8 @@ pub(crate) enum Resumed {
 }
 
 impl Pending {
-    /// Polls the wait. At a gate, `body`, the body of the request, is read up to a bound to detect
-    /// that the client has disconnected.
+    /// Polls the wait. At a gate, polling also reads up to a bound from `body`, the request's body,
+    /// to detect that the client has disconnected.
     ///
     /// # Panics
     ///
@@ -63,14 +63,14 @@ impl Pending {
         })
     }
 
-    /// Returns whether the decision about the request depends on the result of the wait, so that
-    /// even shadow mode has to wait.
+    /// Returns whether the decision for the request depends on the result of the wait. If so, even
+    /// shadow mode has to wait.
     pub(super) const fn is_question(&self) -> bool {
         matches!(self, Self::Charge(_) | Self::Verdict(_))
     }
 
-    /// Ends a delay immediately, in shadow mode. A request at a gate leaves the queue, which is
-    /// reported. The request's turn in a leaky queue counts as used.
+    /// Ends a delay immediately, in shadow mode. A request that waits at a gate leaves the queue,
+    /// and this is reported. A turn in a leaky queue counts as used.
     pub(super) fn skip(self) {
         match self {
             Self::Permit(waiting) => waiting.skip(),

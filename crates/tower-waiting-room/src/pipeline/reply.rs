@@ -1,9 +1,9 @@
-//! The decisions by which the layer answers a request without calling the application.
+//! The decisions to answer a request without calling the application.
 //!
 //! Each stage that stops a request returns a [`Reply`] with the outcome, the reason, the time until
 //! a retry, and the stage that decided. A reply has neither headers nor text.
 //! `respond/responder.rs` adds headers and text later, in a form that the client can read. All
-//! refusals of the layer therefore look alike, and the stages need not know the forms of an answer.
+//! refusals by the layer therefore look alike, and the stages need not know the formats of answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
     respond::{About, Outcome},
 };
 
-/// A decision by which the layer answers a request without calling the application.
+/// A decision to answer a request without calling the application.
 pub(crate) struct Reply {
     pub(super) outcome: Outcome,
     pub(super) reason: Reason,
@@ -39,7 +39,7 @@ pub(crate) struct Reply {
 /// The part of the layer that made a decision, with the data for the answer.
 enum By {
     /// The application's challenge, with the application's response to a newcomer, or `None` once
-    /// the response was taken.
+    /// the response has been taken.
     Application(Option<Box<Response<Bytes>>>),
     /// The gates, for a reason on the client's side: the client has disconnected, or its request
     /// lacks the key that selects a gate.
@@ -53,11 +53,11 @@ enum By {
     Limits,
     /// The pace at which tickets may be shown.
     Pace,
-    /// The room, or the failure of its store to answer.
+    /// The room, or its store, which does not answer.
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,
-    /// The store of the limits, which does not answer or is overloaded.
+    /// The rate limit store, which does not answer or is overloaded.
     Store,
 }
 
@@ -79,8 +79,8 @@ impl Reply {
     }
 
     /// Sends the application's challenge to a newcomer. The response gets `no-store` unless it has
-    /// a `Cache-Control` header, because a cached challenge would also be shown to visitors that
-    /// have passed it.
+    /// a `Cache-Control` header, because a cached challenge would also be shown to visitors who
+    /// have already passed it.
     pub(super) fn challenged(mut response: Response<Bytes>) -> Self {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
@@ -98,12 +98,12 @@ impl Reply {
     /// keeps its place.
     ///
     /// The visitor is asked to retry after 5 s, or earlier if half a session or the refresh
-    /// interval is shorter. The store may have admitted the visitor although the answer did not
-    /// arrive, and the session must not lapse before the retry. The visitor's order of arrival must
-    /// not lapse either, but it outlasts the refresh interval.
+    /// interval is shorter. The store may have admitted the visitor although its reply did not
+    /// arrive, and the session must not lapse before the retry. The store's record of the visitor's
+    /// arrival must not lapse either, but the record outlasts the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
-        // A pass is renewed after an eighth of a session, so half a session is four times that
-        // duration.
+        // A pass is renewed after an eighth of a session, so half a session is four times
+        // `renew_after`.
         let half_a_session = rules.renew_after() * 4;
         let longest = half_a_session.min(rules.refresh_interval());
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
@@ -111,8 +111,8 @@ impl Reply {
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// Makes a visitor wait because this node has more requests than the store of the room can
-    /// decide in time. A visitor in the line keeps its place.
+    /// Makes a visitor wait because this node has more requests than the room's store can handle in
+    /// time. A visitor in the line keeps its place.
     pub(super) fn room_overloaded(retry_after: Duration) -> Self {
         let (reason, retry_after) = (Reason::QueuedStoreBusy, Some(retry_after));
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
@@ -138,14 +138,14 @@ impl Reply {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
 
-    /// Refuses a request because the store of the limits does not answer.
+    /// Refuses a request because the rate limit store does not answer.
     pub(super) fn limits_unavailable() -> Self {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
     }
 
-    /// Refuses a request because this node has more requests than the store of the limits can
-    /// decide in time. Clients are asked to retry after a random time of 5 to 10 s, so that they do
-    /// not all return at once.
+    /// Refuses a request because this node has more requests than the rate limit store can handle
+    /// in time. Clients are asked to retry after a random time of 5 to 10 s, so that they do not
+    /// all return at once.
     pub(super) fn limits_overloaded() -> Self {
         let [chance] = random_bytes();
         let retry_after = UNAVAILABLE_RETRY + Duration::from_secs(u64::from(chance) % SPREAD_SECS);
@@ -155,7 +155,7 @@ impl Reply {
     /// Refuses a request for which a gate has no permit.
     ///
     /// After a timeout, the status determines whether `Retry-After` is needed. A 503 asks the
-    /// client to come back, so it needs a time. A 504 reports only that this request failed.
+    /// client to come back, so it has to state a time. A 504 reports only that this request failed.
     pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
         let because = refused.because;
         let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
@@ -179,7 +179,7 @@ impl Reply {
         Self::refused(Reason::RefusedGateCancelled, None, By::Client)
     }
 
-    /// Refuses a request that lacks the key by which its gate is selected.
+    /// Refuses a request that lacks the key that selects its gate.
     pub(super) fn gate_unknown() -> Self {
         Self::refused(Reason::RefusedGateUnknown, None, By::Client)
     }
@@ -218,9 +218,9 @@ impl Reply {
         matches!(self.by, By::Room)
     }
 
-    /// Returns whether the answer has the headers of the limits. The headers are left out where
-    /// they would not explain the answer: in a challenge, in answers of the room or about the pace
-    /// of tickets, and if the server is not set up for the layer.
+    /// Returns whether the answer has the rate limit headers. These headers are left out where they
+    /// would not explain the answer: in a challenge, in answers about the room or the pace of
+    /// tickets, and if the server does not provide the client's address.
     pub(super) const fn tells_of_limits(&self) -> bool {
         !matches!(self.by, By::Application(_) | By::Pace | By::Room | By::SetUp)
     }
@@ -233,8 +233,8 @@ impl Reply {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
-            // The variants are listed one by one, so that the compiler requires a decision about
-            // each new variant.
+            // The variants are listed one by one, so that the compiler requires a decision for each
+            // new variant.
             By::Application(_)
             | By::Client
             | By::Key
@@ -246,14 +246,15 @@ impl Reply {
         }
     }
 
-    /// Returns whether the connection should be closed after the answer:
+    /// Returns whether the connection should be closed after the answer. Only a refusal by a gate,
+    /// or because the client's address is unknown, closes the connection:
     ///
-    /// - while a gate is drained, because the service is shutting down, and
-    /// - if a refused request has a body that is large or of unknown length. A server has to read
+    /// - while the gate is being drained, because the service is shutting down, and
+    /// - if the refused request has a body that is large or of unknown length. A server has to read
     ///   the whole body before it can read the next request on the connection (RFC 9112 section
     ///   9.6).
     ///
-    /// In both cases an HTTP/2 connection stays open, because a stream can end without the
+    /// In both cases, an HTTP/2 connection stays open, because a stream can end without closing the
     /// connection.
     pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
         let headers = head.headers();
@@ -285,9 +286,9 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
 /// The largest body, in bytes, that is worth reading to keep the connection open.
 const LARGE: u64 = 64 * 1024;
 
-/// The time after which a client may retry if a store could not decide about its request.
+/// The time after which a client may retry if a store could not handle its request in time.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// The number of different delays, in steps of 1 s, that spread the retries to an overloaded node:
-/// 0 to 5 s are added to each retry.
+/// The number of different extra delays, in steps of 1 s, that spread the retries to an overloaded
+/// node. An extra delay of 0 to 5 s is added to each retry.
 const SPREAD_SECS: u64 = 6;

@@ -1,5 +1,5 @@
-//! The two kinds of responses: responses of the application, which the layer completes, and answers
-//! of the layer itself.
+//! The two kinds of responses: responses from the application, which the layer completes, and
+//! answers that the layer itself gives.
 //!
 //! ```text
 //!  forwarded:  insert_extensions ─► application ─► answered ─► poll_finish ─► response
@@ -7,10 +7,10 @@
 //!  not:        reply ─► Responder ─► response
 //! ```
 //!
-//! Before the application runs, the layer inserts handles into the extensions of the request. After
-//! the application has responded, permits that end with the response head are released, and a
-//! session that the application has ended is ended in the store. The response then gets the
-//! visitor's token, the headers of the limits, and the reason.
+//! Before the application runs, the layer inserts handles into the request's extensions. After the
+//! application has responded, permits that are held only until the response head are released. If
+//! the application has ended the visitor's session, the store ends it too. Finally, the visitor's
+//! token, the rate limit headers and the reason are added to the response.
 
 use std::{
     mem,
@@ -42,8 +42,8 @@ impl<St: Store> Pipeline<St> {
     /// Inserts the handles for the application into the extensions of a request.
     ///
     /// The permit and charge handles of an outer layer are merged with the handles of this layer,
-    /// so that one call of the application reaches both layers. The `Visit` of an outer room is
-    /// replaced.
+    /// so that a single call by the application affects both layers. The `Visit` of an outer room
+    /// is replaced.
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
         if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
             extensions.insert(room.visit(*pass, journey.admitted.clone()));
@@ -63,20 +63,20 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Completes the response of the application: ends the session if the application has ended it,
-    /// attaches a fresh pass, and writes the headers of the limits and the reason. Returns `Ready`
-    /// once the response can be sent.
+    /// Completes the application's response: ends the session in the store if the application has
+    /// ended it, attaches the visitor's new token, if there is one, and writes the rate limit
+    /// headers and the reason. Returns `Ready` once the response can be sent.
     ///
-    /// All steps between the two waits happen exactly once. While the renewal is pending, the
-    /// response is unchanged. While the end of the session is pending, the response is complete,
-    /// and only the call to the store is polled again.
+    /// All steps between the wait for the renewal and the wait for the store happen exactly once.
+    /// While the renewal is pending, the response remains unchanged. While the store is ending the
+    /// session, the response is complete, and only the call to the store is polled again.
     pub(crate) fn poll_finish<B>(
         &self,
         journey: &mut Journey,
         response: &mut Response<B>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        // The response is complete, and waits only for the store to end the session.
+        // The response is complete, and is held back only until the store has ended the session.
         if let Some(leaving) = &mut journey.leaving {
             return leaving.as_mut().poll(cx);
         }
@@ -91,7 +91,7 @@ impl<St: Store> Pipeline<St> {
                 journey.leaving = room.end(pass, is_revoked, source, headers);
             }
             // A session that has just ended gets no token. The token of a renewed pass takes
-            // precedence over a token that this request got from its admission or from another
+            // precedence over a token that this request received on admission or from another
             // request.
             if journey.leaving.is_none() {
                 let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
@@ -99,8 +99,8 @@ impl<St: Store> Pipeline<St> {
                     room.attach(headers, source, token);
                 }
             }
-            // The pass was attached or the session was ended above. In both cases the guard must
-            // not end the session again.
+            // The pass has been attached, or the session has been ended, above. In either case, the
+            // guard must not end the session.
             if let Some(undelivered) = journey.undelivered.take() {
                 undelivered.sent();
             }
@@ -115,16 +115,16 @@ impl<St: Store> Pipeline<St> {
             write(response.headers_mut(), status, self.rate_headers, &told, report.at);
         }
         self.explain(response, journey.reason());
-        // The future does nothing before its first poll, which happens here. The slot is free when
-        // the client gets the response, so the client's next request can take it.
+        // The future does nothing until it is first polled, which happens here. The slot is free by
+        // the time the client receives the response, so the client's next request can take it.
         match &mut journey.leaving {
             Some(leaving) => leaving.as_mut().poll(cx),
             None => Poll::Ready(()),
         }
     }
 
-    /// Answers a request without calling the application. A token that a stage has issued is sent
-    /// even so: a visitor that is admitted by the room and then refused by a gate keeps its pass.
+    /// Answers a request without calling the application. Any token that a stage has already issued
+    /// is still sent: a visitor that the room admitted and a gate then refused keeps its pass.
     pub(crate) fn reply<B>(
         &self,
         request: &mut Request<B>,
@@ -136,9 +136,9 @@ impl<St: Store> Pipeline<St> {
             Some(answer) => answer,
             None => self.written(self.head(request, findings), journey, &reply),
         };
-        // The extension map of the request is reused, because the request no longer needs it. A new
-        // map would cost three allocations for each response in a flood of refusals. The map is
-        // cleared first, because handles of an outer layer would hold permits if they were moved
+        // The extension map of the request is reused, because the request no longer needs it.
+        // During a flood of refusals, a new map would cost three allocations per response. The map
+        // is cleared first, because handles of an outer layer would hold permits if they were moved
         // into the response.
         let mut extensions = mem::take(request.extensions_mut());
         extensions.clear();
@@ -194,9 +194,9 @@ impl<St: Store> Pipeline<St> {
         response
     }
 
-    /// Records the reason of a response in its extensions and, if the configuration asks for it, in
-    /// a header. The two most common reasons, admission by a valid pass and by the limits alone,
-    /// are left out of the extensions, so most responses need no extension map.
+    /// Records the reason for a response in the response's extensions and, if configured, in a
+    /// header. The two most common reasons (admission by a valid pass, and admission by the limits
+    /// alone) are not stored in the extensions, so most responses need no extension map.
     fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
         if self.debug_header == DebugHeader::On
             && let Ok(value) = HeaderValue::try_from(reason.to_string())
@@ -220,19 +220,20 @@ impl Journey {
     /// Processes the head of the application's response. Permits that the body does not hold are
     /// released here, before the response waits for the store.
     ///
-    /// The waiting page of an inner room also has a status of [`OVERLOADED`], but does not indicate
-    /// overload. The page is recognized by its header.
+    /// The waiting page of an inner room also has one of the [`OVERLOADED`] statuses, but does not
+    /// indicate an overload. The page is recognized by its outcome header.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
-        // The status is judged here, but the sample is taken when the permit is released. A permit
-        // that the body holds may be released much later.
+        // The status is evaluated here, but an adaptive gate takes its sample only when the permit
+        // is released, which may be much later if the body holds the permit.
         let is_overloaded = OVERLOADED.contains(&response.status())
             && !response.headers().contains_key(OUTCOME_HEADER);
         self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));
     }
 }
 
-/// Returns the header lines of the limits that applied to a request. The lines are pushed one by
-/// one, because `collect` would reserve space first, and most requests have only one line.
+/// Returns the state of each limit that applied to a request, for the headers of the response. The
+/// states are pushed one by one, because `collect` would reserve space first, and most requests
+/// have only one state.
 fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
     let mut told = SmallVec::new();
     report.lines().for_each(|line| told.push(line));
@@ -256,6 +257,6 @@ fn take_command(headers: &mut HeaderMap) -> bool {
     is_revoked
 }
 
-/// The statuses by which an application reports that it cannot keep up (RFC 9110 sections 15.6.4
+/// The statuses with which an application reports that it cannot keep up (RFC 9110 sections 15.6.4
 /// and 15.6.5).
 const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];

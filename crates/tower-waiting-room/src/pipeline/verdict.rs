@@ -22,8 +22,8 @@ use crate::{
 };
 
 impl<St: Store> Pipeline<St> {
-    /// Applies the verdict of the store, or the store's failure, to a request. Breaks with the
-    /// reply if the request must not continue.
+    /// Applies the store's verdict, or the effect of a store failure, to a request. Returns `Break`
+    /// with the reply if the request must not continue.
     pub(super) fn decided(
         &self,
         head: RequestHead<'_>,
@@ -34,9 +34,9 @@ impl<St: Store> Pipeline<St> {
         let now = journey.now;
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                // If a pass is not delivered, only a newcomer's session is ended. A visitor with a
-                // ticket or an expired pass may also have been admitted by a parallel request,
-                // whose response has delivered the pass.
+                // If a pass cannot be delivered, its session is ended only if the visitor is a
+                // newcomer. A visitor with a ticket or an expired pass may also have been admitted
+                // by a concurrent request, whose response may have delivered the pass.
                 if matches!(journey.visitor, Visitor::Unknown) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
@@ -59,9 +59,9 @@ impl<St: Store> Pipeline<St> {
                 Reply::queued(reason, &ticket, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                // A full network may be a proxy that is missing from the configuration, with all of
-                // its clients behind one address. The request of a refused visitor is therefore
-                // checked for such a proxy.
+                // The network may be full because a proxy is missing from the configuration, so
+                // that all of its clients appear to have one address. The request of a refused
+                // visitor is therefore checked for signs of such a proxy.
                 if reason == Reason::RefusedNetworkFull
                     && let Some(suspected) = head.suspect()
                 {
@@ -76,8 +76,8 @@ impl<St: Store> Pipeline<St> {
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 Self::overloaded(room, head, journey)
             }
-            // The visitor gets no pass, because the store has not counted the visitor. The
-            // visitor's token later proves only the order of arrival.
+            // The visitor gets no pass, because the store has not counted the visitor. Once the
+            // store is back, the visitor's token proves only the visitor's order of arrival.
             Err(_) if room.admits_without_store() => {
                 Self::keep_order(room, journey);
                 journey.admitted = Reason::StoreUnavailable;
@@ -91,20 +91,20 @@ impl<St: Store> Pipeline<St> {
         Break(Stop::Reply(reply))
     }
 
-    /// Keeps the order of arrival of a visitor in the line if the store could not decide: reissues
-    /// the visitor's ticket with this check-in recorded in it.
+    /// Preserves the order of arrival of a visitor in the line when the store could not decide:
+    /// reissues the visitor's ticket with this check-in recorded in it.
     ///
     /// Otherwise an outage would cost visitors their places even if they came back on time, because
-    /// their check-ins never reached the store. A lapsed ticket is not revived, and a ticket that
-    /// the store has not answered for too long is not reissued ([`may_reissue`]). A ticket with a
+    /// their check-ins would never reach the store. A lapsed ticket is not revived, and a ticket is
+    /// not reissued if the store's last answer for it is too old ([`may_reissue`]). A ticket with a
     /// timestamp in the future is not reissued either, because the store would then have to trust
     /// its order of arrival.
     ///
     /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
     fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
-        // The ticket is judged at the time of arrival, so that the wait for the store does not
-        // count against the visitor.
+        // The ticket is checked as of the request's arrival, so that the time spent waiting for the
+        // store does not count against the visitor.
         let (rules, arrived) = (room.rules(), journey.arrived);
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
@@ -116,10 +116,10 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Answers a visitor about whom the store cannot decide in time. A newcomer, or a visitor whose
-    /// ticket has lapsed, gets a first ticket, which records its time of arrival. A visitor in the
-    /// line keeps its order of arrival. A visitor with an expired pass keeps the pass, because its
-    /// session may continue.
+    /// Answers a visitor for whom the store cannot reach a verdict in time. A newcomer, or a
+    /// visitor whose ticket has lapsed, gets a first ticket, which records the time of arrival. A
+    /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
+    /// pass, because the store may still let the session continue.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         // The check-in of a visitor in the line counts even though the store has not decided.
@@ -130,8 +130,9 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };
-        // The random interval depends on the time of the request. Otherwise a visitor that is sent
-        // away twice would get the same interval again, and come back with the same crowd.
+        // The random interval also depends on the time of the request. Otherwise a visitor that is
+        // sent away twice would get the same interval both times, and come back with the same
+        // crowd.
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }

@@ -1,12 +1,12 @@
-//! Conditions of a rules file: values that parts of a request must or must not have.
+//! Conditions in a rules file: the values that parts of a request must have or must not have.
 //!
 //! A rule in a rules file limits the requests that match all of its entries, such as the method
 //! `POST` and the path `/login`. Each entry becomes one [`Condition`]. Limits that are defined in
 //! code use closures and [`Matcher`]s instead. Conditions on a method or a path use the same
 //! matchers, so limits from code and from a file agree on which requests they cover.
 //!
-//! Values are checked when the file is read. A rule that no request can match would seem to protect
-//! something, so such a value is an error in the file.
+//! Values are checked when the file is read. A rule that no request can match would give a false
+//! impression of protection, so a value that no request can have is an error.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use ipnet::IpNet;
 
 use crate::request::{Caller, Doubt, Matcher, Part, PathRule, network as network_of};
 
-/// The values that one part of a request must have, according to a rules file.
+/// A condition on one part of a request: the value that the part must have, and the values that it
+/// must not have.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    /// The part of the request that is compared: an address, a method, a header, …
+    /// The part of the request to which the condition applies: an address, a method, a header, …
     pub(crate) part: Part,
-    /// The required value. `None` accepts every value, and also a missing part, because the
-    /// [`MissingKey`](crate::request::MissingKey) of the limit decides about missing parts.
+    /// The required value. `None` accepts every value, and also a missing part, because missing
+    /// parts are handled by the [`MissingKey`](crate::request::MissingKey) of the limit.
     pub(crate) is: Option<Literal>,
     /// The excluded values, which belong to neighboring rules that apply instead of this rule.
     pub(crate) is_not: Arc<[Literal]>,
@@ -30,16 +31,19 @@ pub(crate) struct Condition {
 impl Condition {
     /// Returns whether a request satisfies this condition.
     ///
-    /// Servers may read one path in several ways. A required path matches if any reading matches,
-    /// but an excluded path matches only if every reading matches, so no spelling evades a limit.
+    /// Servers may interpret the same path in different ways. A required path matches if any
+    /// reading matches, but an excluded path matches only if every reading matches, so no spelling
+    /// evades a limit.
     ///
-    /// A missing part equals no literal, so it fails a required value and satisfies an excluded
-    /// value. Conditions on an address are not evaluated for a request whose address is unknown,
-    /// because the method that finds the key of a policy handles such a request separately.
+    /// A missing part equals no literal: it does not satisfy a condition that requires a value, and
+    /// it is never an excluded value. This method is not called for a condition on an address if
+    /// the request's address is unknown. The method that finds the key of a policy handles such
+    /// requests separately.
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
         // Tests for addresses and matchers inspect the request itself. Reading the part as a string
-        // may allocate, so the string is read only if a literal is compared with it. All literals
-        // of one part have the same kind of test, so checking the first exclusion is enough.
+        // may allocate, so the string is read only if there is a literal to compare it with. All
+        // literals of one part have the same kind of test, so checking the first exclusion is
+        // enough.
         let is_text = |literal: &Literal| literal.test == Test::Text;
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
@@ -55,12 +59,12 @@ impl Condition {
     }
 }
 
-/// A value that a rule names, with the test that finds it in a request.
+/// A value in a rule, with a test for whether a request has this value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     /// The value in canonical notation, so that two notations of one network are the same literal.
     text: String,
-    /// The test of a request, which is determined by the key and the value.
+    /// The test that is applied to a request, as determined by the key and the value.
     pub(crate) test: Test,
 }
 
@@ -68,11 +72,11 @@ pub(crate) struct Literal {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Test {
     /// Tests whether the client's address is in this network. The full address is compared, even
-    /// for IPv6, where a [`Key`](crate::Key) contains only the network of the client.
+    /// for IPv6, although a [`Key`](crate::Key) contains only the network of an IPv6 client.
     Address(IpNet),
     /// Tests whether the matcher covers the request. Limits from code use the same matchers.
     Request(Matcher),
-    /// Tests whether the part equals the string of the literal, byte by byte.
+    /// Compares the part with the string of the literal, byte by byte.
     Text,
 }
 
@@ -81,8 +85,8 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// Returns a description of the valid values of this key if no request can have the given
-    /// value.
+    /// Returns a description of the values that are valid for this key if no request can have the
+    /// given value.
     pub(crate) fn new(key: &str, text: String) -> Result<Self, String> {
         match key {
             "remote_address" => {
@@ -103,14 +107,15 @@ impl Literal {
                 test: Test::Request(Matcher::Path(PathRule::exact(text))),
             }),
             "path" => Err(PATH.to_owned()),
-            "visitor" => Err("no value, since visitors have no names".to_owned()),
+            "visitor" => Err("no value, because a rule cannot name a visitor".to_owned()),
             _ => match key.split_once('.') {
                 // A semicolon ends the value of a cookie (RFC 6265 section 4.2.1).
                 Some(("cookie", _)) if !is_field(&text) || text.contains(';') => {
                     Err("the value of a cookie".to_owned())
                 }
                 Some(("header", _)) if !is_field(&text) => Err("the value of a header".to_owned()),
-                // The key is a closure of the application, which may return any string.
+                // The key is computed by a closure that the application supplies, which may return
+                // any string.
                 _ => Ok(Self { text, test: Test::Text }),
             },
         }
@@ -144,5 +149,5 @@ fn is_field(text: &str) -> bool {
     HeaderValue::from_bytes(text.as_bytes()).is_ok() && text.trim_ascii() == text
 }
 
-/// The form that a path must have, for error messages.
+/// The description of a valid path, for error messages.
 const PATH: &str = "a path that starts with '/', in printable ASCII and without a query";

@@ -1,7 +1,7 @@
 //! The configuration of rate limits, and its validation.
 //!
 //! All limits go through the same validation, whether they come from code, from a rules file or
-//! from a live change, so a stage can apply every limit that it is given. The validation covers
+//! from a live change, so the stage can apply any limit that it is given. The validation covers
 //! what the layer adds to a quota: the name in headers, and the bound on how long a leaky queue
 //! holds a request. [`Limiter::validate`] checks the arithmetic of a quota.
 
@@ -22,27 +22,28 @@ use crate::{
 pub(crate) struct RateConfig {
     /// The limits at start-up. An operator or a rules file may change them later.
     pub(crate) limits: Limits,
-    /// The source of the address of a client.
+    /// The source of the client's address.
     pub(crate) client_ip: ClientIp,
-    /// The headers that inform a client about its limits.
+    /// The profile of the headers that report limits to clients.
     pub(crate) headers: RateHeaders,
     /// The store that counts the limits of all nodes, or `None` if each process counts by itself.
     pub(crate) shared: Option<Shared>,
     /// The maximum number of requests that all leaky queues together hold at a time. Each held
-    /// request takes memory for the request, its future and its connection.
+    /// request occupies memory for the request, its future and its connection.
     pub(crate) max_held: usize,
 }
 
 impl RateConfig {
-    /// The default of `max_held`.
+    /// The default value of `max_held`.
     const MAX_HELD: usize = 10_000;
 
     /// Checks all settings.
     ///
     /// # Errors
     ///
-    /// Returns an error if the bound on held requests is 0, or if a limit is invalid, either as
-    /// defined or as the share of one node.
+    /// Returns an error if the bound on held requests is 0, if the source of the client's address
+    /// is invalid, or if a limit is invalid, either as it was defined or when reduced to the share
+    /// of one node.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         if self.max_held == 0 {
             let (kind, field) = (ConfigErrorKind::TooSmall, "max_held_requests");
@@ -51,8 +52,8 @@ impl RateConfig {
         self.client_ip.validate()?;
         self.limits.validate()?;
         let Some(shared) = &self.shared else { return Ok(()) };
-        // The share of a valid quota may be invalid, for example because it takes too long to be
-        // replenished. An invalid share has to be detected before the first outage.
+        // One node's share of a valid quota may be invalid, for example because it takes too long
+        // to replenish. An invalid share has to be detected before the first outage.
         self.limits.iter().try_for_each(|limit| {
             let (own, keys) = shared.on_failure.own_part(&limit.quotas(), limit.keys());
             Limiter::validate(limit.algorithm, &own, keys)
@@ -77,7 +78,7 @@ impl RateLimit {
     ///
     /// # Errors
     ///
-    /// Returns an error with the name of the invalid field, its value and the expected value.
+    /// Returns an error that names the invalid field, its value and the expected value.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
@@ -88,8 +89,9 @@ impl RateLimit {
             let kind = ConfigErrorKind::TooLarge;
             return Err(ConfigError::new(kind, "rate_limit", given, expected));
         }
-        // A leaky queue bounds its delay by refusing requests. A queue that only observes would
-        // hold requests without bound, or hold no requests and shape no traffic.
+        // A leaky queue bounds its delay by refusing requests. A queue that refuses nothing would
+        // have to hold requests without bound, or hold none and therefore have no effect on
+        // traffic.
         let is_mock_queue =
             self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
         if is_mock_queue {

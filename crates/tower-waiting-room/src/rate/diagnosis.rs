@@ -1,9 +1,9 @@
 //! Finds limits that are probably not set up as intended.
 //!
-//! Limits are inspected whenever they change, to find a quota of 0, or keys that clients can make
-//! up without a limit by address. The first requests of a layer are inspected too, to find a
-//! forwarding header that is not read, or a request that the same limits count twice. Findings are
-//! reported as [`Misconfiguration`]s and do not affect decisions.
+//! Limits are inspected whenever they change, to find quotas of 0, and keys that clients can make
+//! up although no limit by address covers all requests. The first requests to a layer are inspected
+//! too, to find forwarding headers that are not read, and requests that the same limits count
+//! twice. Findings are reported as [`Misconfiguration`]s and do not affect decisions.
 
 use std::sync::{
     Arc,
@@ -15,11 +15,12 @@ use http::Extensions;
 use super::{limit::RateLimit, policy::Policy};
 use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Telemetry};
 
-/// The number of requests that a layer has inspected so far. All clones share one counter.
+/// The number of requests that a layer has inspected so far. All clones of this value share one
+/// counter.
 ///
-/// Only the first requests are inspected: a wrong setup is wrong from the start, and the inspection
-/// should not slow down later requests. The memory address of the counter also identifies the
-/// layer.
+/// Only the first requests are inspected, because a wrong setup is wrong from the start, and the
+/// inspection should not slow down later requests. The memory address of the counter also
+/// identifies the layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Diagnosis(pub(super) Arc<AtomicU32>);
 
@@ -28,8 +29,8 @@ pub(super) struct Diagnosis(pub(super) Arc<AtomicU32>);
 struct CountedBy(Vec<Diagnosis>);
 
 impl Diagnosis {
-    /// The number of requests that are inspected. Requests that arrive at the same time may exceed
-    /// this number slightly.
+    /// The number of requests to inspect. If requests arrive at the same time, slightly more may be
+    /// inspected.
     pub(super) const WATCHED: u32 = 1_024;
 
     /// Inspects a request and reports probable mistakes in the setup.

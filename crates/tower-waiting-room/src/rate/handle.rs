@@ -2,8 +2,8 @@
 //!
 //! The cost of some requests is known only after they have run, such as the number of tokens that a
 //! language model generates. The layer charges an estimate, and the application corrects the
-//! estimate with a [`ChargeHandle`]. A request over a soft limit is not refused, but has an
-//! [`OverSoftLimit`] in its extensions.
+//! estimate with a [`ChargeHandle`]. A request that exceeds a soft limit is not refused. Instead,
+//! an [`OverSoftLimit`] is inserted into its extensions.
 
 use std::{
     fmt,
@@ -24,9 +24,9 @@ use crate::ambient::StageClock;
 ///
 /// The layer inserts the handle into the extensions of the request. The application may correct the
 /// cost before or after the response, and more than once. If the corrected cost exceeds the
-/// remaining quota, the excess becomes a debt, which has to be replenished before the next request
-/// is allowed. If the corrected cost is lower than the charge, the difference is refunded, as far
-/// as it has not been replenished already.
+/// remaining quota, the excess becomes a debt that has to be replenished before another request is
+/// allowed. If the corrected cost is lower than the charge, the difference is refunded, except for
+/// any part that has been replenished already.
 ///
 /// ```
 /// use tower_waiting_room::rate::ChargeHandle;
@@ -68,10 +68,10 @@ pub(super) struct Spent {
     pub(super) policy: Arc<Policy>,
     pub(super) key: KeyHash,
     pub(super) tier: usize,
-    /// The receipt of the charge, which each correction replaces.
+    /// The receipt for the charge, which each correction replaces.
     pub(super) charge: Charge,
     /// The store that was charged, or `None` if this process counts the limit. The value is boxed
-    /// because most charges have no store.
+    /// because most charges are not made in a store.
     stored: Option<Box<Stored>>,
 }
 
@@ -88,7 +88,7 @@ impl ChargeHandle {
         Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), clock })] }
     }
 
-    /// Merges two handles into a handle for the charges of both.
+    /// Merges two handles into one that covers the charges of both.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.ledgers.extend(other.ledgers);
         self
@@ -121,14 +121,15 @@ impl ChargeHandle {
 }
 
 impl Spent {
-    /// Returns the charge of a limit in this process, or `None` if the limit was not charged.
+    /// Returns the charge of a limit that this process counts, or `None` if the limit was not
+    /// charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
         let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
         Some(Self { policy, key, tier, charge, stored: None })
     }
 
-    /// Creates the charge of a limit in a store.
+    /// Creates the charge of a limit that a store counts.
     pub(super) fn in_store(
         policy: &Arc<Policy>,
         ask: &ChargeRequest,
@@ -161,11 +162,11 @@ impl fmt::Debug for ChargeHandle {
     }
 }
 
-/// The mark of a request that exceeds a [soft limit](crate::rate::OverLimit::Mark), stored in the
-/// extensions of the request.
+/// The mark on a request that exceeds a [soft limit](crate::rate::OverLimit::Mark), stored in the
+/// request's extensions.
 ///
-/// The application chooses the effect of the mark: it may serve less, serve from a cache, or warn
-/// the client.
+/// The application chooses the effect of the mark. For example, it may return less data, respond
+/// from a cache, or warn the client.
 #[derive(Clone, Debug)]
 pub struct OverSoftLimit(pub(super) SmallVec<[Arc<str>; 1]>);
 

@@ -2,7 +2,7 @@
 //!
 //! A [`RateLimit`] is plain data: it describes what is counted, for which requests, and with which
 //! effect. The limit itself has no memory and performs no checks. The configuration validates all
-//! limits of a layer together. A policy then applies each limit and stores its memory.
+//! limits of a layer together. A policy then applies each limit and holds its memory.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
@@ -40,7 +40,8 @@ use crate::{
 #[derive(Clone)]
 #[must_use]
 pub struct RateLimit {
-    /// The name, which is unique in a layer: a live change finds the memory of a limit by its name.
+    /// The name, which is unique within a layer. A live change uses the name to find the memory of
+    /// the limit.
     pub(crate) name: Cow<'static, str>,
     /// The quota for requests that are in no tier.
     pub(crate) quota: Quota,
@@ -60,11 +61,11 @@ pub struct RateLimit {
     pub(crate) max_keys: usize,
     /// Whether the application may correct charges of this limit.
     pub(crate) is_adjustable: bool,
-    /// The unit that headers state, which has no effect on how requests are counted.
+    /// The unit that headers report. The unit does not affect how requests are counted.
     pub(crate) unit: QuotaUnit,
 }
 
-/// Another quota of a limit, for some of its requests.
+/// A different quota of a limit for some of its requests.
 #[derive(Clone)]
 pub(crate) struct Tier {
     pub(crate) quota: Quota,
@@ -135,10 +136,10 @@ impl RateLimit {
         self
     }
 
-    /// Adds a tier: another quota for requests for which the closure returns `true`. If several
-    /// tiers cover a request, the first tier applies.
+    /// Adds a tier: a different quota for the requests for which the closure returns `true`. If
+    /// several tiers cover a request, the first tier applies.
     ///
-    /// When a key changes its tier, GCRA, the token bucket and the leaky queue retain what the key
+    /// When a key changes tiers, GCRA, the token bucket and the leaky queue carry over what the key
     /// has used. The fixed window, the sliding counter and the sliding log count each tier
     /// separately.
     pub fn tier(
@@ -158,24 +159,25 @@ impl RateLimit {
     }
 
     /// Restricts the limit to requests for exactly this path, as the layer sees it. Inside axum's
-    /// `nest`, the path does not include the prefix.
+    /// `nest`, the path does not include the nested prefix.
     ///
-    /// The limit applies however a client spells the path: with escaped letters, doubled slashes,
-    /// backslashes, dot segments, parameters (`/login;a`), or a trailing slash. Servers treat these
-    /// spellings differently. axum and nginx distinguish `/login/` from `/login`, but nginx joins
-    /// `/login//` and resolves `/login/.`, while tower-http's `NormalizePath`, Express and others
-    /// treat all of them as `/login`. Paths in upper and lower case are different paths, each of
-    /// which needs its own limit.
+    /// The limit applies no matter how a client spells the path: with escaped letters, doubled
+    /// slashes, backslashes, dot segments, parameters (`/login;a`), or a trailing slash. Servers
+    /// treat these spellings differently. axum and nginx distinguish `/login/` from `/login`, but
+    /// nginx joins `/login//` and resolves `/login/.`, while tower-http's `NormalizePath`, Express
+    /// and others treat all of them as `/login`. Paths that differ in letter case are different
+    /// paths, and each needs its own limit.
     ///
-    /// Every limit on a path applies to a path of more than 8 KiB. Every limit on a path also
-    /// applies to a path that servers may read in several ways (with detours such as `/..`, or with
-    /// escapes of anything but letters, digits, spaces and the like) if the path has more than 256
-    /// bytes, or more than 16 detours and escapes.
+    /// If a path is too long or too complex to be interpreted, every limit on a path applies to it.
+    /// A path is too long if it has more than 8 KiB. A path is too complex if servers may interpret
+    /// it differently (because of sequences such as `//`, `/..` or `;`, or of percent-escapes for
+    /// anything but letters, digits, spaces and the like), and it has more than 256 bytes or more
+    /// than 16 of these sequences and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::exact(path.into())))
     }
 
-    /// Restricts the limit to requests for a path that begins with `prefix`, however a client
+    /// Restricts the limit to requests for a path that begins with `prefix`, no matter how a client
     /// spells the path. The prefix `/reports/` also covers `/reports`.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::prefix(prefix.into())))
@@ -204,10 +206,10 @@ impl RateLimit {
         self
     }
 
-    /// Sets the unit that headers state for the quota. The default is [`QuotaUnit::Requests`].
+    /// Sets the unit in which headers report the quota. The default is [`QuotaUnit::Requests`].
     ///
-    /// The unit informs clients and has no effect on how requests are counted. To change how
-    /// requests are counted, use [`cost`](Self::cost).
+    /// The unit is only informational for clients and does not affect how requests are counted. To
+    /// change how requests are counted, use [`cost`](Self::cost).
     pub fn unit(mut self, unit: QuotaUnit) -> Self {
         self.unit = unit;
         self
@@ -219,7 +221,7 @@ impl RateLimit {
         self
     }
 
-    /// Sets what happens to requests without the key. The default is [`MissingKey::Address`].
+    /// Sets what happens to requests that lack the key. The default is [`MissingKey::Address`].
     pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self
@@ -228,35 +230,37 @@ impl RateLimit {
     /// Sets the maximum number of keys in use that are remembered at a time. The default is
     /// [`RateLimit::MAX_KEYS`].
     ///
-    /// GCRA, the token bucket and the leaky queue allocate 37 bytes for each key at the start. The
-    /// other algorithms allocate memory as keys arrive. A sliding log takes up to 16 bytes for each
-    /// request that its limit allows. A configuration whose limits could take more than [4
-    /// GiB](Limiter::MAX_BYTES) together is rejected.
+    /// GCRA, the token bucket and the leaky queue allocate the memory for all keys at the start: 37
+    /// bytes per key. The other algorithms allocate memory as keys arrive. For each key, a sliding
+    /// log uses up to 16 bytes per request that its quota allows. A configuration is rejected if
+    /// its limits together could use more than [4 GiB](Limiter::MAX_BYTES).
     ///
-    /// If more keys are in use, the least used keys lose their places, and all keys of their
-    /// networks that have no place start with the usage of the displaced keys. Losing its place is
-    /// therefore no advantage for a client, and a flood from one network affects only new keys of
-    /// that network. A network is a /16 of IPv4 or a /32 of IPv6.
+    /// If more keys are in use, the least used keys lose their places. Every key that has no place
+    /// then starts with the usage of the keys that were displaced from its network. A client
+    /// therefore gains nothing when its key loses its place, and a flood from one network affects
+    /// only new keys from that network. A network is a /16 of IPv4 or a /32 of IPv6.
     ///
     /// Keys without an address have no network. After a flood of made-up keys, new keys of such a
     /// limit may be refused for as long as the window of the limit lasts, so add a limit by
-    /// address. [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded) informs the
-    /// operator, and the counter `waiting_room_limit_keys_displaced_total` counts displaced keys.
+    /// address. The misconfiguration
+    /// [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded) is reported to the
+    /// operator, and the `waiting_room_limit_keys_displaced_total` metric counts the displaced
+    /// keys.
     ///
     /// If a store counts the limit, this option bounds the number of keys that each node adds to
-    /// the store. Keys beyond the bound share one key with the other keys of their network. The
-    /// number of networks that are distinguished is an eighth of the bound. To recognize new keys,
-    /// each node remembers the keys that it has used.
+    /// the store. All keys beyond the bound that belong to the same network share one key in the
+    /// store. Networks are grouped, with one shared key for every eight keys of the bound. To
+    /// recognize new keys, each node remembers the keys that it has used.
     ///
-    /// All limits of a layer together remember at most 16 777 216 keys. A limit with
-    /// [`Key::global`] has one key.
+    /// All limits of a layer together may remember at most 16 777 216 keys. A limit with
+    /// [`Key::global`] has only one key.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;
         self
     }
 
-    /// Inserts a [`ChargeHandle`](crate::rate::ChargeHandle) into the extensions of each request,
-    /// with which the application can correct the cost once it is known.
+    /// Inserts a [`ChargeHandle`](crate::rate::ChargeHandle) into the extensions of each request.
+    /// The application can use this handle to correct the cost once the cost is known.
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;
         self
@@ -280,21 +284,22 @@ impl RateLimit {
         [self.quota].into_iter().chain(self.tiers.iter().map(|tier| tier.quota)).collect()
     }
 
-    /// Returns the number of keys that need places, which is one if all requests share a key.
+    /// Returns the number of keys that need places: one if all requests share a key, and `max_keys`
+    /// otherwise.
     pub(crate) fn keys(&self) -> usize {
         if self.key.is_constant() { 1 } else { self.max_keys }
     }
 
-    /// Returns the maximum memory that the keys of this limit can take, in bytes.
+    /// Returns the maximum memory that the keys of this limit can use, in bytes.
     pub(crate) fn most_bytes(&self) -> u64 {
         Limiter::most_bytes(self.algorithm, &self.quotas(), self.keys())
     }
 
-    /// Returns whether this limit can continue with the memory of another limit that it replaces.
+    /// Returns whether this limit can take over the memory of a limit that it replaces.
     ///
     /// Quotas and conditions may differ, because the usage of a key simply counts against the new
-    /// quota. With a different key or algorithm, the stored states would mean something else, and a
-    /// different number of keys requires a different table.
+    /// quota. With a different key or algorithm, the stored states would have a different meaning,
+    /// and a different number of keys requires a different table.
     pub(crate) fn shares_memory_with(&self, other: &Self) -> bool {
         self.name == other.name
             && self.key == other.key
@@ -310,7 +315,7 @@ impl RateLimit {
         is_fallback || is_condition || self.key.needs_address()
     }
 
-    /// Returns whether the limit bounds every client in all of its requests.
+    /// Returns whether the limit bounds all requests of every client.
     ///
     /// If a layer has such a limit, keys that clients can make up do no harm.
     pub(crate) fn is_guard(&self) -> bool {
@@ -344,7 +349,7 @@ pub enum OverLimit {
     /// A hard limit: the request is answered with status 429.
     #[default]
     Refuse,
-    /// Shadow mode: the request is forwarded and is counted in the metrics, but the application is
-    /// not informed.
+    /// Shadow mode: the request is forwarded and is counted in the metrics, but nothing is added to
+    /// its extensions.
     Shadow,
 }

@@ -3,7 +3,7 @@
 //! Limits come from two sources: from code (the builder, and later the operator's handle), and from
 //! a rules file, which may change at any time. A [`LimitSet`] stores both lists as they were
 //! defined, and replaces all policies at once whenever either list changes. Requests load the
-//! policies without a lock.
+//! policies without taking a lock.
 //!
 //! ```text
 //! code ──┐                                        ┌─► policies ◄── each request, lock-free
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{ambient::StageClock, telemetry::Telemetry};
 
-/// Limits as they were defined, by source.
+/// The limits as they were defined, separated by source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     /// The limits from the builder, or from the operator's handle.
@@ -40,8 +40,8 @@ pub(crate) struct Limits {
 impl Limits {
     /// The maximum number of limits from code. A rules file has a separate, larger bound.
     pub(crate) const MAX: usize = 64;
-    /// The maximum number of keys that all limits together remember. That many keys take about 600
-    /// MB with GCRA, the token bucket and the leaky queue, which use 37 bytes per key.
+    /// The maximum number of keys that all limits together remember. With GCRA, the token bucket
+    /// and the leaky queue, which use 37 bytes per key, this number of keys takes up about 600 MB.
     pub(crate) const MAX_KEYS: usize = 1 << 24;
 
     /// Returns all limits, starting with those from code.
@@ -49,7 +49,7 @@ impl Limits {
         self.code.iter().chain(&self.file)
     }
 
-    /// Checks each limit, the uniqueness of names, and the memory of all limits together.
+    /// Checks each limit, the uniqueness of names, and the total memory of all limits.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ pub(crate) struct LimitSet {
     /// The current policies, in the order of [`Limits::iter`].
     pub(crate) policies: ArcSwap<Vec<Arc<Policy>>>,
     /// The limits from which the policies were created. The mutex is locked while limits and
-    /// policies are replaced, so that both always agree.
+    /// policies are replaced, so that the two always agree.
     written: Mutex<Arc<Limits>>,
     /// The store that counts the limits, if nodes share a store.
     shared: Option<Shared>,
@@ -105,10 +105,12 @@ impl LimitSet {
         Self { policies: ArcSwap::default(), written: Mutex::default(), shared, clock, telemetry }
     }
 
-    /// Applies changed limits. Limits that remain keep their memory.
+    /// Applies changed limits. A limit keeps its memory if its name, key, algorithm and number of
+    /// keys remain the same.
     ///
-    /// The closure is called without the lock, so that it can read the limits through the handle.
-    /// If the limits were changed meanwhile, the closure is called again with the new limits.
+    /// The closure is called while the lock is not held, so that it can read the limits through the
+    /// handle. If the limits were changed in the meantime, the closure is called again with the new
+    /// limits.
     ///
     /// # Errors
     ///
@@ -123,8 +125,8 @@ impl LimitSet {
                 continue;
             }
             // Policies are created under the lock, because two changes must not both take over the
-            // memory of the same limit. Otherwise one of the changes would continue with quotas
-            // that are not in effect.
+            // memory of the same limit. Otherwise, the memory could end up with the quotas of one
+            // change while the limits of the other change are in effect.
             let policies = Arc::new(self.ready(&changed)?);
             self.policies.store(Arc::clone(&policies));
             *written = Arc::new(changed);
@@ -155,8 +157,8 @@ impl LimitSet {
         limits.iter().map(ready).collect()
     }
 
-    /// Locks the limits as they were defined. A panic of another thread is ignored, because the
-    /// value is replaced as a whole and is never partly changed.
+    /// Locks the limits as they were defined. A panic in another thread does not matter, because
+    /// the value is always replaced as a whole and is never partly changed.
     fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }

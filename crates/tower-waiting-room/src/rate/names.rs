@@ -7,8 +7,8 @@ use waiting_room_core::rate::{Algorithm, Alignment, Refusals};
 /// A day, in seconds.
 const DAY: u64 = 86_400;
 
-/// The values of `unit`, with the lengths of their windows. Units of varying length, such as a
-/// month, cannot be a window.
+/// The values of `unit`, each with the length of its window. A unit of varying length, such as a
+/// month, cannot be used as a window.
 pub(crate) const UNITS: [(&str, Duration); 5] = [
     ("second", Duration::from_secs(1)),
     ("minute", Duration::from_secs(60)),
@@ -17,7 +17,7 @@ pub(crate) const UNITS: [(&str, Duration); 5] = [
     ("week", Duration::from_secs(7 * DAY)),
 ];
 
-/// The values of `algorithm`, with the defaults of the algorithm's options.
+/// The values of `algorithm`, each with the default options of the algorithm.
 pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("fixed_window", Algorithm::FixedWindow(Alignment::Epoch)),
     ("gcra", Algorithm::Gcra),

@@ -1,7 +1,8 @@
 //! A rate limit ready for use, with its memory and the constant parts of its headers.
 //!
-//! Everything that can be computed once is computed here, when limits change, so that a request
-//! only has to hash its key and charge the limit. `stage.rs` applies policies to requests.
+//! Everything that can be computed in advance is computed here, when limits change. For each
+//! request, the key then only has to be hashed and the limit charged. `stage.rs` applies policies
+//! to requests.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -10,32 +11,31 @@ use waiting_room_core::{ConfigError, Limiter, Timestamp, rate::RatePolicy};
 use super::{limit::RateLimit, store::Shared, stored_keys::StoredKeys};
 use crate::{rate_headers::PolicyLine, telemetry::Subject};
 
-/// A current limit, in the form in which it is applied.
+/// A rate limit in the form in which it is applied to requests.
 #[derive(Debug)]
 pub(crate) struct Policy {
     /// The limit as it was defined.
     pub(crate) limit: RateLimit,
-    /// The memory of the limit. If a store counts the limit, this memory is used during outages,
-    /// for the share of this node.
+    /// The memory of the limit. If a store counts the limit, this memory is used only during
+    /// outages, to count the share of this node.
     pub(crate) limiter: Limiter,
-    /// The limit as the store knows it, or `None` without a store.
+    /// The limit as it is described to the store, or `None` if there is no store.
     pub(super) shared: Option<Arc<RatePolicy>>,
-    /// The name of the limit, shared with every reason and mark that states it.
+    /// The name of the limit, shared with every reason and mark that contains it.
     pub(crate) name: Arc<str>,
-    /// The bound on the keys in the store, or `None` without a store.
+    /// The bound on the number of keys in the store, or `None` if there is no store.
     pub(super) stored_keys: Option<StoredKeys>,
     /// The number of displaced keys at the time of the last report.
     pub(super) displaced: AtomicU64,
-    /// The limit as events and metrics refer to it.
+    /// The limit as it is identified in events and metrics.
     pub(super) subject: Subject,
-    /// The constant parts of the headers, by tier.
+    /// The constant parts of the headers for each tier.
     pub(super) lines: Box<[PolicyLine]>,
 }
 
 impl Policy {
-    /// Makes a limit ready for use. The policy takes over the memory of `before`, the current
-    /// policy with the same name, if the two limits [can share
-    /// memory](RateLimit::shares_memory_with).
+    /// Prepares a limit for use. The policy takes over the memory of `before`, the current policy
+    /// with the same name, if the two limits [can share memory](RateLimit::shares_memory_with).
     ///
     /// # Errors
     ///
@@ -64,7 +64,8 @@ impl Policy {
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
-            // The keys that a previous policy displaced from this memory were already reported.
+            // The keys that a previous policy displaced from this memory have already been
+            // reported.
             displaced: AtomicU64::new(
                 limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
             ),
@@ -83,7 +84,7 @@ pub(super) fn named<'a>(policies: &'a [Arc<Policy>], name: &str) -> Option<&'a A
     policies.iter().find(|policy| &*policy.name == name)
 }
 
-/// Describes a limit to the store that counts it.
+/// Returns the description of a limit for the store that counts it.
 fn known(limit: &RateLimit) -> Arc<RatePolicy> {
     let policy = RatePolicy::new(&*limit.name, limit.algorithm, limit.quotas());
     Arc::new(if limit.is_adjustable { policy.adjustable() } else { policy })

@@ -1,9 +1,9 @@
 //! A request whose limits are counted in a store that all nodes share.
 //!
 //! The stage sends one query for all limits of a request, and the request waits for the reply as a
-//! [`PendingCharge`]. Failures of the store are not handled in this module: the error is passed on
-//! to the stage together with the [`AskedLimits`], from which the stage can charge the limits of
-//! this node.
+//! [`PendingCharge`]. Failures of the store are not handled in this module. The error is passed on
+//! to the stage together with the [`AskedLimits`], which contain everything that the stage needs to
+//! charge the limits of this node instead.
 //!
 //! ```text
 //! AskedLimits ─► PendingCharge ──store──► StoreReply ─► one StoreCharge for each limit
@@ -25,41 +25,42 @@ use waiting_room_core::{
 
 use super::{handle::Spent, policy::Policy, report::Charged};
 
-/// A request that waits for the store of its limits.
+/// A request that is waiting for the store that counts its limits.
 ///
 /// # Cancel safety
 ///
-/// If this value is dropped, the store may or may not have charged the request. A charge that was
-/// made is not refunded, so the limits are too strict by that charge until it has been replenished.
+/// If this value is dropped, the store may or may not have charged the request. If the store has
+/// charged the request, the charge is not refunded, so the limits are stricter by this amount until
+/// it has been replenished.
 pub(crate) struct PendingCharge {
     replies: Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>,
-    /// The limits that the query is about, or `None` once the store has replied.
+    /// The limits that the query charges, or `None` once the store has replied.
     asked: Option<AskedLimits>,
 }
 
-/// The limits that a query is about.
+/// The limits that a query charges.
 pub(super) struct AskedLimits {
     /// The limits that were in effect when the query was sent.
     pub(super) policies: Arc<Vec<Arc<Policy>>>,
     /// The indices in `policies` of the limits that apply, in the order of `asks`.
     pub(super) applying: SmallVec<[usize; 2]>,
-    /// One query for each limit that applies.
+    /// One charge request for each limit that applies.
     pub(super) asks: Vec<ChargeRequest>,
-    /// Whether the request is one of the first requests, which are inspected.
+    /// Whether the request is one of the layer's first requests, which are inspected.
     pub(super) is_watched: bool,
 }
 
-/// The reply of the store, with the limits that it is about.
+/// The store's reply, with the limits that it concerns.
 pub(crate) struct StoreReply {
     pub(super) asked: AskedLimits,
-    /// One reply for each of the queries, in the same order.
+    /// One reply for each charge request, in the same order.
     pub(super) replies: Result<Vec<ChargeReply>, StoreError>,
 }
 
-/// The reply of the store about one limit.
+/// The store's reply for one limit.
 #[derive(Clone, Copy)]
 pub(super) struct StoreCharge<'a> {
-    /// The index of the limit among the current limits.
+    /// The index of the limit in the list of current limits.
     policy: usize,
     pub(super) ask: &'a ChargeRequest,
     pub(super) reply: &'a ChargeReply,
@@ -73,16 +74,17 @@ impl PendingCharge {
         Box::new(Self { replies: store.charge_all(&asked.asks), asked: Some(asked) })
     }
 
-    /// Waits for the reply. The store itself bounds the wait with a deadline.
+    /// Polls for the reply. The store itself limits the wait with a deadline.
     ///
     /// # Panics
     ///
     /// Panics if called again after it has returned `Ready`.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoreReply> {
         let replies = ready!(self.replies.as_mut().poll(cx));
-        let asked = self.asked.take().expect("the store replies once");
-        // A store that does not reply about every limit breaks its contract. The replies of such a
-        // store cannot be assigned to limits, so the request is treated as in an outage.
+        let asked = self.asked.take().expect("the reply of the store is taken only once");
+        // A store that does not return one reply for every limit violates its contract. Its replies
+        // cannot be matched to the limits, so the request is treated as it would be during an
+        // outage.
         let is_whole = |replies: &Vec<_>| replies.len() == asked.asks.len();
         let replies = match replies {
             Ok(replies) if !is_whole(&replies) => Err(StoreError::new(StoreErrorKind::Unavailable)),
@@ -105,8 +107,9 @@ impl AskedLimits {
 }
 
 impl StoreCharge<'_> {
-    /// Returns the decision as it is after the cost has been refunded. The result is computed here
-    /// to save a round trip, and therefore ignores what other nodes have used in the meantime.
+    /// Returns the decision, corrected for the refund of the cost. The correction is computed here
+    /// to save a round trip, and therefore ignores the units that other nodes have used in the
+    /// meantime.
     pub(super) fn given_back(&self) -> Option<Decision> {
         let mut decision = self.reply.decision?;
         let remaining = decision.remaining.saturating_add(self.ask.cost);

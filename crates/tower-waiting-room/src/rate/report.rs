@@ -1,10 +1,10 @@
 //! The limits of one request: their charges and their decisions.
 //!
 //! A [`ChargeSet`] collects the limits that apply to a request and are counted in this process.
-//! After charging, each of these limits is a [`LocalCharge`], while a limit in a store is a
-//! `StoreCharge` (`remote.rs`). The stage uses both types through the trait [`Charged`]. The
-//! outcome is a [`RateReport`], which accompanies the request: it provides the handles for the
-//! application and the states for the client's headers.
+//! After charging, each of these limits is represented by a [`LocalCharge`], whereas a limit that a
+//! store counts is represented by a `StoreCharge` (`remote.rs`). The stage uses both types through
+//! the [`Charged`] trait. The outcome is a [`RateReport`], which accompanies the request. It
+//! provides the handles for the application, and the state of each limit for the response headers.
 
 use std::{slice, sync::Arc, time::Duration};
 
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::rate_headers::PolicyState;
 
-/// The decisions of the limits about a request.
+/// The decisions that the limits made for a request.
 pub(crate) struct RateReport {
     /// The time of the decisions. Times in headers are relative to this time.
     pub(crate) at: Timestamp,
-    /// The reason why the request is forwarded in a layer without a room.
+    /// The reason that is reported if the request is forwarded and the layer has no room.
     pub(crate) admitted: Reason,
-    /// The limits at the time of the decisions, which refer to them by index.
+    /// The limits at the time of the decisions. Each decision refers to its limit by index.
     policies: Arc<Vec<Arc<Policy>>>,
     /// The decisions of the hard limits that apply. Soft limits are not reported to clients.
     pub(super) decisions: SmallVec<[Applied; 2]>,
@@ -36,13 +36,13 @@ pub(crate) struct RateReport {
     pub(super) spend: Option<ChargeHandle>,
     /// The soft limits that the request exceeds, or `None` if it exceeds none.
     pub(super) over_soft: Option<OverSoftLimit>,
-    /// The mark of this layer for the request, if the request is one of the first.
+    /// The mark that this layer leaves on the request if it is one of the layer's first requests.
     pub(super) counted: Option<Diagnosis>,
 }
 
 /// The decision of one limit.
 pub(super) struct Applied {
-    /// The index of the limit among the current limits.
+    /// The index of the limit in the list of current limits.
     pub(super) policy: usize,
     /// The tier of the request, or 0 if the request is in no tier.
     pub(super) tier: usize,
@@ -52,19 +52,20 @@ pub(super) struct Applied {
 /// A limit that applies to a request, after an attempt to charge the limit in this process or in a
 /// store.
 pub(super) trait Charged {
-    /// Returns the index of the limit among the current limits.
+    /// Returns the index of the limit in the list of current limits.
     fn policy(&self) -> usize;
 
     /// Returns the tier of the request, or 0 if the request is in no tier.
     fn tier(&self) -> usize;
 
-    /// Returns the decision, or `None` if another limit refused before this limit was reached.
+    /// Returns the decision, or `None` if another limit refused the request before this limit was
+    /// reached.
     fn decision(&self) -> Option<Decision>;
 
     /// Returns whether the limit was charged.
     fn is_charged(&self) -> bool;
 
-    /// Returns the receipt of the charge, or `None` if the limit was not charged.
+    /// Returns the receipt for the charge, or `None` if the limit was not charged.
     fn spent(&self, policy: &Arc<Policy>) -> Option<Spent>;
 }
 
@@ -83,8 +84,8 @@ impl RateReport {
         })
     }
 
-    /// Inserts the handles of the application into the extensions of the request. Handles of an
-    /// outer layer stay in effect and are merged with the new handles.
+    /// Inserts the application's handles into the request's extensions. Handles from an outer layer
+    /// remain valid and are merged with the new handles.
     pub(crate) fn insert_extensions(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {
             let spend = match extensions.remove::<ChargeHandle>() {
@@ -101,10 +102,11 @@ impl RateReport {
         }
     }
 
-    /// Turns the delay of a request that cannot be held into a refusal.
+    /// Refuses a request that would have to wait in a leaky queue, but cannot be held.
     ///
-    /// `corrected` contains the decisions after the charges were refunded, in the same order. Only
-    /// the queues that would have held the request refuse it, with the delay as the retry time.
+    /// `corrected` yields the decision of each limit after the refund of its charge, in the order
+    /// of `decisions`. Only the queues that would have held the request refuse it, with the delay
+    /// as the retry time.
     pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = Decision>) {
         for (applied, corrected) in self.decisions.iter_mut().zip(corrected) {
             let delay = applied.decision.delay;
@@ -128,8 +130,8 @@ impl RateReport {
     /// succeed.
     ///
     /// If several limits refuse, the limit with the longest wait is binding, because an earlier
-    /// retry would be refused again. A limit without a retry time (`None`) counts as the longest
-    /// wait.
+    /// retry would be refused again. A limit without a retry time (`None`) is treated as having the
+    /// longest wait.
     ///
     /// # Panics
     ///
@@ -142,14 +144,13 @@ impl RateReport {
         (&self.policies[longest.policy], longest.decision.retry_after)
     }
 
-    /// Returns the time for which the request must be held, which is the longest delay of any
-    /// queue.
+    /// Returns the time for which the request must be held: the longest delay of any queue.
     pub(super) fn delay(&self) -> Duration {
         self.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default()
     }
 }
 
-/// The charges of one request at limits that this process counts.
+/// The charges of one request to the limits that this process counts.
 pub(super) struct ChargeSet<'a> {
     /// All current limits.
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
@@ -159,9 +160,9 @@ pub(super) struct ChargeSet<'a> {
     pub(super) asks: SmallVec<[LimiterCharge<'a>; 2]>,
 }
 
-/// A charge of a limit in this process, with its outcome.
+/// A charge to a limit that this process counts, with its outcome.
 pub(super) struct LocalCharge<'a> {
-    /// The index of the limit among the current limits.
+    /// The index of the limit in the list of current limits.
     pub(super) policy: usize,
     ask: &'a LimiterCharge<'a>,
 }
@@ -172,7 +173,7 @@ impl<'a> ChargeSet<'a> {
         Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
     }
 
-    /// Adds a charge of the limit with this index, without charging it yet.
+    /// Adds a charge to the limit with this index. The limit is not charged yet.
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
         self.applying.push(policy);
         self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));

@@ -1,6 +1,7 @@
-//! The rate-limit stage: selects the limits that apply to a request, charges them, and decides.
+//! The rate-limit stage: selects the limits that apply to a request, charges them, and decides on
+//! the request.
 //!
-//! Limits are counted in this process, or in a store that nodes share. Both ways end in the same
+//! Limits are counted in this process, or in a store that nodes share. Both cases end in the same
 //! function, `conclude`:
 //!
 //! ```text
@@ -15,9 +16,9 @@
 //! [`OverLimit::Shadow`]). Each soft limit is charged separately, after all hard limits have
 //! allowed the request, so that soft limits count only requests that are forwarded.
 //!
-//! The stage decides once for each request, and stores no state of the request. Charges are stored
-//! in the limiters or in the store, and everything else in the [`RateReport`] that accompanies the
-//! request.
+//! The stage makes one decision for each request, and stores no state about the request. Charges
+//! are stored in the limiters or in the store, and everything else in the [`RateReport`] that
+//! accompanies the request.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -50,7 +51,7 @@ use crate::{
 
 /// The rate limits of a layer, ready to be applied.
 pub(crate) struct RateStage {
-    /// The current policies, shared with the watch of a rules file, which may replace them.
+    /// The current policies, shared with the watcher of a rules file, which may replace them.
     pub(crate) in_force: Arc<LimitSet>,
     /// The store that counts the limits, or `None` if this process counts them.
     pub(super) shared: Option<Shared>,
@@ -64,11 +65,11 @@ pub(crate) struct RateStage {
     pub(super) telemetry: Telemetry,
 }
 
-/// The decision of the limits about one request.
+/// The joint decision of all limits for one request.
 pub(crate) enum Rated {
     /// The store that counts the limits has not replied yet.
     Pending(Box<PendingCharge>),
-    /// The store works, but this node has more requests than the store can decide in time.
+    /// The store works, but this node has more requests than the store can handle in time.
     Busy,
     /// All limits allow the request, but a leaky queue holds it until its turn.
     Delay(Box<RateReport>, Box<Turn>),
@@ -82,7 +83,7 @@ pub(crate) enum Rated {
     Refuse(Box<RateReport>),
     /// A hard limit needs the address of the client, which is unknown.
     Stranger,
-    /// The store cannot decide, and the failure policy refuses the request.
+    /// The store failed to decide, and the failure policy refuses the request.
     Unavailable,
 }
 
@@ -99,7 +100,7 @@ impl RateStage {
     ) -> Result<Self, ConfigError> {
         config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
         let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
-        // The first limits go through the same code, and therefore the same checks, as a live
+        // The initial limits go through the same code, and therefore the same checks, as a live
         // change.
         in_force.change(|_| config.limits.clone())?;
         Ok(Self {
@@ -115,7 +116,7 @@ impl RateStage {
     /// Charges all limits that apply to a request, or none of them.
     ///
     /// With a store, this method only prepares the query, and returns [`Rated::Pending`] unless the
-    /// request is decided without the store. `policies` is a snapshot of the current limits. A
+    /// request can be decided without the store. `policies` is a snapshot of the current limits. A
     /// pending request keeps its snapshot, so that a live change cannot mix two sets of limits.
     pub(crate) fn charge(
         &self,
@@ -146,8 +147,8 @@ impl RateStage {
         rated
     }
 
-    /// Charges limits that are counted in this process: first the hard limits, all or none, and
-    /// then each soft limit separately.
+    /// Charges limits that are counted in this process: first either all or none of the hard
+    /// limits, and then each soft limit separately.
     pub(super) fn charge_here(
         &self,
         hard: &mut ChargeSet<'_>,
@@ -157,7 +158,7 @@ impl RateStage {
     ) -> Rated {
         let is_allowed = charge_all(&mut hard.asks, now);
         // This closure runs before the soft limits are charged. The decisions are computed again
-        // after the refund, so that the headers report the quota that remains after it.
+        // after the refund, so that the headers include the refunded units in the remaining quota.
         let give_back = |report: &mut RateReport| {
             let spent = hard.charges().filter_map(|it| it.spent(&hard.policies[it.policy]));
             spent.for_each(|mut it| it.settle(0, now));
@@ -174,7 +175,8 @@ impl RateStage {
         self.mark_counted(rated, is_watched)
     }
 
-    /// Reports keys that lost their places in the memory of these limits since the last report.
+    /// Reports the keys that have lost their places in the memory of these limits since the last
+    /// report.
     pub(super) fn watch_places<'a>(&self, policies: impl Iterator<Item = &'a Arc<Policy>>) {
         for policy in policies {
             let displaced = policy.newly_displaced();
@@ -185,13 +187,13 @@ impl RateStage {
         }
     }
 
-    /// Decides about a request after its hard limits were charged, all or none of them. The request
-    /// is refused, held until its turn in a leaky queue, or forwarded.
+    /// Decides on a request after either all or none of its hard limits have been charged. The
+    /// request is refused, held until its turn in a leaky queue, or forwarded.
     ///
     /// - `hard` yields the hard limits that apply.
     /// - `soft` charges the soft limits and yields them, and is called only for an allowed request.
-    /// - `give_back` refunds all charges and corrects the report, and is called if the request has
-    ///   to be held but cannot be held.
+    /// - `give_back` refunds all charges and corrects the report, and is called if the request
+    ///   would have to be held but cannot be.
     pub(super) fn conclude<C: Charged, S: Iterator<Item = C>>(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
@@ -252,7 +254,8 @@ impl RateStage {
     }
 
     /// Takes a place for a request that has to wait for its turn. Returns `None` if all places are
-    /// taken, or without a tokio runtime, because no timer would end the wait.
+    /// taken. Also returns `None` if there is no tokio runtime, because no timer could then end the
+    /// wait.
     fn hold(&self) -> Option<HeldRequest> {
         if Handle::try_current().is_err() {
             self.telemetry.misconfigured(Misconfiguration::NoRuntime);
@@ -290,8 +293,8 @@ impl RateStage {
     ///
     /// # Errors
     ///
-    /// Returns the decision about the request if the request lacks the key of a hard limit that
-    /// requires one. A soft limit without a key is skipped, and reported as exceeded.
+    /// Returns the decision not to forward the request if it lacks a key that a hard limit
+    /// requires. A soft limit is skipped, and reported as exceeded, if the request lacks its key.
     pub(super) fn each_applying(
         &self,
         caller: &Caller<'_>,
@@ -329,9 +332,9 @@ impl RateStage {
         is_due
     }
 
-    /// Marks an allowed request as counted by this layer, if the request is one of the first. If
-    /// the same layer is mounted again further inside, its limits then notice that they count the
-    /// request twice.
+    /// Marks an allowed request as counted by this layer, if the request is one of the layer's
+    /// first requests. If the same layer is applied again further inside, the mark reveals that the
+    /// same limits count the request twice.
     pub(super) fn mark_counted(&self, mut rated: Rated, is_watched: bool) -> Rated {
         if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
             report.counted = is_watched.then(|| self.diagnosis.clone());
@@ -340,7 +343,7 @@ impl RateStage {
     }
 }
 
-/// The application of a policy to one request. Policies are created in `policy.rs`.
+/// Methods that apply a policy to one request. Policies are created in `policy.rs`.
 impl Policy {
     /// Finds the key of a request. Returns [`Found::Bypass`] if the limit does not cover the
     /// request.
@@ -364,7 +367,8 @@ impl Policy {
 
     /// Returns the index of the tier of a request, or 0 if the request is in no tier.
     ///
-    /// A larger quota is an exemption, so it is not granted in case of doubt.
+    /// A tier may grant a larger quota, so a request that is ambiguous for the matcher of a tier is
+    /// not in that tier.
     pub(super) fn tier(&self, caller: &Caller<'_>) -> usize {
         let is_in = |matcher: &Matcher| matcher.covers(&caller.head, Doubt::Exempt);
         let tier = self.limit.tiers.iter().position(|tier| is_in(&tier.matcher));
@@ -383,8 +387,7 @@ impl Policy {
     fn newly_displaced(&self) -> u64 {
         let in_store = self.stored_keys.as_ref().map_or(0, StoredKeys::displaced);
         let displaced = self.limiter.displaced() + in_store;
-        // In almost all cases nothing has changed, and a load leaves the cache line shared between
-        // cores.
+        // Usually nothing has changed, and a plain load leaves the cache line shared between cores.
         if displaced == self.displaced.load(Ordering::Relaxed) {
             return 0;
         }
@@ -393,7 +396,7 @@ impl Policy {
         displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
     }
 
-    /// Returns the reason with which requests that exceed this limit are refused.
+    /// Returns the reason for the refusal of a request that exceeds this limit.
     pub(crate) fn reason(&self) -> Reason {
         Reason::RefusedRate(Arc::clone(&self.name))
     }
@@ -403,7 +406,7 @@ impl Policy {
         self.limit.algorithm == Algorithm::LeakyQueue
     }
 
-    /// Returns the decision that is reported about a request that exceeds the limit.
+    /// Returns the decision that is reported for a request that exceeds the limit.
     fn over(&self) -> Rate {
         match self.limit.over_limit {
             OverLimit::Mark => Rate::OverSoft,
@@ -412,7 +415,8 @@ impl Policy {
         }
     }
 
-    /// Returns the query to the store about this limit, or `None` if this process counts the limit.
+    /// Returns the charge request that is sent to the store for this limit, or `None` if this
+    /// process counts the limit.
     pub(super) fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<ChargeRequest> {
         let ask = ChargeRequest::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
         Some(if self.limit.over_limit == OverLimit::Refuse { ask } else { ask.soft() })

@@ -1,8 +1,8 @@
-//! The store in which nodes share their limits, and the policy for its outages.
+//! The store in which nodes share their limits, and the policy for outages of the store.
 //!
-//! With a store, limits apply to all nodes together, at the price of a round trip. If the store
-//! cannot decide, [`RateStoreFailure`] determines what happens instead. The store itself is a
-//! [`RateStore`] of another crate, which `remote.rs` queries.
+//! With a store, limits apply to all nodes together, at the cost of one round trip per request. If
+//! the store cannot decide, [`RateStoreFailure`] determines what happens instead. The store itself
+//! is a [`RateStore`] from another crate. `remote.rs` sends the queries to it.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -12,18 +12,18 @@ use waiting_room_core::{Quota, rate::RateStore};
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn RateStore>,
-    /// The policy for requests about which the store returns an error.
+    /// The policy for requests for which the store returns an error.
     pub(crate) on_failure: RateStoreFailure,
 }
 
-/// The policy for a request about which the store of the limits cannot decide.
+/// The policy for requests for which the rate store fails to return a decision.
 ///
 /// There is no default: admitting every request is wrong for a limit that protects a service, and
 /// refusing every request is wrong for a limit that only meters usage.
 ///
-/// A store that works, but receives more queries from a node than it can decide in time, has not
-/// failed. Whatever the policy is, requests that a limit may refuse are then answered with status
-/// 503, the reason `refused:limits_busy` and a retry time.
+/// A store that works, but receives more queries from a node than it can answer in time, has not
+/// failed. In this case, the policy does not apply: requests that a limit may refuse are answered
+/// with status 503, the reason `refused:limits_busy` and a retry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateStoreFailure {
@@ -31,11 +31,11 @@ pub enum RateStoreFailure {
     Admit,
     /// Applies the node's share of every limit.
     ///
-    /// A share is the quota divided by the number of nodes, rounded down, but at least 1. Together
-    /// the nodes allow at most the quota, or one request each if that is more.
+    /// A share is the quota divided by the number of nodes, rounded down, but at least 1. Together,
+    /// the nodes allow at most the quota, or one request per node if that is more.
     ///
-    /// The store and the shares are counted separately, so a client can use both when a node
-    /// changes from the store to its share or back.
+    /// Usage in the store and usage of a share are counted separately, so a client can use both
+    /// quotas when a node switches from the store to its share or back.
     LocalShare {
         /// The number of nodes.
         nodes: NonZeroU32,
@@ -45,7 +45,7 @@ pub enum RateStoreFailure {
 }
 
 impl RateStoreFailure {
-    /// Returns the name in logs and metrics.
+    /// Returns the name of this policy in logs and metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Admit => "admit",
@@ -62,14 +62,14 @@ impl RateStoreFailure {
                 let part = |quota| part(quota, u64::from(nodes.get()));
                 (quotas.iter().map(part).collect(), keys)
             }
-            // With these policies, the limiter of the node is never used, so it takes as little
-            // memory as possible.
+            // With these policies, the node's limiter is never used, so it gets as little memory as
+            // possible.
             Self::Admit | Self::Refuse => (quotas.to_vec(), 1),
         }
     }
 }
 
-/// Returns the share of a quota for one of `nodes` nodes. The share of a quota of 0 is 0.
+/// Returns the share of a quota that each of `nodes` nodes gets. The share of a quota of 0 is 0.
 fn part(quota: &Quota, nodes: u64) -> Quota {
     // The share is at least 1, because a share of 0 would refuse every request during an outage.
     let part = |whole: u64| (whole / nodes).max(whole.min(1));

@@ -1,4 +1,4 @@
-//! The part of the rate-limit stage for limits that are counted in a store, which nodes share.
+//! The part of the rate-limit stage for limits that are counted in a store shared by several nodes.
 //!
 //! ```text
 //! ask_store ─► Rated::Pending ──store──► replied ─┬─► conclude ─► Rated
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each request causes at most one query, which covers all limits that apply to the request. If the
-//! store fails, the failure policy decides. An overload of this node's queue of queries is not a
-//! failure of the store: whatever the policy is, requests to which a hard limit applies are then
-//! refused.
+//! store fails, the failure policy decides. If this node has more queries than its queue for the
+//! store can hold, the store has not failed. In this case, requests to which a hard limit applies
+//! are refused, whatever the policy.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::{
 use crate::request::Caller;
 
 impl RateStage {
-    /// Continues with the reply of the store about a pending request.
+    /// Continues a pending request with the reply of the store.
     pub(crate) fn replied(
         &self,
         StoreReply { asked, replies }: StoreReply,
@@ -54,7 +54,7 @@ impl RateStage {
         self.mark_counted(rated, asked.is_watched)
     }
 
-    /// Prepares one query to the store about all limits that apply to a request.
+    /// Prepares one query to the store for all limits that apply to a request.
     pub(super) fn ask_store(
         &self,
         shared: &Shared,
@@ -62,16 +62,16 @@ impl RateStage {
         caller: &Caller<'_>,
         now: Timestamp,
     ) -> Rated {
-        // Nodes must agree on the hashes of keys, but the hasher of the layer is private to a
-        // process.
+        // Nodes must agree on the hashes of keys, but each layer has its own hasher. The hasher of
+        // the store is therefore used.
         let hasher = shared.store.hasher();
         let caller = &Caller { hasher: &hasher, ..*caller };
         let is_watched = self.watch(caller, policies);
         let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
         let applies = |index: usize, key| {
             let policy = &policies[index];
-            // The number of keys in the store is bounded: a new key beyond the bound is counted by
-            // its network.
+            // The number of keys in the store is bounded: a new key beyond the bound is counted
+            // under its network.
             let key = policy.stored_keys.as_ref().map_or(key, |keys| keys.of(key, now));
             if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
                 applying.push(index);
@@ -91,8 +91,7 @@ impl RateStage {
         }
     }
 
-    /// Decides about a request for which the store returned an error, according to the failure
-    /// policy.
+    /// Applies the failure policy to a request for which the store returned an error.
     fn failed(
         &self,
         on_failure: RateStoreFailure,
@@ -112,8 +111,9 @@ impl RateStage {
                 self.mark_counted(Rated::Pass(report), asked.is_watched)
             }
             RateStoreFailure::LocalShare { .. } => {
-                // The keys were hashed for the store. The local limiter can use these hashes,
-                // because it is used only during outages and therefore sees no other hashes.
+                // The keys were hashed with the hasher of the store. The local limiter can use
+                // these hashes, because it is used only during outages and therefore sees no other
+                // hashes.
                 let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
                 for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
@@ -129,7 +129,8 @@ impl RateStage {
         }
     }
 
-    /// Decides about a request that arrived while this node had too many queries for the store.
+    /// Decides on a request that arrived while this node had more queries than the store could
+    /// handle.
     ///
     /// The failure policy does not apply: with [`RateStoreFailure::Admit`], a flood could overload
     /// the node and thereby disable the limits. The request is refused unless only soft limits

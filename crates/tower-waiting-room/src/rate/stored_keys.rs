@@ -1,8 +1,9 @@
 //! A bound on the number of keys that this node adds to a store for one limit.
 //!
-//! The memory of a limit in this process is a table of fixed size. A store has no such table: each
-//! new key adds an entry, and a client that makes up keys could fill the store. Each node therefore
-//! remembers the keys that it has used, and counts further keys by their network:
+//! The memory of a limit that this process counts is a table of fixed size. A store has no such
+//! table: each new key adds an entry, and a client that makes up keys could fill the store. Each
+//! node therefore remembers the keys that it has used, and counts all further keys under their
+//! networks:
 //!
 //! ```text
 //! key ─┬─ used lately, or before ───► the key itself
@@ -24,35 +25,35 @@ use waiting_room_core::{Quota, Timestamp, rate::KeyHash};
 /// The keys of one limit that this node has used in a store, remembered for as long as the store
 /// may retain them.
 ///
-/// Once there are as many keys as the limit remembers, new keys share one key with the other new
-/// keys of their network, as in the table of a limit in this process. The number of networks that
-/// are distinguished is an eighth of the number of keys. For each node, the store therefore
-/// contains at most as many keys as the limit remembers. The keys that stand for networks add at
-/// most an eighth of that number, for all nodes together.
+/// Once the maximum number of keys is reached, all new keys from the same network share one key, as
+/// in the table of a limit that this process counts. Networks are grouped, with one shared key for
+/// every eight keys of the maximum. For each node, the store therefore contains at most the maximum
+/// number of keys. The shared keys of networks add at most an eighth of the maximum in total,
+/// because they are the same for all nodes.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKeys {
     /// The maximum number of keys that are counted individually.
     most: usize,
     /// The time after which the store has forgotten an unused key.
     kept_for: Duration,
-    /// The keys in use, shared with the limit that replaces this limit.
+    /// The keys in use, shared with any limit that replaces this limit.
     used: Arc<UsedKeys>,
 }
 
-/// The keys in use, and the number of requests for whose keys there was no space.
+/// The keys in use, and the number of requests whose keys did not fit.
 #[derive(Debug, Default)]
 struct UsedKeys {
     sets: Mutex<Sets>,
-    /// The number of requests that were counted by the network of their key.
+    /// The number of requests that were counted under the network of their key.
     displaced: AtomicU64,
 }
 
 /// The keys in use, in two generations.
 ///
-/// Generations make a timestamp for each key unnecessary. A key that is used moves to the current
-/// generation. Once the current generation is `kept_for` old, it replaces the earlier generation,
-/// whose remaining keys are forgotten. A key is therefore remembered for at least `kept_for` after
-/// its last use.
+/// With generations, the keys do not need individual timestamps. A key that is used moves to the
+/// current generation. Once the current generation is `kept_for` old, it replaces the earlier
+/// generation, whose remaining keys are forgotten. A key is therefore remembered for at least
+/// `kept_for` after its last use.
 ///
 /// No key is in both generations.
 #[derive(Debug, Default)]
@@ -66,13 +67,13 @@ struct Sets {
 }
 
 impl StoredKeys {
-    /// Creates the bound for a limit with these quotas. The bound continues with the keys of
-    /// `before`, which belongs to the limit that is replaced.
+    /// Creates the bound for a limit with these quotas. The bound takes over the keys of `before`,
+    /// the bound of the limit that is replaced.
     pub(super) fn new(most: usize, quotas: &[Quota], before: Option<&Self>) -> Self {
         let longest = quotas.iter().map(Quota::replenished_in).max().unwrap_or_default();
         let used = before.map(|before| Arc::clone(&before.used)).unwrap_or_default();
-        // The time is twice the window, because a sliding counter also weighs the window before the
-        // current one.
+        // Keys are kept for twice the window, because a sliding counter also takes the previous
+        // window into account.
         Self { most, kept_for: longest.saturating_mul(2), used }
     }
 

@@ -29,26 +29,28 @@ use waiting_room_core::time::Clock;
 use super::handle::Spent;
 use crate::ambient::StageClock;
 
-/// The number of requests that all leaky queues of a layer hold, and the maximum number.
+/// The number of requests that all leaky queues of a layer hold together, and the maximum for this
+/// number.
 #[derive(Debug)]
 pub(super) struct HeldRequests {
-    /// The number of requests that are currently held. The count exceeds `max` for the instant in
-    /// which a request is turned away.
+    /// The number of requests that are currently held. The count briefly exceeds `max` while a
+    /// request is being turned away.
     count: AtomicUsize,
-    /// The maximum number of requests that are held at a time.
+    /// The maximum number of requests that may be held at a time.
     max: usize,
 }
 
 /// A request that is held until its turn.
 ///
-/// Dropping this value before the turn returns the request's place in the queue, unless another
-/// request is behind it in the queue, because the time of that request is already fixed.
+/// Dropping this value before the turn frees the request's place in the queue. The place is not
+/// freed if another request is already waiting behind it, because the time of that other request is
+/// fixed.
 ///
-/// Other limits remain charged. A client that could withdraw its requests would never reach these
-/// limits, and could keep the queue full at no cost (compare the rapid reset attack on HTTP/2,
-/// CVE-2023-44487).
+/// The charges of other limits are not refunded. Otherwise, a client that keeps withdrawing its
+/// requests would never reach these limits, and could keep the queue full at no cost (compare the
+/// rapid reset attack on HTTP/2, CVE-2023-44487).
 pub(crate) struct Turn {
-    /// The timer that fires at the turn.
+    /// The timer that fires when the turn comes.
     sleep: Pin<Box<Sleep>>,
     /// The place that the request holds until its turn.
     place: HeldRequest,
@@ -57,8 +59,8 @@ pub(crate) struct Turn {
 /// A place among the requests that are held. Dropping this value frees the place.
 pub(super) struct HeldRequest {
     held: Arc<HeldRequests>,
-    /// The charges of the leaky queues, which are refunded on drop. The list is emptied at the
-    /// turn.
+    /// The charges of the leaky queues, which are refunded on drop. The list is cleared when the
+    /// turn comes.
     spent: SmallVec<[Spent; 2]>,
     /// The clock that supplies the time of a refund.
     clock: StageClock,
@@ -89,8 +91,8 @@ impl Future for Turn {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let turn = self.sleep.as_mut().poll(cx);
         if turn.is_ready() {
-            // The queue has served this request, so the drop that follows must not refund the
-            // charge.
+            // The queue has served this request, so the charge must not be refunded when `self` is
+            // dropped.
             self.place.spent.clear();
         }
         turn
@@ -103,7 +105,7 @@ impl HeldRequest {
         let place = Self { held: Arc::clone(held), spent: SmallVec::new(), clock: clock.clone() };
         // Incrementing before comparing prevents two requests from taking the last place. If there
         // is no free place, dropping `place` decrements the count again. The counter guards no
-        // other memory, so the ordering is relaxed.
+        // other memory, so relaxed ordering is sufficient.
         let count = held.count.fetch_add(1, Ordering::Relaxed);
         (count < held.max).then_some(place)
     }

@@ -1,9 +1,9 @@
-//! The constant strings of a policy that its clients receive: header values, and the document of a
-//! refusal.
+//! The constant strings of a policy that clients receive: header values, and the problem document
+//! of a refusal.
 //!
-//! The strings are serialized as structured fields (RFC 9651) when limits change. A response only
-//! shares the strings or appends digits to them, because serializing them for each request would
-//! make refusals expensive.
+//! The strings are serialized as structured fields (RFC 9651) when limits change. Each response
+//! only shares these strings or appends digits to them. Serializing the strings for each request
+//! would make refusals expensive.
 
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -12,17 +12,17 @@ use waiting_room_core::{ConfigError, Quota, Reason, error::ConfigErrorKind, rate
 
 use super::report::{self, PolicyLine, bounded, seconds};
 
-/// The unit of a quota in the headers.
+/// The unit in which headers report a quota.
 ///
-/// Clients see the unit as the parameter `qu` of `RateLimit-Policy` in draft 11. The unit does not
+/// Clients see the unit as the `qu` parameter of `RateLimit-Policy` in draft 11. The unit does not
 /// change the cost of a request; see [`RateLimit::cost_by`](crate::RateLimit::cost_by).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuotaUnit {
-    /// A quota of bytes of content.
+    /// The quota counts bytes of content.
     ContentBytes,
-    /// A quota of requests.
+    /// The quota counts requests.
     #[default]
     Requests,
 }
@@ -44,8 +44,8 @@ impl PolicyLine {
     /// The window is stated in whole seconds, rounded up. Two kinds of policies state no window:
     ///
     /// - A policy whose window is shorter than a second. Rounding the window up to a second would
-    ///   promise less than the policy allows, and scaling the quota up to a second would promise
-    ///   more at once than it allows.
+    ///   promise less than the policy allows, and scaling the quota up to a second would promise a
+    ///   larger burst than the policy allows.
     /// - A leaky queue, whose limit is the number of requests that fit into the queue, not the
     ///   number of requests in a window.
     ///
@@ -59,8 +59,8 @@ impl PolicyLine {
         unit: QuotaUnit,
     ) -> Result<Self, ConfigError> {
         // Clients see the capacity and the time in which it is replenished. If the quota has a
-        // burst, the capacity and this time differ from the quota and its window by the same
-        // factor.
+        // burst, the ratio of the capacity to this time is the same as the ratio of the quota to
+        // its window.
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
         let window = is_told.then(|| seconds(window));
@@ -96,7 +96,7 @@ impl PolicyLine {
             return Err(malformed());
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
-        // Only the limit in the headers is reduced to 15 digits. The limiter still applies the full
+        // Only the limit in the headers is capped at 15 digits. The limiter still applies the full
         // quota.
         let limit = bounded(limit);
         let reason = Reason::RefusedRate(name.to_owned().into()).to_string();
@@ -182,6 +182,6 @@ pub(crate) const QUOTA_EXCEEDED: (&str, &str) = (
     "Request cannot be satisfied as assigned quota has been exceeded",
 );
 
-/// The maximum length of a limit's name, in bytes. The name is sent with every response to which
-/// the limit applies.
+/// The maximum length of a limit's name, in bytes. The name is sent in the response to every
+/// request to which the limit applies.
 pub(crate) const MAX_NAME_LEN: usize = 128;

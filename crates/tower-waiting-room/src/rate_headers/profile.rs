@@ -1,26 +1,26 @@
-//! The profiles, which define the headers about limits and the content of each header.
+//! The profiles, which define the rate limit headers and the content of each header.
 //!
 //! A profile is a table of [`Field`]s. To add a profile, add a variant to [`RateHeaders`], the
-//! table of the profile, and any [`HeaderPart`] that no other profile has. The header names must
+//! table of the profile, and any [`HeaderPart`] that no existing profile has. The header names must
 //! also be listed in `EXPOSED_HEADERS` for scripts of other origins. A test checks the list.
 
 use http::HeaderName;
 use serde::Deserialize;
 
-/// The headers that inform a client about its limits.
+/// The headers that report limits to clients.
 ///
 /// If several limits apply, a header with a single number describes the binding limit: the limit
 /// with the least remaining quota or, once a request is refused, the limit with the longest wait. A
-/// header with a list names all limits. With every profile, a refusal has `Retry-After` in whole
-/// seconds, unless no retry can succeed.
+/// header that is a list covers all limits. With every profile, a refusal has `Retry-After` in
+/// whole seconds, unless no retry can succeed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The headers that most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a
-    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. In addition, the profile
-    /// has `RateLimit-Policy` and `RateLimit` of draft 11, with further parameters for parsers that
-    /// support only drafts up to 7.
+    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. This profile also
+    /// includes `RateLimit-Policy` and `RateLimit` as in draft 11, with additional parameters for
+    /// parsers that support only drafts up to 7.
     #[default]
     Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and
@@ -31,9 +31,9 @@ pub enum RateHeaders {
     Draft6,
     /// `RateLimit: limit=100, remaining=50, reset=30` and `RateLimit-Policy`, as in draft 7.
     Draft7,
-    /// No headers about limits.
+    /// No rate limit headers.
     None,
-    /// The headers of the chapter on rate limiters in Alex Xu's *System Design Interview*:
+    /// The headers from the chapter on rate limiters in Alex Xu's *System Design Interview*:
     /// `X-Ratelimit-Remaining`, `X-Ratelimit-Limit`, and `X-Ratelimit-Retry-After` on a refusal.
     XRateLimit,
 }
@@ -80,16 +80,16 @@ pub(crate) struct Field {
 pub(crate) enum HeaderPart {
     /// The largest number of units that the binding policy allows at once.
     Limit,
-    /// The remaining quota of each policy and the time until this quota grows, in the form of draft
-    /// 11.
+    /// The remaining quota of each policy and the time until this quota grows, as specified in
+    /// draft 11.
     Limits,
     /// The content of [`Limits`](Self::Limits), with the numbers of the binding policy repeated in
     /// parameters that no draft defines. Parsers for drafts up to 7 search for `limit=`,
     /// `remaining=` and `reset=`, and find them in these parameters.
     LimitsAndTriple,
-    /// The policies, in the form of draft 11.
+    /// The policies, as specified in draft 11.
     Policies,
-    /// The policies, in the form of drafts 6 and 7.
+    /// The policies, as specified in drafts 6 and 7.
     Quotas,
     /// The remaining quota of the binding policy.
     Remaining,
@@ -99,8 +99,8 @@ pub(crate) enum HeaderPart {
     ResetIn,
     /// The time until the request can be repeated, in seconds. Only refusals have this part.
     RetryAfter,
-    /// The limit, the remaining quota and the reset of the binding policy in one header, in the
-    /// form of draft 7.
+    /// The limit, the remaining quota and the reset time of the binding policy in one header, as
+    /// specified in draft 7.
     Triple,
 }
 

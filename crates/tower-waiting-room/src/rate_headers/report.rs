@@ -1,6 +1,6 @@
-//! The report about the limits of one request, in the form of header values.
+//! The report on the limits of one request, as header values.
 //!
-//! [`Report`] combines the constant strings of the policies that apply with the numbers of their
+//! [`Report`] combines the constant strings of the policies that apply with the numbers in their
 //! decisions. This code runs for every response, so it avoids formatting. Small numbers are static
 //! strings, large numbers are cached per thread, and other values are joined in one allocation.
 //!
@@ -31,13 +31,14 @@ pub(crate) struct PolicyLine {
     pub(super) policy: HeaderValue,
     /// The member of `RateLimit-Policy` in drafts 6 and 7, such as `100;w=60`.
     pub(super) quota: HeaderValue,
-    /// The start of the member of `RateLimit` in draft 11, up to the remaining quota:
+    /// The beginning of the `RateLimit` member in draft 11, up to the remaining quota:
     /// `"per_ip";r=`.
     pub(super) head: String,
-    /// The start of the parameters for older parsers, up to the remaining quota:
+    /// The beginning of the parameters for older parsers, up to the remaining quota:
     /// `;wr-limit=100;wr-remaining=`.
     pub(super) tail: String,
-    /// The start of `RateLimit` in draft 7, up to the remaining quota: `limit=100, remaining=`.
+    /// The beginning of the `RateLimit` header in draft 7, up to the remaining quota:
+    /// `limit=100, remaining=`.
     pub(super) triple: String,
 }
 
@@ -50,14 +51,14 @@ pub(crate) struct PolicyState<'a> {
     pub(crate) decision: &'a Decision,
 }
 
-/// The information about limits in the headers of one response.
+/// The information on limits in the headers of one response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report<'a> {
-    /// Every policy that applies, in the order of the list headers.
+    /// Every policy that applies, in the order in which list headers name the policies.
     told: &'a [PolicyState<'a>],
     /// The policy that headers with a single number describe; `None` if no policy applies.
     binding: Option<&'a PolicyState<'a>>,
-    /// The time until a retry in whole seconds, or `None` unless the request was refused and may be
+    /// The retry time in whole seconds, or `None` unless the request was refused and may be
     /// repeated.
     retry_after: Option<u64>,
     /// The time of the decisions.
@@ -67,8 +68,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Creates a report about these policies. `retry_after` is in whole seconds, and `None` unless
-    /// the request was refused and may be repeated.
+    /// Creates a report on these policies. `retry_after` is in whole seconds, and `None` unless the
+    /// request was refused and may be repeated.
     pub(crate) fn new(
         told: &'a [PolicyState<'a>],
         retry_after: Option<u64>,
@@ -86,7 +87,8 @@ impl<'a> Report<'a> {
     /// Adds these fields to `headers`. Values are appended to existing lists. If the response
     /// already has one of the fields that contain a single number, all such fields are left out.
     pub(crate) fn write(&self, headers: &mut HeaderMap, fields: &[Field]) {
-        // A client must not combine the limit of one source with the remaining quota of another.
+        // A client must not combine the limit from one source with the remaining quota from
+        // another.
         let is_taken =
             headers.keys().any(|name| fields.iter().any(|it| !it.is_list && it.name == *name));
         // A single reservation leaves room for the `Content-Length` header that many servers add.
@@ -134,22 +136,22 @@ impl<'a> Report<'a> {
 
     /// Returns the policies whose remaining quota is shown. A redirect leaves out exhausted
     /// policies, because a client that obeys them would not follow the redirect. Draft 11
-    /// recommends caution with redirects.
+    /// recommends caution when redirects contain these headers.
     fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
         self.told.iter().filter(move |told| !is_redirect || told.decision.remaining > 0)
     }
 
-    /// Returns whether this is the binding policy. Policies are compared by address, because two
-    /// policies may be equal.
+    /// Returns whether this is the binding policy. Policies are compared by memory address, because
+    /// two different policies may have the same content.
     fn is_binding(&self, told: &PolicyState<'_>) -> bool {
         self.binding.is_some_and(|binding| std::ptr::eq(binding, told))
     }
 }
 
 impl PolicyState<'_> {
-    /// Returns a member of `RateLimit` as in draft 11. The time is left out if nothing was used,
-    /// because there is nothing to wait for.
+    /// Returns a member of `RateLimit` as in draft 11. The time is left out if none of the quota is
+    /// used, because there is nothing to wait for.
     fn limit(&self, with_triple: bool) -> String {
         let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
@@ -180,8 +182,8 @@ impl PolicyState<'_> {
     }
 }
 
-/// Adds headers about all limits that apply to a request to the application's response. `status` is
-/// the status of this response.
+/// Adds the rate limit headers to the application's response. `status` is the status of this
+/// response.
 pub(crate) fn write(
     headers: &mut HeaderMap,
     status: StatusCode,
@@ -192,8 +194,8 @@ pub(crate) fn write(
     Report::new(told, None, now).of_status(status).write(headers, fields);
 }
 
-/// Adds the headers about limits to an answer of the layer. `retry_after` is `None` if no retry can
-/// succeed.
+/// Adds the rate limit headers to an answer that the layer gives. `retry_after` is `None` if no
+/// retry can succeed.
 pub(crate) fn write_refused(
     headers: &mut HeaderMap,
     fields: &[Field],
@@ -204,9 +206,9 @@ pub(crate) fn write_refused(
     Report::new(told, retry_after.map(whole_seconds), now).write(headers, fields);
 }
 
-/// Returns the binding policy: the policy with the longest wait, then with the least remaining
-/// quota, then with the longest time until more units can be used. If the request can never
-/// succeed, the wait counts as the longest.
+/// Returns the binding policy: the one with the longest wait. Ties are broken by the least
+/// remaining quota, then by the longest time until more units can be used. A policy under which the
+/// request can never succeed has the longest wait.
 fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     let urgency = |told: &&PolicyState<'_>| {
         let Decision { retry_after, remaining, reset, .. } = *told.decision;
@@ -215,7 +217,7 @@ fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     told.iter().min_by_key(urgency)
 }
 
-/// Joins constant strings of policies into one list. A single string is shared instead of copied.
+/// Joins constant strings of policies into one list. A single string is shared rather than copied.
 fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Option<HeaderValue> {
     let len: usize = members.clone().map(|member| SEPARATOR.len() + member.len()).sum();
     let first = members.next()?;
@@ -243,8 +245,8 @@ pub(super) fn value(number: u64) -> HeaderValue {
 
 /// Returns a number of at least four digits as a header value.
 ///
-/// Most large numbers are times that many requests share, such as the end of a window, so each
-/// thread caches the most recent numbers. The lowest bits of a number select its cache entry, so
+/// Most large numbers are timestamps shared by many requests, such as the end of a window, so each
+/// thread caches the most recent ones. The lowest bits of a number select its cache entry, so
 /// consecutive seconds do not collide.
 fn large(number: u64) -> HeaderValue {
     RECENT.with_borrow_mut(|recent| {
@@ -252,7 +254,7 @@ fn large(number: u64) -> HeaderValue {
         let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
         if *kept != number {
             // `from_str` allocates as many bytes as there are digits. The integer conversion of the
-            // `http` crate would reserve room for the longest integer.
+            // `http` crate would reserve room for the longest possible integer.
             let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
             (*kept, *value) = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
         }
@@ -267,11 +269,12 @@ thread_local! {
     };
 }
 
-/// The number of cache entries. It is a power of two, so that the low bits of numbers spread over
-/// all entries.
+/// The number of cache entries. The number is a power of two, so that the low bits of the cached
+/// numbers spread over all entries.
 const RECENT_LEN: usize = 64;
 
-/// Limits a number to the largest integer of a structured field (RFC 9651 section 3.3.1).
+/// Caps a number at the largest integer that a structured field can contain (RFC 9651 section
+/// 3.3.1).
 pub(super) fn bounded(number: u64) -> u64 {
     number.min(Quota::MAX_LIMIT)
 }
@@ -281,7 +284,7 @@ pub(super) fn seconds(time: Duration) -> u64 {
     bounded(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }
 
-/// Rounds a duration up to whole seconds, and to at least one second. A client that gets 0 in
+/// Rounds a duration up to whole seconds, and to one second if it is zero. A client that gets 0 in
 /// `Retry-After` would repeat a refused request immediately.
 pub(crate) fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)

@@ -1,30 +1,30 @@
-//! Request bodies, which the layer reads ahead, times or drains.
+//! Reads request bodies ahead, limits the wait for each frame, or discards the rest of a body.
 //!
 //! ```text
-//!  the request waits at a gate ──► DisconnectProbe   reads ahead, to notice that the client left
+//!  the request waits at a gate ──► DisconnectProbe   reads ahead to detect a disconnect
 //!  the application runs ─────────► TimedBody         limits the wait for each frame
 //!  the request was refused ──────► linger            reads and discards the rest
 //! ```
 //!
 //! **Waiting.** An HTTP/1 server reads from a connection only while the body of the request is
-//! being read, or once the body has been read completely. A client that disconnects in the middle
-//! of an upload would therefore keep its place in the queue. The layer therefore reads the body of
-//! a waiting request up to a bound. Before the request is forwarded, the frames that were read are
-//! put in front of the rest of the body.
+//! being read, or once the body has been read completely. Without further measures, a client that
+//! disconnects in the middle of an upload would keep its place in the queue. The layer therefore
+//! reads the body of a waiting request ahead, up to a bound. Before the request is forwarded, the
+//! frames that were read are put in front of the rest of the body.
 //!
 //! **Running.** The body is passed on frame by frame, with a limit on how long the application
 //! waits for each frame. A client that stops sending therefore cannot hold the permit of its
 //! request for longer than this limit.
 //!
-//! **Refused.** An HTTP/1 server that closes a connection with unread data resets the connection,
+//! **Refused.** If an HTTP/1 server closes a connection with unread data, the connection is reset,
 //! and the reset may overtake the answer (RFC 9112 section 9.6). A client in the middle of an
 //! upload would then fail to send, and would learn neither that it was refused nor when to retry.
 //! The layer therefore reads and discards the rest of the upload until the client stops sending or
 //! a bound is reached.
 //!
-//! Only axum's [`Body`] is supported. A body of any other type is left alone, because it cannot be
-//! replaced by a body that starts with the frames already read. Without the feature `axum`,
-//! `no_body.rs` takes the place of this file.
+//! Only axum's [`Body`] is supported. A body of any other type is left unchanged, because it cannot
+//! be replaced by a body that starts with the frames already read. Without the `axum` feature,
+//! `no_body.rs` replaces this file.
 
 use std::{
     any::Any,
@@ -48,11 +48,11 @@ use tokio::{
     time::{self, Instant, Sleep},
 };
 
-/// Reads the body of a waiting request, up to a bound, to notice that its client disconnects.
+/// Reads the body of a waiting request, up to a bound, to detect when its client disconnects.
 ///
 /// A disconnect appears as an error of the body. The probe stops reading once the bound is reached
-/// or the body has ended. A later disconnect can only be noticed by the server, and only if the
-/// body has ended.
+/// or the body has ended. After that, only the server can detect a disconnect, and only if the body
+/// has ended.
 pub(crate) struct DisconnectProbe {
     /// The frames that were read, in order; at most [`MAX_FRAMES`] frames.
     frames: VecDeque<Frame<Bytes>>,
@@ -60,7 +60,7 @@ pub(crate) struct DisconnectProbe {
     len: usize,
     /// The number of bytes at which reading stops.
     bound: usize,
-    /// Whether the probe has examined the body before.
+    /// Whether the probe has already examined the body.
     has_begun: bool,
     /// Whether reading has stopped, because the bound is reached, the body has ended, or `bound` is
     /// 0.
@@ -80,8 +80,9 @@ impl DisconnectProbe {
     /// Reads the frames that have arrived. Returns `Ready` once the client has disconnected, and
     /// always `Pending` if `body` is not axum's.
     ///
-    /// While the probe reads, it wakes the task for the next frame. Once reading has stopped, the
-    /// probe no longer wakes the task, so the caller must also poll the permit and a timer.
+    /// While the probe is reading, the task is woken when the next frame arrives. Once reading has
+    /// stopped, the probe no longer wakes the task, so the caller must also poll the permit and a
+    /// timer.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<()> {
         let Some(body) = axum_body(body) else { return Poll::Pending };
         // A body that has ended before it was read, such as an empty body, is not polled and is
@@ -123,8 +124,8 @@ impl DisconnectProbe {
     }
 }
 
-/// Makes `body` fail with [`BodyReadTimeout`] if a reader waits longer than `timeout` for a frame.
-/// Does nothing if the body is not axum's.
+/// Makes `body` fail with [`BodyReadTimeout`] if the application waits longer than `timeout` for a
+/// frame. Does nothing if the body is not axum's.
 pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
     if let Some(body) = axum_body(body) {
         *body = Body::new(TimedBody { body: Some(mem::take(body)), timeout, wait: None });
@@ -152,32 +153,32 @@ impl fmt::Display for BodyReadTimeout {
 
 impl Error for BodyReadTimeout {}
 
-/// A body that limits the time for which its reader waits for each frame.
+/// A body that limits how long the application waits for each frame.
 ///
-/// The timer runs only while the reader waits. An application that pauses between two reads, or
-/// does not read at all, never causes the timeout.
+/// The timer runs only while the application is waiting for a frame. An application that pauses
+/// between two reads, or does not read at all, never causes the timeout.
 struct TimedBody {
-    /// The inner body; `None` after the timeout, when the rest of the body is dropped and the
-    /// reader sees its end.
+    /// The inner body; `None` after the timeout, when the rest of the body has been dropped and the
+    /// application sees the end of the body.
     body: Option<Body>,
     timeout: Duration,
-    /// The timer; `None` until the reader has to wait for the first time. A body that is always
-    /// ready needs no timer.
+    /// The timer; `None` until the application has to wait for a frame for the first time. A body
+    /// that is always ready needs no timer.
     wait: Option<ReadTimer>,
 }
 
-/// The timer for the wait for a frame, which is reused for all frames of a body.
+/// The timer for the wait for a frame. The same timer is reused for all frames of a body.
 struct ReadTimer {
     /// The timer, set to the deadline of the current wait or left at the deadline of an earlier
     /// wait.
     sleep: Pin<Box<Sleep>>,
-    /// Whether the reader is waiting for a frame.
+    /// Whether the application is waiting for a frame.
     is_under_way: bool,
 }
 
 impl TimedBody {
-    /// Returns `Ready` once the reader has waited for `timeout`. Without a tokio runtime there is
-    /// no timer, so the timeout never occurs.
+    /// Returns `Ready` once the application has waited for `timeout`. Without a tokio runtime there
+    /// is no timer, so the timeout never occurs.
     fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let wait = match &mut self.wait {
             Some(wait) => wait,
@@ -283,17 +284,18 @@ fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|data| Bytes::copy_from_slice(&data))
 }
 
-/// The number of frames at which a probe stops reading, whatever their size. Each frame takes some
-/// memory in addition to its data, which a client could exploit by sending single bytes.
+/// The number of frames at which a probe stops reading, whatever their size. Each frame takes up
+/// some memory in addition to its data, and a client could exploit this overhead by sending single
+/// bytes.
 const MAX_FRAMES: usize = 256;
 
 /// Reads and discards the rest of the body of a refused request, in a separate task while the
 /// answer is sent.
 ///
-/// Does nothing if draining is not needed: in HTTP/2 and later, where a stream is reset without its
-/// connection, and if the client expects `100 Continue`, before which it sends no body (RFC 9110
-/// section 10.1.1). Also does nothing if draining is impossible, because the body is not axum's or
-/// there is no tokio runtime.
+/// Does nothing if draining is not needed. In HTTP/2 and later, a stream can be reset without
+/// closing its connection. A client that expects `100 Continue` sends no body before it receives
+/// this status (RFC 9110 section 10.1.1). Also does nothing if draining is impossible, because the
+/// body is not axum's or there is no tokio runtime.
 pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
     if request.version() > Version::HTTP_11 || request.headers().contains_key(EXPECT) {
         return;
@@ -322,9 +324,9 @@ async fn read(mut body: Body) {
 }
 
 /// The longest time for which the body of a refused request is read. A client that reads while it
-/// sends receives the answer long before this time is over.
+/// sends receives the answer long before this time has passed.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The number of bytes after which the body of a refused request is no longer read. The number
-/// exceeds what can be in transit when the client receives the answer.
+/// The number of bytes after which the body of a refused request is no longer read. This is more
+/// than the amount of data that can be in transit when the client receives the answer.
 const MOST: usize = 16 * 1024 * 1024;

@@ -4,13 +4,13 @@
 //! request, its response sets no cookie, and a room that queues all newcomers does not affect it.
 //!
 //! Clients choose their paths, headers and cookies, so any client can send a request that a rule
-//! covers. A rule that must not open the room to all clients must contain a secret, or match the
-//! address of the client.
+//! covers. A rule that is not meant to open the room to all clients must contain a secret, or match
+//! the address of the client.
 //!
 //! A rule exempts a request only if the request matches beyond doubt. A request is not bypassed if
-//! some reader may take its path for a different path, or if it names two hosts.
+//! a server behind the layer may interpret its path as a different path, or if it names two hosts.
 //!
-//! By default, CORS preflights are not bypassed but skip only the room. The option `Preflight` in
+//! By default, CORS preflights are not bypassed but skip only the room. The `Preflight` option in
 //! the configuration changes this default.
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -76,7 +76,7 @@ impl Bypass {
     /// request whose target and `Host` header name different hosts is not covered.
     ///
     /// Clients can name any host in a request. If one application serves several hosts, or does not
-    /// check the host, any client can use this rule to reach the whole application.
+    /// check the host, any client can use this rule to bypass the layer for the whole application.
     #[must_use]
     pub fn host(name: impl Into<Cow<'static, str>>, host: impl Into<String>) -> Self {
         Self::new(name, Matcher::Host(host.into()))
@@ -111,8 +111,8 @@ impl Bypass {
     }
 
     /// Covers requests for exactly this path, as this layer sees it. Inside axum's `nest`, the path
-    /// does not include the prefix. The same path with a trailing slash is a different path, and
-    /// needs a separate rule.
+    /// does not include the nested prefix. The same path with a trailing slash is a different path,
+    /// and needs a separate rule.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::exact(path.into())))
@@ -122,13 +122,14 @@ impl Bypass {
     /// not `/assets`.
     ///
     /// Some servers behind the layer resolve `/assets/../checkout` to `/checkout`. A path that a
-    /// server may take for a different path is therefore not covered:
+    /// server may interpret as a different path is therefore not covered:
     ///
     /// - a path with dot segments, with or without parameters (`..;a`), or with backslashes
-    /// - a path with escapes that are broken or stand for a delimiter, a control character or `%`
+    /// - a path with percent-escapes that are broken or encode a delimiter, a control character or
+    ///   `%`
     /// - a path of more than 8 KiB
-    /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if it has more
-    ///   than 256 bytes, or more than 16 of these sequences and other escapes in total
+    /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if the path has
+    ///   more than 256 bytes, or more than 16 of these sequences and other escapes in total
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::prefix(prefix.into())))
@@ -158,8 +159,8 @@ impl Bypass {
         matches!(self.matcher, Matcher::Network(..))
     }
 
-    /// Returns whether the request is exempt. An ambiguous request is not exempt, as
-    /// [`Doubt::Exempt`] states.
+    /// Returns whether the request is exempt. An ambiguous request is not exempt, as described for
+    /// [`Doubt::Exempt`].
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         self.matcher.covers(head, Doubt::Exempt)
     }

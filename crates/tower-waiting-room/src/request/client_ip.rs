@@ -14,13 +14,13 @@
 //! ```
 //!
 //! The chain is therefore walked from the peer to the left for as long as the hops are trusted
-//! proxies. The first address that is not a trusted proxy is the client. Everything further left is
-//! unverified. An entry that is not an address ends the walk, and the last hop before the entry
-//! counts as the client. All clients behind the last hop then share a limit, but no client can
-//! obtain a new key by sending garbage.
+//! proxies. The first address that does not belong to a trusted proxy is the client's. Everything
+//! farther to the left is unverified. An entry that is not an address ends the walk, and the last
+//! hop before the entry counts as the client. All clients behind the last hop then share a limit,
+//! but no client can obtain a new key by sending garbage.
 //!
 //! Exactly one source is read, without a fallback to another header, because a proxy that sets one
-//! header passes on forged headers of other names. If the peer is unknown, so is the client,
+//! header passes on forged headers with other names. If the peer is unknown, so is the client,
 //! whatever the headers contain.
 
 mod chain;
@@ -45,9 +45,9 @@ use crate::misconfiguration::Misconfiguration;
 
 /// The source of a client's address: the connection, or a header that trusted proxies write.
 ///
-/// Limits, gates and bypass rules by address use the result, and so does the quota of places per
-/// network. With a wrong source, clients can choose their address, or all clients have the same
-/// address.
+/// The address is used by per-address limits, gates and bypass rules, and by the quota of places
+/// per network. With a wrong source, clients can choose their address, or all clients appear to
+/// have the same address.
 ///
 /// ```
 /// use tower_waiting_room::{ClientIp, TrustedProxies};
@@ -85,7 +85,7 @@ struct Report {
     trusted: TrustedProxies,
 }
 
-/// The form of the value of a header that reports an address.
+/// The format of a header that reports an address.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// The address of the client, with or without a port.
@@ -101,8 +101,8 @@ impl ClientIp {
     /// Reads the address from the connection. This source is the default, and is correct if clients
     /// connect directly.
     ///
-    /// Behind a proxy, all clients have the address of the proxy. Forwarding headers are then
-    /// ignored, which is reported as
+    /// Behind a proxy, all clients appear to have the address of the proxy. Forwarding headers are
+    /// then ignored, which is reported as
     /// [`ForwardedHeaderIgnored`](crate::config::Misconfiguration::ForwardedHeaderIgnored).
     pub const fn peer() -> Self {
         Self { source: Source::Peer, ipv6_prefix: DEFAULT_IPV6_PREFIX }
@@ -126,8 +126,8 @@ impl ClientIp {
     /// `X-Real-IP`.
     ///
     /// The proxy must replace any value that the client sent under this name. A header that occurs
-    /// more than once, or whose value is not a single address, is ignored. The address of the
-    /// connection is then used.
+    /// more than once, or whose value is not a single address, is ignored, and the address of the
+    /// connection is used instead.
     pub fn header(name: impl Into<String>, trusted: TrustedProxies) -> Self {
         let name = name.into();
         let Ok(header) = HeaderName::try_from(&name) else {
@@ -205,8 +205,8 @@ impl ClientIp {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => {
                 let host_bits = 128_u32.saturating_sub(self.ipv6_prefix.into());
-                // A shift by 128 bits returns `None`, but requires a prefix of 0 bits, which
-                // validation refuses.
+                // Here, `checked_shl` returns `None` only for a shift by 128 bits. Such a shift
+                // would require a prefix of 0 bits, which validation refuses.
                 let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
             }
@@ -225,7 +225,7 @@ impl ClientIp {
         };
         let report = self.report_of(peer.to_canonical());
         // A chain may span several lines (RFC 9110 section 5.3). A header with a single value must
-        // not span lines, because the client may have sent the second line.
+        // not span lines, because the client may have sent one of the lines.
         let lines = report.map_or(0, |report| report.lines(headers).iter().count());
         if lines > 1 && report.is_some_and(|report| !matches!(report.form, Form::Chain(_))) {
             return Some(Misconfiguration::HeaderRepeated);

@@ -85,7 +85,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Returns the target of the request, as this layer sees it. Inside axum's `nest`, the path
-    /// does not include the prefix.
+    /// does not include the nested prefix.
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
@@ -110,13 +110,13 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Returns the address of the client, as the layer's [`ClientIp`] derives it. The address is
-    /// never taken from a header that no trusted proxy has written.
+    /// taken from a header only if a trusted proxy has written the header.
     ///
     /// An IPv4-mapped IPv6 address is returned as IPv4 (RFC 4291 section 2.5.5.2).
     ///
     /// Returns `None` if the server does not provide the address of the connection, as described
-    /// for [`PeerAddr`]. A head that was created outside a layer, with [`From`], returns the
-    /// address of the connection.
+    /// for [`PeerAddr`]. If the head was created outside a layer, with [`From`], this method
+    /// returns the address of the connection.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit};
@@ -213,7 +213,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Returns whether the request is a CORS preflight, with which a browser asks whether a script
-    /// of another origin may send a request (Fetch standard, "CORS-preflight request").
+    /// from another origin may send a request (Fetch standard, "CORS-preflight request").
     pub(crate) fn is_preflight(&self) -> bool {
         self.method == Method::OPTIONS
             && self.headers.contains_key(ORIGIN)
@@ -250,7 +250,7 @@ fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
-            // The range 100.64.0.0/10 is tested by hand, because `Ipv4Addr::is_shared` is not
+            // The range 100.64.0.0/10 is checked manually, because `Ipv4Addr::is_shared` is not
             // stable.
             let is_carriers = first == 100 && second & 0xc0 == 64;
             address.is_private() || address.is_link_local() || is_carriers
@@ -267,7 +267,7 @@ pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
     body.is_some_and(|body| !body.is_end_stream())
 }
 
-/// Returns false, because the layer cannot read any body without the feature `axum`.
+/// Returns false, because the layer cannot read any body without the `axum` feature.
 #[cfg(not(feature = "axum"))]
 pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
     false

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The hash is keyed with a secret, so clients cannot construct keys that collide. The secret is
-//! generated when the layer is created, or comes from the store if nodes share a limit. Only the
-//! hash of a key is stored, so the memory of a limit reveals neither addresses nor API keys.
+//! generated when the layer is created, or comes from the store if nodes share their limits. Only
+//! the hash of a key is stored, so the memory of a limit reveals neither addresses nor API keys.
 //!
 //! A client that can choose a part of its key can have any number of keys. A limit by such a key
 //! bounds nothing by itself. [`Key::can_be_made_up`] detects these keys, and the layer reports them
@@ -51,7 +51,7 @@ pub struct Key(Vec<Part>);
 #[derive(Clone)]
 pub(crate) enum Part {
     Address,
-    /// A closure of the application, and the name that identifies it in error messages.
+    /// A closure that the application supplies, and the closure's name in error messages.
     By(Cow<'static, str>, Arc<Closure>),
     Cookie(String),
     /// A constant part, which is the same for all requests.
@@ -114,7 +114,8 @@ impl Key {
         Self(vec![Part::Method])
     }
 
-    /// Separates requests by path, as this layer sees it: without the prefix inside axum's `nest`.
+    /// Separates requests by path, as this layer sees it: inside axum's `nest`, the path does not
+    /// include the nested prefix.
     ///
     /// The path is not decoded, so two spellings of the same path, such as `/a` and `/%61`, are
     /// different keys.
@@ -125,10 +126,10 @@ impl Key {
 
     /// Identifies visitors by their sealed passes. All copies of a pass have the same key.
     ///
-    /// A request without a valid pass is identified by the address of its client: a request whose
-    /// token is missing, forged or expired, and any request in a layer without a room. A request
-    /// with a ticket is charged under its new pass, after the room has admitted it. Each key by
-    /// visitor therefore costs a slot or an address, and cannot be invented.
+    /// A request without a valid pass is identified by the address of its client. This applies to
+    /// requests whose token is missing, forged or expired, and to all requests in a layer without a
+    /// room. A request with a ticket is charged under its new pass, after the room has admitted it.
+    /// Clients cannot invent such keys, because each key requires a slot or an address.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig};
@@ -161,7 +162,7 @@ impl Key {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
         // A key that has lost its place in a full table shares the remembered use of its network.
-        // The hash of a single address already includes its network.
+        // The hash of a single address already contains the address's network.
         match others {
             [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
             _ => Some(key),
@@ -171,7 +172,7 @@ impl Key {
     /// Returns the key of a request, or the treatment of a request without a key.
     ///
     /// An unknown address takes precedence over `missing`, because it is a mistake in the setup and
-    /// not an omission of the client.
+    /// not an omission by the client.
     pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if let Some(key) = self.hash(caller) {
             return Found::Key(key);
@@ -200,7 +201,8 @@ impl Key {
         self.0.iter().any(Part::can_be_made_up)
     }
 
-    /// Returns whether a client's addresses, or its slots in the room, bound its number of keys.
+    /// Returns whether a client's addresses, or its slots in the room, bound the number of its
+    /// keys.
     pub(crate) fn is_by_address(&self) -> bool {
         self.needs_address() && !self.can_be_made_up()
     }
@@ -224,7 +226,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// Returns an error, which names `limit`, if there are more than 8 parts or a name is invalid.
+    /// Returns an error that names `limit` if there are more than 8 parts or a name is invalid.
     pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
         let wrong = |given: &str, expected: &str| {
             let given = format!("{given:?} in the limit {limit:?}");
@@ -248,9 +250,9 @@ impl Key {
 }
 
 impl Part {
-    /// Returns the built-in part with this name in files, such as `remote_address` or
-    /// `header.x-api-key`. Returns `None` if no part has this name. Parts are displayed under the
-    /// same names.
+    /// Returns the built-in part with this name in configuration and rules files, such as
+    /// `remote_address` or `header.x-api-key`. Returns `None` if no part has this name. Parts are
+    /// displayed under the same names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {
@@ -289,7 +291,8 @@ impl Part {
     /// Returns the hash of this part, or `None` if the request does not have it.
     ///
     /// Addresses and visitors are hashed without being formatted as strings first. The hash of an
-    /// address also includes its wide network, which a full table uses in place of the address.
+    /// address also contains the address's network (a /16 of IPv4 or a /32 of IPv6), which a full
+    /// table uses in place of the address.
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),
@@ -306,7 +309,7 @@ impl Part {
     /// Returns the value of this part in a request, as bytes, or `None` if the request does not
     /// have it.
     ///
-    /// Rules files compare this value with the values that they list. The value of a cookie or a
+    /// This value is compared with the values that a rules file lists. The value of a cookie or a
     /// header need not be UTF-8.
     pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
         let head = caller.head;
@@ -349,8 +352,8 @@ impl fmt::Debug for Part {
 }
 
 impl PartialEq for Part {
-    /// Compares parts by the values that they read from a request. Closures are equal only if they
-    /// are clones of the same closure. Header names are case-insensitive (RFC 9110 section 5.1).
+    /// Two parts are equal if they read the same value from every request. Closures are equal only
+    /// if they are clones of each other. Header names are case-insensitive (RFC 9110 section 5.1).
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::By(a, x), Self::By(b, y)) => a == b && Arc::ptr_eq(x, y),
@@ -390,7 +393,7 @@ impl fmt::Debug for Key {
 ///
 /// Only a hard limit refuses a request that lacks its key. A [soft or
 /// shadow](crate::rate::OverLimit) limit counts the request as over the limit in the metrics, and
-/// does not apply to it otherwise.
+/// otherwise does not apply to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -398,19 +401,19 @@ pub enum MissingKey {
     /// The address of the client takes the place of the key. This is the default.
     ///
     /// If the address is unknown too, the server is not set up for this limit. The request is then
-    /// answered with 500, and the error in the log states the remedy.
+    /// answered with status 500, and the logged error names the remedy.
     #[default]
     Address,
     /// The limit does not apply to the request.
     Bypass,
-    /// The request is answered with 429. The reason names the rate limit, and the response has no
-    /// headers about a quota.
+    /// The request is answered with status 429. The reason names the rate limit, and the response
+    /// has no quota headers.
     Refuse,
 }
 
 /// The result of looking up the key of a request.
 pub(crate) enum Found {
-    /// The request has no key, and the limit does not apply to it.
+    /// The limit does not cover the request, or does not apply because the key is missing.
     Bypass,
     /// The key of the request, or its address in place of a missing key.
     Key(KeyHash),
@@ -465,16 +468,16 @@ impl Caller<'_> {
         Some(hash.of_network(self.wide_hash(address)))
     }
 
-    /// Returns the hash of the wide network of the client's address. A limit whose table has no
-    /// place left for a key counts its requests under this network.
+    /// Returns the hash of the client's network (a /16 of IPv4 or a /32 of IPv6). If the table of a
+    /// limit has no place for a key, the key's requests are counted under this network.
     fn wide_network_hash(&self) -> Option<KeyHash> {
         Some(self.wide_hash(self.head.network()?))
     }
 
-    /// Returns the hash of a /16 of IPv4 or a /32 of IPv6.
+    /// Returns the hash of the /16 of IPv4, or of the /32 of IPv6, that contains the address.
     ///
     /// A /32 of IPv6 is the smallest allocation to a provider (section 4.3 of RIPE NCC's IPv6
-    /// policy), and a site gets a /48 or less of it (RFC 6177 section 2). A flood from one site
+    /// policy), and a site gets at most a /48 of it (RFC 6177 section 2). A flood from one site
     /// therefore affects no clients of other providers.
     fn wide_hash(&self, address: IpAddr) -> KeyHash {
         match address {

@@ -2,8 +2,8 @@
 //!
 //! Two kinds of rules use the same matchers, but treat ambiguous requests in opposite ways. A limit
 //! or a gate restricts requests, so a client must not be able to escape it with an unusual spelling
-//! of a path or a host. A bypass or a tier exempts or favours requests, so a client must not be
-//! able to gain from an unusual spelling:
+//! of a path or a host. A bypass or a tier exempts or favors requests, so a client must not be able
+//! to gain from an unusual spelling:
 //!
 //! ```text
 //!                                       path or host with one reading   with several readings
@@ -41,7 +41,7 @@ pub(crate) enum Matcher {
     When(Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
 }
 
-/// The treatment of ambiguous requests. A request is ambiguous if servers read its path in
+/// The treatment of ambiguous requests. A request is ambiguous if servers may interpret its path in
 /// different ways, as with `/assets/../checkout`, or if its target and its `Host` header name
 /// different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) enum Doubt {
     /// requests, use this treatment.
     Covered,
     /// An ambiguous request is not covered. Bypass rules, tiers and exceptions, which exempt or
-    /// favour requests, use this treatment.
+    /// favor requests, use this treatment.
     Exempt,
 }
 
@@ -81,8 +81,7 @@ impl Matcher {
         }
     }
 
-    /// Checks that it is possible for a request to match. Error messages contain `field` and
-    /// `rule`.
+    /// Checks that a request can match. Error messages contain `field` and `rule`.
     ///
     /// # Errors
     ///
@@ -170,15 +169,15 @@ fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
             rule.covers_text(path.as_bytes())
                 || head.readings(|readings| readings.may_be(path, rule))
         }
-        // The path itself must match, including any trailing slash, and no reader may take it for a
-        // different path.
+        // The path itself must match, including any trailing slash, and no reading of the path may
+        // leave the prefix that the rule names.
         Doubt::Exempt => rule.is(path) && head.readings(Readings::is_clear),
     }
 }
 
 /// Returns whether `method` equals `meant`, or is HEAD while `meant` is GET.
 ///
-/// HEAD is GET without the content of the response (RFC 9110 section 9.3.2). A HEAD request costs
+/// HEAD is GET without the content of the response (RFC 9110 section 9.3.2). A HEAD request causes
 /// the same work if the GET handler answers it, and could otherwise be used to evade a limit on
 /// GET.
 pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
@@ -235,8 +234,8 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Returns whether the limit applies to a request. An ambiguous request is covered if any
-    /// reading matches.
+    /// Returns whether the limit or the gate applies to a request. An ambiguous request is covered
+    /// if any reading matches.
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
             && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))

@@ -1,5 +1,6 @@
-//! Takes the place of `body.rs` without the feature `axum`. Without axum, the layer knows no type
-//! of body that it could rebuild after reading a part of it, so no body is read, timed or drained.
+//! Replaces `body.rs` if the `axum` feature is disabled. Without axum, the layer knows no type of
+//! body that it could rebuild after reading a part of it, so bodies are neither read ahead, nor
+//! timed, nor drained.
 
 use std::task::{Context, Poll};
 
@@ -25,5 +26,5 @@ impl DisconnectProbe {
 /// Does nothing. The server decides how to handle the rest of the body of a refused request.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
-/// Does nothing. Only a timeout of the server ends the request of a client that stops sending.
+/// Does nothing. Only a timeout in the server can end the request of a client that stops sending.
 pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}

@@ -1,22 +1,22 @@
 //! The readings of a path: the ways in which servers behind the layer may interpret it.
 //!
-//! Behind the layer, other programs read the path, such as a router, a proxy or a server in another
-//! language. Some programs decode the path once more, merge slashes, treat backslashes as slashes,
-//! resolve dot segments, cut off parameters after a `;`, or trim a trailing slash. The layer cannot
-//! know which programs do so. A limit therefore applies to a request if any reader may take the
-//! path for a limited path, and an exemption applies only if every reader takes the path for an
-//! exempt path.
+//! Behind the layer, other programs interpret the path, such as a router, a proxy or a server in
+//! another language. All of them are called *servers* here. Some servers decode the path once more,
+//! merge slashes, treat backslashes as slashes, resolve dot segments, cut off parameters after a
+//! `;`, or trim a trailing slash. The layer cannot know which of these steps a server takes. A
+//! limit therefore applies to a request if any server may interpret the path as a limited path, and
+//! an exemption applies only if every server interprets the path as an exempt path.
 //!
 //! Two kinds of sequences can give a path several readings:
 //!
-//! - An *escape* is a percent sign with two hexadecimal digits. An escape is clear if it stands for
-//!   a letter, a space, a byte of a UTF-8 character or another byte without a special meaning in a
+//! - An *escape* is a percent sign with two hexadecimal digits. An escape is clear if it encodes a
+//!   letter, a space, a byte of a UTF-8 character or another byte without a special meaning in a
 //!   path.
 //! - A *detour* is one of the sequences `//`, `/.`, `\`, `;` and, once escapes are decoded, `?`,
-//!   `#` and NUL. A reader may resolve a detour instead of taking it literally.
+//!   `#` and NUL. A server may resolve a detour instead of treating it as literal text.
 //!
 //! The readings are computed at most once for a request, when the first rule needs them. A single
-//! scan counts the escapes and detours, and determines which readings are computed:
+//! scan counts the escapes and detours, and the counts determine which readings are computed:
 //!
 //! | path | readings |
 //! |---|---|
@@ -37,38 +37,42 @@ use super::path_rule::{PathRule, Text};
 /// The readings of one path, computed only as far as needed.
 #[derive(Debug)]
 pub(super) enum Readings {
-    /// The path has clear escapes and nothing else to resolve, so all decoders agree about it.
+    /// The path contains only percent-escapes that all servers decode in the same way, such as
+    /// `%20`, and nothing else to resolve.
     Escaped,
-    /// The path has neither escapes nor detours, so every reader takes it literally.
+    /// The path contains nothing to decode or to resolve, so every server treats it as literal
+    /// text.
     One,
-    /// The path has detours or unclear escapes, so readers may interpret it differently.
+    /// The path contains backslashes, parameters, empty segments, segments that begin with a dot,
+    /// or ambiguous percent-escapes, so servers may interpret it differently.
     Several(Box<Several>),
-    /// The path is too long, or has too many escapes and detours, to be read. An unread path is
-    /// treated as if it could be any path.
+    /// The path is too long to be examined, or has too many percent-escapes and other sequences
+    /// that servers may interpret differently. Such a path is treated as if it could be any path.
     Unread,
 }
 
-/// The readings of a path that readers may interpret differently.
+/// The readings of a path that servers may interpret differently.
 #[derive(Debug)]
 pub(super) struct Several {
-    /// Whether every reader stays below the prefix that a rule names. This requires a path without
-    /// dot segments and backslashes, before and after decoding, and without escapes that are broken
-    /// or stand for a delimiter, a control character or `%`. Merging slashes and cutting off
-    /// parameters is harmless, since neither leads out of a prefix.
+    /// Whether every reading of the path stays below the prefix that a rule names. This requires a
+    /// path that contains no dot segments and no backslashes, before or after decoding, and no
+    /// escapes that are broken or encode a delimiter, a control character or `%`. Merging slashes
+    /// and cutting off parameters is harmless, since neither leads out of a prefix.
     is_clear: bool,
     /// The readings that differ from the path itself, at most 5.
     texts: Vec<Text>,
 }
 
 impl Readings {
-    /// The maximum length of a path that is read at all, in bytes. Common servers refuse longer
+    /// The maximum length of a path that is examined at all, in bytes. Common servers refuse longer
     /// targets, and RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
     const MAX_BYTES: usize = 8 * 1024;
 
     /// The maximum length of a path for which several readings are computed, in bytes.
     const MAX_ODD_BYTES: usize = 256;
 
-    /// The maximum number of escapes and detours in a path for which several readings are computed.
+    /// The maximum number of escapes and detours (such as `//` or `;`) in a path for which several
+    /// readings are computed.
     const MAX_SIGNS: u32 = 16;
 
     /// Computes the readings of `path`, which must not include a query.
@@ -98,8 +102,8 @@ impl Readings {
         }
     }
 
-    /// Returns whether a rule may exempt the path, because every reader stays below the prefix that
-    /// the rule names.
+    /// Returns whether a rule may exempt the path, because every reading of it stays below the
+    /// prefix that the rule names.
     pub(super) fn is_clear(&self) -> bool {
         match self {
             Self::Escaped | Self::One => true,
@@ -109,14 +113,14 @@ impl Readings {
     }
 }
 
-/// The numbers of escapes and detours in a path.
+/// The numbers of escapes (such as `%20`) and of detours (such as `//`) in a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signs {
-    /// The number of escapes. Adjacent escapes count as one, since a UTF-8 character takes up to
-    /// four escapes.
+    /// The number of escapes. Adjacent escapes count as one, since a UTF-8 character can require up
+    /// to four escapes.
     escapes: u32,
-    /// The number of detours and of unclear escapes. An escape is unclear if it is broken, or
-    /// stands for a byte with a special meaning in a path.
+    /// The number of detours plus the number of unclear escapes. An escape is unclear if it is
+    /// broken, or encodes a byte with a special meaning in a path.
     doubts: u32,
 }
 
@@ -128,8 +132,8 @@ impl Signs {
     fn of(path: &[u8]) -> Self {
         let mut signs = Self::default();
         // An escape or a detour is recognized by its first byte and up to three bytes after it, so
-        // the path is walked as four slices at offsets 0 to 3. The last three bytes of the path
-        // have fewer successors, and are counted below.
+        // the path is walked as four parallel slices that begin at offsets 0 to 3. The last three
+        // bytes of the path have fewer than three successors, and are counted below.
         let whole = path.len().saturating_sub(3);
         let behind = |offset: usize| path[offset.min(path.len())..].chunks(Self::CHUNK);
         let (second, third, fourth) = (behind(1), behind(2), behind(3));
@@ -169,19 +173,20 @@ impl Signs {
 // The next four functions use `&` and `|` instead of `&&` and `||`. Without short-circuiting there
 // are no branches, so the compiler can evaluate the functions for many bytes at once.
 
-/// Returns whether the last escape of a run begins at `byte`. `behind` is the byte after this
-/// escape.
+/// Returns whether `byte` begins an escape that no other escape follows directly. `behind` is the
+/// byte after this escape.
 const fn is_end_of_escapes(byte: u8, behind: u8) -> bool {
     (byte == b'%') & (behind != b'%')
 }
 
-/// Returns whether a detour or an unclear escape begins at `byte`.
+/// Returns whether a detour (such as `//`) or an unclear escape (such as `%2f`) begins at `byte`.
 const fn is_doubt(byte: u8, next: u8, third: u8) -> bool {
     is_detour(byte, next) | (byte == b'%') & !is_clear_escape(next, third)
 }
 
-/// Returns whether a detour begins at `byte`. A segment that merely begins with a dot is counted
-/// too. Recognizing a dot segment takes more bytes, and is left to the resolution of the path.
+/// Returns whether a detour (such as `//`, `/.` or `;`) begins at `byte`. A segment that merely
+/// begins with a dot counts too. To recognize a dot segment, more bytes have to be examined, which
+/// is left to the function that resolves the path.
 const fn is_detour(byte: u8, next: u8) -> bool {
     (byte == b'/') & ((next == b'/') | (next == b'.'))
         | (byte == b'\\')
@@ -191,11 +196,11 @@ const fn is_detour(byte: u8, next: u8) -> bool {
         | (byte == 0)
 }
 
-/// Returns whether the two bytes after a `%` are the digits of a byte without a special meaning in
-/// a path: any byte except control characters and `#%./;?\`.
+/// Returns whether the two bytes after a `%` are hexadecimal digits that encode a byte without a
+/// special meaning in a path: any byte except control characters and `#%./;?\`.
 const fn is_clear_escape(high: u8, low: u8) -> bool {
-    // Setting this bit makes letters lower-case and leaves digits unchanged. The bit would also
-    // turn some control characters into digits, but a path contains no control characters.
+    // Setting this bit makes letters lowercase and leaves digits unchanged. The bit would also turn
+    // some control characters into digits, but a path contains no control characters.
     let (high, low) = (high | 0x20, low | 0x20);
     let is_digit = (low.wrapping_sub(b'0') < 10) | (low.wrapping_sub(b'a') < 6);
     let is_clear = (high == b'2') & (low != b'3') & (low != b'5') & (low != b'e') & (low != b'f')
@@ -211,15 +216,16 @@ const fn is_clear_escape(high: u8, low: u8) -> bool {
 }
 
 impl Several {
-    /// Computes the readings. A reader may decode the path never, once or, behind a proxy that also
-    /// decodes, twice. The reader may then resolve the result or leave it unresolved.
+    /// Computes the readings. A server may leave the path encoded or decode it once. Behind a proxy
+    /// that also decodes, the path is decoded twice. In each case, the server may resolve the
+    /// result or leave it unresolved.
     fn of(path: &[u8]) -> Self {
         let mut it = Self { is_clear: !has_dot_segments(path), texts: Vec::with_capacity(5) };
         it.add_resolved(path);
         if let Cow::Owned(once) = decoded(path) {
             // An escaped delimiter does not mean the same as the delimiter itself (RFC 3986 section
-            // 2.2), so a path with an escaped delimiter is clear only to readers that do not decode
-            // it.
+            // 2.2), so a server that decodes an escaped delimiter interprets the path differently
+            // from a server that does not.
             it.is_clear &= has_clear_escapes(path) && !has_dot_segments(&once);
             it.add_resolved(&once);
             if let Cow::Owned(twice) = decoded(&once) {
@@ -231,7 +237,7 @@ impl Several {
         it
     }
 
-    /// Adds the resolved form of `text`, unless `text` has no detours and is already resolved.
+    /// Adds the resolved form of `text`, unless `text` contains nothing to resolve.
     fn add_resolved(&mut self, text: &[u8]) {
         if next_detour(text) < text.len() {
             self.texts.push(Text::new(resolved(text)));
@@ -253,7 +259,7 @@ impl Iterator for Unescaped<'_> {
 }
 
 /// Returns the first byte of `text`, decoded if it is escaped, and the rest of `text`. The percent
-/// sign of a broken escape stands for itself.
+/// sign of a broken escape is returned unchanged.
 fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
     let (&byte, rest) = text.split_first()?;
     if byte == b'%'
@@ -283,7 +289,7 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// Returns the byte that two hexadecimal digits stand for, or `None` if either byte is not a
+/// Returns the byte that two hexadecimal digits represent, or `None` if either byte is not a
 /// hexadecimal digit.
 fn byte_of(high: u8, low: u8) -> Option<u8> {
     let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
@@ -302,8 +308,8 @@ const HEX: [u8; 256] = {
     values
 };
 
-/// Returns whether every escape in a path is valid and stands for a byte without a special meaning,
-/// or for a dot. Escaped dots matter only in dot segments, which are detected after decoding.
+/// Returns whether every escape in a path is valid and encodes either a dot or a byte without a
+/// special meaning. Escaped dots matter only in dot segments, which are detected after decoding.
 fn has_clear_escapes(path: &[u8]) -> bool {
     let is_clear = |high, low| is_clear_escape(high, low) | (high == b'2') & (low | 0x20 == b'e');
     let is_unclear = |it: &[u8]| (it[0] == b'%') & !is_clear(it[1], it[2]);
@@ -311,11 +317,12 @@ fn has_clear_escapes(path: &[u8]) -> bool {
     !has_broken_end && !path.windows(3).fold(false, |any, it| any | is_unclear(it))
 }
 
-/// Returns the index of the first detour, or the length of `text` if it has no detours.
+/// Returns the index of the first detour (such as `//` or `;`), or the length of `text` if there is
+/// none.
 ///
-/// The search skips chunks of 32 bytes without branching on single bytes, and looks at single bytes
-/// only in the chunk that contains a detour. Each chunk is read together with the byte after it,
-/// which is needed to recognize `//` and `/.`.
+/// The search skips chunks of 32 bytes without branching on individual bytes, and looks at
+/// individual bytes only in the chunk that contains a detour. Each chunk is read together with the
+/// byte after it, which is needed to recognize `//` and `/.`.
 fn next_detour(text: &[u8]) -> usize {
     let mut begin = 0;
     while let Some(chunk) = text.get(begin..begin + 33) {
@@ -329,7 +336,8 @@ fn next_detour(text: &[u8]) -> usize {
     (begin..text.len()).find(|&index| is_detour(at(index), at(index + 1))).unwrap_or(text.len())
 }
 
-/// Returns the text with its detours resolved.
+/// Returns the path in the form that a server sees if it resolves all detours (such as `//` or
+/// `;`).
 ///
 /// Slashes are merged, dot segments are removed (RFC 3986 section 5.2.4), and parameters and a
 /// trailing slash are cut off. The path ends at a `?`, a `#` or a NUL, which can appear in it only
@@ -355,8 +363,8 @@ fn resolved(text: &[u8]) -> Vec<u8> {
                 let ends = |byte: &u8| matches!(byte, b'/' | b'\\' | b'?' | b'#' | 0);
                 &parameter[parameter.iter().position(ends).unwrap_or(parameter.len())..]
             }
-            // Once a proxy has decoded the path, the rest is a query, a fragment, or invisible to a
-            // reader that uses C strings.
+            // Once a proxy has decoded the path, the rest is a query or a fragment, or is invisible
+            // to a server that uses C strings.
             _ => break,
         };
     }
@@ -386,8 +394,9 @@ fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
     &rest[dots..]
 }
 
-/// Returns whether a segment of the text is `.` or `..`, with or without parameters. A text with a
-/// backslash counts too, since a backslash may separate segments.
+/// Returns whether a segment of the text is `.` or `..`, with or without parameters. Also returns
+/// true for a text with a backslash, since a server may treat the backslash as a separator of
+/// segments.
 fn has_dot_segments(text: &[u8]) -> bool {
     text.contains(&b'\\')
         || memchr::memchr_iter(b'.', text).any(|at| {
@@ -397,7 +406,8 @@ fn has_dot_segments(text: &[u8]) -> bool {
         })
 }
 
-/// A byte that stands for the end of the path, since it is part of neither an escape nor a detour.
+/// The byte that is used in place of bytes beyond the end of the path, since it is part of neither
+/// an escape nor a detour.
 const NOTHING: u8 = 0xff;
 
 #[cfg(test)]

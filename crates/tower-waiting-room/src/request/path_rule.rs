@@ -49,8 +49,8 @@ impl PathRule {
 
     /// Returns whether the rule covers this path literally, including any trailing slash.
     ///
-    /// Rules that exempt requests use this comparison, because they must not cover a path that
-    /// their author did not write.
+    /// Rules that exempt requests use this comparison, because they must not cover a path that the
+    /// author of the rule did not write.
     pub(super) fn is(&self, path: &str) -> bool {
         if self.is_prefix { path.starts_with(&self.text) } else { path == self.text }
     }
@@ -70,7 +70,7 @@ impl PathRule {
         }
     }
 
-    /// Returns the same result as [`covers_text`](Self::covers_text), for a reading.
+    /// Returns the same result as [`covers_text`](Self::covers_text), for a reading of a path.
     pub(super) fn covers_reading(&self, reading: &Text) -> bool {
         reading.head & self.mask == self.head && self.covers_text(&reading.bytes)
     }

@@ -1,10 +1,12 @@
-//! The challenge: an answer of the application to a newcomer, before the first ticket.
+//! The challenge: a response from the application that a newcomer has to satisfy before it gets its
+//! first ticket.
 //!
 //! A ticket costs a client one request, and a place in the line costs a second request. If that is
 //! too cheap, the application can answer the first touch itself, for example with a puzzle, and let
-//! through only clients that present the solution. A closure decides, based on the request and on
-//! what this node has seen of the client's network. The closure runs before the store is called, so
-//! newcomers who are challenged cause no load on the store.
+//! through only clients that present the solution. A closure decides whether to challenge a
+//! newcomer, based on the request and on the number of first touches that this node has seen from
+//! the client's network. The closure runs before the store is called, so newcomers who are
+//! challenged put no load on the store.
 //!
 //! The layer does not verify anything: the closure issues the challenge and checks the solution.
 //! Visitors with a ticket or a pass are never challenged.
@@ -20,11 +22,11 @@ use waiting_room_core::{
 
 use crate::request::{Caller, RequestHead};
 
-/// A request without a pass or a ticket, with what this node knows about its client.
+/// A request without a pass or a ticket, together with this node's knowledge of the client.
 ///
 /// The closure of [`challenge`](crate::config::WaitingRoomConfigBuilder::challenge) receives this
-/// value for each newcomer. An expired pass, or a pass whose session has ended, does not count as a
-/// pass.
+/// value for each newcomer. A pass that has expired, or whose session has ended, does not count as
+/// a pass here.
 ///
 /// ```
 /// use http::Response;
@@ -53,10 +55,10 @@ use crate::request::{Caller, RequestHead};
 /// ```
 pub struct FirstTouch<'a> {
     request: RequestHead<'a>,
-    /// The network of the client, by the same rules as for places in the line, or `None` if the
-    /// address does not identify a single client.
+    /// The network of the client, determined in the same way as for places in the line, or `None`
+    /// if the address does not identify a single client.
     network: Option<IpAddr>,
-    /// The number of first touches from the network, including this request.
+    /// The number of first touches from the network in the last minute, including this request.
     from_network: Option<u32>,
     /// The function that counts present visitors, called only if the closure needs the number.
     present: &'a dyn Fn() -> Option<u32>,
@@ -79,18 +81,19 @@ impl<'a> FirstTouch<'a> {
     }
 
     /// Returns the approximate number of first touches from this network in the last minute, as
-    /// seen by this node. The number includes this request, and requests that were answered with a
-    /// challenge. Returns `None` if the network is unknown.
+    /// seen by this node. The number includes this request and the requests that were answered with
+    /// a challenge. Returns `None` if the network is unknown.
     ///
-    /// The node remembers 65 536 networks. During a flood from more networks, the number of a new
-    /// network is at least that of its wider network (a /16 for IPv4, a /32 for IPv6).
+    /// The node remembers up to 65 536 networks. In a flood from more networks than that, the
+    /// number for a new network may include the first touches of other networks in the same /16
+    /// (IPv4) or /32 (IPv6). The number may therefore be too high, but it is never too low.
     #[must_use]
     pub const fn from_network_in_last_minute(&self) -> Option<u32> {
         self.from_network
     }
 
-    /// Returns the number of visitors who wait and check in on time, as known to this node. The
-    /// number may be one second old. Returns `None` if the number is unknown.
+    /// Returns the number of visitors who are waiting and check in on time, according to the latest
+    /// report that this node has received from the store. Returns `None` before the first report.
     #[must_use]
     pub fn present(&self) -> Option<u32> {
         (self.present)()
@@ -107,14 +110,15 @@ impl fmt::Debug for FirstTouch<'_> {
     }
 }
 
-/// The closure of the configuration that may challenge newcomers.
+/// The configured closure, which may challenge newcomers.
 #[derive(Clone)]
 pub(crate) struct Challenge(Arc<Closure>);
 
 type Closure = dyn Fn(&FirstTouch<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Challenge {
-    /// Wraps the closure, so that its body type does not appear in the configuration's type.
+    /// Wraps the closure so that the body type of its responses does not appear in the
+    /// configuration's type.
     pub(crate) fn new<F, B>(ask: F) -> Self
     where
         F: Fn(&FirstTouch<'_>) -> Option<Response<B>> + Send + Sync + 'static,
@@ -130,7 +134,7 @@ impl fmt::Debug for Challenge {
     }
 }
 
-/// A challenge in use: the closure, and the numbers of first touches on which the closure bases its
+/// The closure of a challenge, and the counts of first touches on which the closure bases its
 /// decisions.
 pub(super) struct Challenger {
     challenge: Challenge,
@@ -153,8 +157,8 @@ impl Challenger {
         Self { challenge, networks }
     }
 
-    /// Counts a first touch and calls the closure. Returns the answer of the application if the
-    /// client is challenged, and `None` if the room decides about the request.
+    /// Counts a first touch and calls the closure. Returns the application's response if the client
+    /// is challenged, or `None` if the room should decide on the request.
     pub(super) fn ask(
         &self,
         caller: &Caller<'_>,
@@ -166,8 +170,9 @@ impl Challenger {
         (self.challenge.0)(&FirstTouch { request: caller.head, network, from_network, present })
     }
 
-    /// Counts a first touch from a network, and returns the number in the last minute. A refused
-    /// charge is not an error, but means that the number is at its maximum.
+    /// Counts a first touch from a network, and returns the number of first touches from that
+    /// network in the last minute. A refused charge is not an error: it means that the number has
+    /// reached its maximum.
     fn count(&self, network: KeyHash, now: Timestamp) -> u32 {
         let counted = self.networks.charge(network, 0, 1, now);
         let decision = counted.map_or_else(|refused| refused, |(allowed, _)| allowed);

@@ -1,5 +1,5 @@
-//! The options of a room that belong to the node: how tokens are sealed and sent, and whether
-//! newcomers are challenged. All other options of a room are in the [`RoomRules`] of its store.
+//! The options that a node sets for its room: how tokens are sealed and sent, and whether newcomers
+//! are challenged. All other options of a room are in the [`RoomRules`] of its store.
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
@@ -9,7 +9,7 @@ use crate::{
     token::{CookieSettings, KeyRing, TokenKey, Transport},
 };
 
-/// The options of a node for its room, which have no effect in a layer without a room.
+/// A node's options for its room. These options have no effect in a layer without a room.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoomOptions {
     /// The keys that seal tokens, or `None` for a random key.
@@ -19,13 +19,13 @@ pub(crate) struct RoomOptions {
 }
 
 impl RoomOptions {
-    /// Checks that the options are valid together with `rules`, which contain the name of the layer
-    /// even if the layer has no room.
+    /// Checks that the options are valid in combination with `rules`. The rules contain the layer's
+    /// name even if the layer has no room.
     ///
     /// # Errors
     ///
-    /// Returns an error for a challenge without a room, for a pause without keys, for a cookie that
-    /// cannot be set, or for a duplicate key.
+    /// Returns an error for a challenge without a room, for a recovery pause without keys, for a
+    /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given, expected: &str| {
             Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
@@ -42,12 +42,12 @@ impl RoomOptions {
         self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
     }
 
-    /// Creates the stage of a room with these rules, whose state is in `store`. The result is
-    /// `None` only without the feature `room`.
+    /// Creates the stage of the room that has these rules and keeps its state in `store`. Returns
+    /// `None` only if the `room` feature is disabled.
     ///
     /// # Panics
     ///
-    /// Never panics for options that were validated with the same rules.
+    /// Panics only if the options have not been validated with the same rules.
     pub(crate) fn stage<St: Store>(
         self,
         rules: &RoomRules,
@@ -55,8 +55,8 @@ impl RoomOptions {
         on_failure: StoreFailure,
         telemetry: Telemetry,
     ) -> Option<RoomStage<St>> {
-        // Only a room needs a key. A random key works, but no other node and no later process can
-        // open the tokens that the key seals.
+        // Only a room needs a key. A random key works, but the tokens that it seals cannot be
+        // opened by other nodes or after a restart.
         let keys = self.keys.unwrap_or_else(|| {
             let room = rules.name();
             tracing::warn!(

@@ -12,11 +12,11 @@
 //! There is no probe: every request that needs the store calls it, and thereby detects that the
 //! store is available again.
 //!
-//! With [`StoreFailure::LocalShare`], a node creates a local room with its share of the limits. The
-//! node counts the passes that it sees from the start of the outage, and decides only after a
-//! while, because a room that has just been created knows hardly any of the active visitors. Nodes
-//! do not communicate. The limits hold for all nodes together, because the shares add up to no more
-//! than the whole.
+//! With [`StoreFailure::LocalShare`], a node creates a local room with its share of the limits.
+//! From the start of the outage, the node counts the passes that it sees. The node starts to decide
+//! only after a while, because a room that has just been created knows hardly any of the active
+//! visitors. Nodes do not communicate. For the visitors whom the nodes know, the limits still hold,
+//! because the nodes' shares add up to no more than the limits.
 //!
 //! A busy store is not in an outage. A busy store answers other calls, and a node that decided in
 //! its place would admit visitors in addition to those that the store admits.
@@ -40,36 +40,37 @@ use waiting_room_core::{
 
 use crate::{misconfiguration::Misconfiguration, telemetry::Telemetry};
 
-/// A boxed future of a call to the store. A valid pass that is not due for renewal needs no call.
+/// A call to the store, as a boxed future. A request with a valid pass that is not due for renewal
+/// needs no call.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The policy for visitors without a pass while the store cannot decide.
 ///
 /// Visitors with a valid pass are let through under any policy, until their passes expire.
 ///
-/// A store that answers, but receives more queries from a node than it can decide in time, is not
-/// in an outage. Whatever the policy is, visitors then wait, with the reason `queued:store_busy`
-/// and a retry time.
+/// A store that answers, but receives more queries from a node than it can handle in time, is not
+/// in an outage. In that case, visitors wait whatever the policy is. Their responses have the
+/// `queued:store_busy` reason and a retry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFailure {
     /// Lets the visitor through, without counting the visitor or issuing a pass. The limits of the
     /// room do not apply during an outage.
     Admit,
-    /// Lets each node decide from its own memory, with its share of the limits, once the store has
-    /// not answered for two seconds. Until then, visitors wait as with [`Wait`](Self::Wait).
+    /// Once the store has not answered for two seconds, lets each node decide based on its own
+    /// memory and its share of the limits. Until then, visitors wait as with [`Wait`](Self::Wait).
     ///
-    /// A node knows only the passes that it has seen. More visitors than the limit may therefore be
-    /// active: visitors whom no node has seen since the outage began are not counted, and stay
-    /// active until their passes expire. Sessions that a node has admitted or renewed are reported
-    /// to the store once it answers again. If a limit divided by `nodes` is less than one, no
-    /// visitor is admitted locally.
+    /// A node knows only the passes that it has seen. More visitors may therefore be active than
+    /// the limit allows: visitors whom no node has seen since the outage began are not counted, and
+    /// stay active until their passes expire. Sessions that a node has started or renewed are
+    /// reported to the store once the store answers again. If a limit divided by `nodes` is less
+    /// than one, no visitor is admitted locally.
     LocalShare {
-        /// The number of nodes, or an upper bound of the number. Each node gets one share of the
-        /// limits, rounded down. If the number is too small, the nodes together exceed the limits.
+        /// The number of nodes, or an upper bound on it. Each node gets one share of the limits,
+        /// rounded down. If there are more nodes than this, together they may exceed the limits.
         nodes: NonZeroU32,
     },
-    /// Asks the visitor to come back later. A visitor in line keeps the place.
+    /// Asks the visitor to come back later. A visitor in the line keeps its place.
     Wait,
 }
 
@@ -87,24 +88,24 @@ impl StoreFailure {
 /// A question to the store about a visitor without a valid pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
-    /// A visitor in line checks in.
+    /// A visitor in the line checks in.
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor shows an expired pass. The session continues if the store knows that it has not
-    /// lapsed. Otherwise the visitor enters as a newcomer with this id.
+    /// A visitor shows an expired pass. The session continues if, according to the store, it has
+    /// not lapsed. Otherwise the visitor enters as a newcomer with this id.
     Return(Pass, VisitorId),
 }
 
-/// Tracks whether the store answers, and decides in its place if the policy requires that.
+/// Tracks whether the store answers, and decides in the store's place if the policy requires it.
 #[derive(Debug)]
 pub(crate) struct Outage {
     policy: StoreFailure,
     telemetry: Telemetry,
-    /// Whether `state` is `Some`. The flag is written only while `state` is locked, so both always
-    /// agree. The flag is read without the lock, so that a request with a valid pass takes no lock.
-    /// Accesses are `Relaxed`, because an outdated value only delays an action until the next
-    /// request.
+    /// Whether `state` is `Some`. The flag is written only while `state` is locked, so the two
+    /// always agree. The flag is read without the lock, so that a request with a valid pass takes
+    /// no lock. Accesses are `Relaxed`, because an outdated value only delays an action until the
+    /// next request.
     is_on: AtomicBool,
     state: Mutex<Option<OutageState>>,
 }
@@ -112,22 +113,24 @@ pub(crate) struct Outage {
 /// An outage in progress.
 #[derive(Debug)]
 struct OutageState {
-    /// The start of the outage, or of its current part: see [`Outage::FORGOTTEN_AFTER`].
+    /// The start of the outage, or the end of its latest long gap between failed calls: see
+    /// [`Outage::FORGOTTEN_AFTER`].
     since: Timestamp,
     /// The time of the latest call that failed.
     seen_at: Timestamp,
-    /// The local room of the node, with [`StoreFailure::LocalShare`]. The room is created at the
-    /// first call that fails, so that it counts passes before it has to decide.
+    /// The node's local room, if the policy is [`StoreFailure::LocalShare`]. The room is created
+    /// when the first call fails, so it has counted passes for a while before it has to decide.
     room: Option<Room>,
 }
 
 impl Outage {
-    /// The time without an answer from the store after which a node decides locally. A shorter
-    /// failure may be a single slow call. In the meantime, the node counts the passes that are in
-    /// use.
+    /// The length of time without an answer from the store after which a node decides locally. A
+    /// shorter failure may be a single slow call. In the meantime, the node counts the passes that
+    /// it sees.
     const PATIENCE: Duration = Duration::from_secs(2);
-    /// The time between two failed calls after which the outage counts as a new outage. Without
-    /// calls in between, the node cannot know whether the store was unavailable all the time.
+    /// The gap between two failed calls after which the second call counts as the start of a new
+    /// outage. Without calls in between, the node cannot know whether the store was unavailable
+    /// throughout the gap.
     const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 
     /// Creates the state of a store that has answered so far.
@@ -140,11 +143,12 @@ impl Outage {
         self.policy
     }
 
-    /// Asks the store to decide, or decides locally if the store fails and the policy permits that.
+    /// Asks the store to decide, or decides locally if the store fails and the policy permits a
+    /// local decision.
     ///
     /// # Errors
     ///
-    /// Returns the error of the store if there is no local decision.
+    /// Returns the store's error if there is no local decision.
     pub(crate) async fn ask<St: Store>(
         &self,
         store: &St,
@@ -170,8 +174,8 @@ impl Outage {
                     Renewal::End => room.enter(id, now),
                 },
             };
-            // Such an admission has a separate reason, because during an outage, the limits of the
-            // room hold only for visitors who are known to the nodes.
+            // A local admission has its own reason, because during an outage the limits of the room
+            // hold only for the visitors whom the nodes know.
             match verdict {
                 Verdict::Admit { pass, .. } => {
                     Verdict::Admit { pass, reason: Reason::AdmittedLocalShare }
@@ -185,7 +189,7 @@ impl Outage {
     ///
     /// # Errors
     ///
-    /// Returns the error of the store if there is no local decision.
+    /// Returns the store's error if there is no local decision.
     pub(crate) async fn renew<St: Store>(
         &self,
         store: &St,
@@ -205,13 +209,14 @@ impl Outage {
     /// there.
     pub(crate) fn saw(&self, pass: &Pass, now: Timestamp) {
         if let Some(OutageState { room: Some(room), .. }) = &mut *self.state() {
-            // Only the count is needed here: the returned pass is meant for a renewal that is due.
+            // The pass is renewed only so that the room counts it. The returned pass would be
+            // needed only if a renewal were due.
             let _ = room.renew(pass, now);
         }
     }
 
-    /// Records whether a call to the store succeeded, for calls without a local decision. Returns
-    /// the result of the call unchanged.
+    /// Records whether a call to the store succeeded, for a call that has no local alternative.
+    /// Returns the result of the call unchanged.
     pub(crate) fn noted<St: Store, T>(
         &self,
         store: &St,
@@ -228,8 +233,8 @@ impl Outage {
     /// Records whether a call to the store succeeded. If the call failed, returns a local decision
     /// instead, provided that the policy and the duration of the outage permit such a decision.
     ///
-    /// `decide` runs under the lock of the outage, so the operations of the room happen one after
-    /// the other, as they would in a store. The closure is short and does not wait.
+    /// `decide` runs while the state of the outage is locked, so the operations on the room happen
+    /// one after another, as they would in a store. The closure is short and does not wait.
     fn or_locally<St: Store, T>(
         &self,
         store: &St,
@@ -247,8 +252,8 @@ impl Outage {
             Err(error) => error,
         };
         let now = store.now();
-        // `is_away` returns the lock guard, so no answer of the store can end the outage in
-        // between.
+        // `is_away` returns the lock guard, so no answer from the store can end the outage before
+        // the local decision is made.
         let mut state = self.is_away(&error, now);
         match (&mut *state, self.policy) {
             (Some(away), StoreFailure::LocalShare { nodes }) => {
@@ -266,7 +271,7 @@ impl Outage {
         }
     }
 
-    /// Records an answer of the store, and ends the outage if there was one.
+    /// Records that the store has answered, and ends the outage if there was one.
     fn answered<St: Store>(&self, store: &St) {
         if store.may_evict() {
             self.telemetry.misconfigured(Misconfiguration::StoreMayEvict);
@@ -274,8 +279,9 @@ impl Outage {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        // The state is taken out under the lock, and used after the lock is released: the log, the
-        // metrics and the task of `report` must not delay requests that count their passes.
+        // The state is taken out while it is locked, but used only after the lock has been
+        // released: logging, metrics and `report` must not delay requests whose passes have to be
+        // counted.
         let away = {
             let mut state = self.state();
             self.is_on.store(false, Ordering::Relaxed);
@@ -301,7 +307,8 @@ impl Outage {
         if now.since(away.seen_at) >= Self::FORGOTTEN_AFTER {
             away.since = now;
         }
-        // Calls may fail in a different order from that in which they read the clock.
+        // Failed calls may be recorded in a different order from the one in which they read the
+        // clock.
         away.seen_at = away.seen_at.max(now);
         self.is_on.store(true, Ordering::Relaxed);
         state
@@ -310,8 +317,8 @@ impl Outage {
     /// Reports the sessions of the local room to a store that answers again. A separate task makes
     /// one call at a time, so that the store is not flooded as soon as it is available.
     fn report<St: Store>(store: &St, room: Room) {
-        // Without a runtime, no task can report the sessions. Each pass is then counted at its
-        // renewal.
+        // Without a runtime, no task can report the sessions. The store then counts each pass when
+        // the pass is renewed.
         let Ok(runtime) = Handle::try_current() else { return };
         let (store, now) = (store.clone(), store.now());
         runtime.spawn(async move {
@@ -322,8 +329,8 @@ impl Outage {
         });
     }
 
-    /// Locks the state, even if another thread panicked while it held the lock. The operations of a
-    /// room leave the room consistent, and the times are only replaced.
+    /// Locks the state, even if another thread panicked while holding the lock. This is safe
+    /// because every operation leaves the room consistent, and the times are simply replaced.
     fn state(&self) -> MutexGuard<'_, Option<OutageState>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,11 +5,11 @@
 //! paces bound the cost of an abusive client:
 //!
 //! - Each **ticket** has a pace, which a client that obeys `Retry-After` never reaches.
-//! - Each **address** has a pace for tickets that are shown before they are due. This pace bounds a
-//!   client that has collected many tickets. Tickets that are due do not count towards the pace of
-//!   an address, so any number of visitors can wait behind one address.
+//! - Each **address** has a pace for tickets that are shown before they are due. This pace bounds
+//!   the cost of a client that has collected many tickets. Tickets that are due do not count
+//!   towards the pace of an address, so any number of visitors can wait behind one address.
 //!
-//! Each node counts both paces by itself, in bounded memory and without a call to the store.
+//! Each node enforces both paces on its own, in bounded memory and without a call to the store.
 
 use std::time::Duration;
 
@@ -27,22 +27,22 @@ pub(crate) struct CheckInPace {
 }
 
 impl CheckInPace {
-    /// The pace of each ticket: 4 requests per second with bursts of 20. A client is asked to check
-    /// in at most once every 2 s, and may do so in a few tabs of one browser.
+    /// The pace of each ticket: 4 requests per second with bursts of 20. A client is never asked to
+    /// check in more often than every 2 s, but it may do so in several tabs of one browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
     /// The pace of each address for tickets that are not due: 50 requests per second with bursts of
     /// up to 500 requests. This pace is enough for a school behind one address, with a few hundred
     /// visitors who reload the page at the same time.
     const PER_ADDRESS: Quota = Quota::per_second(50).burst(500);
-    /// The maximum number of tickets that are remembered. A ticket is remembered for up to 5 s,
-    /// until its whole burst is available again. Only in a line of millions of visitors are more
-    /// tickets shown within that time.
+    /// The maximum number of tickets that are remembered. A ticket is remembered until its whole
+    /// burst is available again, which takes up to 5 s. More tickets than this would have to be
+    /// remembered only if millions of visitors were waiting.
     const MAX_TICKETS: usize = 1 << 16;
     /// The maximum number of addresses that are remembered. An address is remembered for up to 10
     /// s, and only if it shows tickets early.
     const MAX_ADDRESSES: usize = 1 << 14;
 
-    /// Creates the paces, before any ticket has been shown.
+    /// Creates the paces, with no requests charged to them yet.
     ///
     /// # Errors
     ///
@@ -55,16 +55,16 @@ impl CheckInPace {
         })
     }
 
-    /// Charges a request that shows `ticket` at `now` to the pace of the ticket and, before the
-    /// ticket is due, to the pace of the address. If one of the paces refuses, neither pace is
+    /// Charges a request that shows `ticket` at `now` to the pace of the ticket and, if the ticket
+    /// is not due yet, also to the pace of the client's address. If either pace refuses, neither is
     /// charged.
     ///
     /// If the address is unknown, only the pace of the ticket applies.
     ///
     /// # Errors
     ///
-    /// Returns the time after which the ticket may be shown again. This time never ends before the
-    /// ticket is due, so that the next request is not early again.
+    /// Returns the length of time after which the ticket may be shown again. This time never ends
+    /// before the ticket is due, so the next request is not early again.
     pub(crate) fn charge(
         &self,
         ticket: &Ticket,
@@ -84,7 +84,7 @@ impl CheckInPace {
         allowed.map_err(|pause| pause.max(ticket.retry_after(now)))
     }
 
-    /// Charges all paces or none. The error is the longest retry time of any pace.
+    /// Charges all paces or none. The error is the longest retry time among the paces.
     fn decide(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> Result<(), Duration> {
         if charge_all(asks, now) {
             return Ok(());

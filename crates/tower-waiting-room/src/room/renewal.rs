@@ -1,4 +1,4 @@
-//! The renewal of a pass, concurrently with the application.
+//! The renewal of a pass while the application handles the request.
 //!
 //! ```text
 //!  the pass is due ─► advance: polled with the application ─► the store answers first: fresh pass
@@ -10,9 +10,9 @@
 //!                     left behind: continues in a task for up to 1 s; no fresh pass is sent
 //! ```
 //!
-//! The response is delayed only if the store is slower than the application, and then for a bounded
-//! time. A renewal without an outcome is not an error, because the old pass stays valid until it
-//! expires, and the next request tries again.
+//! The response is delayed only if the store is slower than the application, and then only for a
+//! bounded time. A renewal without an outcome is not an error, because the old pass stays valid
+//! until it expires, and the next request tries again.
 
 use std::{
     future::Future,
@@ -26,25 +26,25 @@ use waiting_room_core::Pass;
 
 use super::outage::BoxFuture;
 
-/// A renewal under way, and its outcome.
+/// A renewal in progress, and its outcome.
 ///
 /// A response that is ready before the store answers is held back for a while, because this request
-/// prolongs the session of the visitor. Without the fresh pass, the next request may arrive after
-/// the old pass has expired.
+/// prolongs the visitor's session. Without the fresh pass, the visitor's next request might arrive
+/// after the old pass has expired.
 ///
 /// # Cancel safety
 ///
-/// Dropping this value abandons the renewal, although the store may have renewed the session. The
-/// next request of the visitor with a due pass starts a new renewal.
+/// Dropping this value abandons the renewal, although the store may already have renewed the
+/// session. The visitor's next request with a pass that is due starts a new renewal.
 pub(crate) struct PassRenewal {
-    /// The call to the store, or `None` once the call has returned or was left behind. The output
-    /// of the call is `None` if the session is over or the store has failed.
+    /// The call to the store, or `None` once the call has returned or has been left behind. The
+    /// output of the call is `None` if the session is over or the store has failed.
     asked: Option<BoxFuture<Option<Pass>>>,
     /// The fresh pass, once the store has returned it.
     renewed: Option<Pass>,
     /// The time for which the response waits for the store after the application has answered.
     patience: Duration,
-    /// The timer of `patience`, created only in the rare case that the response has to wait.
+    /// The timer for `patience`, created only in the rare case that the response has to wait.
     end: Option<Pin<Box<Sleep>>>,
 }
 
@@ -56,7 +56,8 @@ impl PassRenewal {
     /// The patience for a pass that expires before a whole session is over. A store with a shorter
     /// deadline ends the wait sooner.
     pub(super) const PATIENCE: Duration = Duration::from_millis(250);
-    /// The time for which a renewal continues after its response was sent without it.
+    /// The time for which a renewal continues after the response has been sent without the fresh
+    /// pass.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
     /// Creates a renewal that has not been polled yet.
@@ -77,10 +78,10 @@ impl PassRenewal {
     /// Waits for the store after the application has answered, for up to `patience`.
     ///
     /// If the store does not answer within `patience`, the renewal continues in a separate task.
-    /// The outcome is not lost: the next request of the visitor finds the fresh pass on this node,
-    /// or the prolonged session in the store on any other node. Without a tokio runtime there is
-    /// neither a timer nor a task, so the renewal is abandoned at once, and the next request tries
-    /// again.
+    /// The outcome is not lost: the visitor's next request finds the fresh pass on this node or, if
+    /// another node receives it, the prolonged session in the store. Without a tokio runtime there
+    /// is neither a timer nor a task, so the renewal is abandoned at once, and the next request
+    /// tries again.
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.advance(cx);
         // The call is taken out first. Each return below that does not put the call back ends the

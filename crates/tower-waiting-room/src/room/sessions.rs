@@ -1,13 +1,13 @@
-//! The memory of a node about sessions, in addition to the content of their passes.
+//! A node's memory of sessions: the facts that are not in the sessions' passes.
 //!
-//! A valid pass is accepted without a call to the store. Two facts are not in the pass itself, so
-//! the node remembers them:
+//! A valid pass is accepted without a call to the store. Two kinds of facts are not in the pass
+//! itself, so the node remembers them:
 //!
 //! - **Ended sessions.** The application may end a session before its pass expires. A copy of the
 //!   pass is then refused on this node.
-//! - **Renewals.** All fifty parallel requests of a page may show a pass that is due. One request
-//!   renews the pass, the other requests continue with the old pass, and later requests take the
-//!   new pass.
+//! - **Renewals.** Fifty parallel requests for one page may all show a pass that is due. One
+//!   request renews the pass, the others continue with the old pass, and later requests get the new
+//!   pass.
 //!
 //! ```text
 //!                stale                  renewed
@@ -19,8 +19,8 @@
 //!
 //! When a renewed pass becomes due, the session returns to `Renewing`.
 //!
-//! The node also remembers the ends of sessions that still have to be reported to the store. The
-//! next requests that call the store deliver these ends, a few at a time.
+//! The node also remembers the session ends that it still has to report to the store. The next
+//! requests that call the store deliver these ends, a few at a time.
 //!
 //! Other nodes do not see this memory, so they accept the pass of an ended session until the pass
 //! is due for renewal. The store then refuses the renewal.
@@ -28,7 +28,7 @@
 //! # Locks
 //!
 //! A `DashMap` deadlocks if a thread accesses a shard while it holds a guard of the same shard.
-//! Therefore no method sweeps the map, or drops a [`Renewing`], while it holds an entry.
+//! Therefore, no method sweeps the map or drops a [`Renewing`] while holding an entry.
 
 use std::{
     fmt,
@@ -73,12 +73,12 @@ impl Visit {
         Arc::ptr_eq(&self.sessions, sessions)
     }
 
-    /// Ends the session, for example after a checkout. The slot is free once the head of the
-    /// response has been sent, and the response deletes the visitor's cookie.
+    /// Ends the session, for example after a checkout. The slot is free by the time the client
+    /// receives the response. The response also makes the client discard its token.
     ///
-    /// The pass becomes invalid on this node at once. If `end` is called after the head has been
-    /// sent, or if the client has disconnected, the cookie remains, and the slot is freed when this
-    /// node next asks the store about a visitor without a pass.
+    /// The pass becomes invalid on this node at once. If `end` is called after the head of the
+    /// response has been sent, or if the client has disconnected, the client keeps its token, and
+    /// the slot is freed when this node next asks the store about a visitor without a pass.
     pub fn end(&self) {
         self.sessions.end(&self.pass);
         self.sessions.owe(self.pass.id);
@@ -90,7 +90,7 @@ impl Visit {
         self.pass.accepted_at
     }
 
-    /// Returns the time at which the pass expires, unless a further request renews it.
+    /// Returns the time at which the pass expires, unless a later request renews it.
     #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.pass.expires_at
@@ -115,8 +115,8 @@ impl fmt::Debug for Visit {
 /// The sessions that this node has ended, has renewed, or is renewing. See the [module docs](self).
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    /// The state of the session of each visitor. The number of entries is bounded by the passes
-    /// that were shown on this node within the lifetime of a pass, because lapsed entries are
+    /// The state of the session of each visitor. The number of entries is bounded by the number of
+    /// passes that this node has seen within the lifetime of a pass, because lapsed entries are
     /// swept.
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
     /// The number of entries added since the last sweep. An estimate is enough, so no memory
@@ -145,7 +145,7 @@ impl Known {
         matches!(self, Self::Ended { accepted_at, .. } if pass.accepted_at <= *accepted_at)
     }
 
-    /// Returns the time from which this entry has no effect.
+    /// Returns the time from which this entry no longer has an effect.
     fn forget_at(&self) -> Timestamp {
         match self {
             Self::Ended { forget_at, .. } | Self::Renewing { forget_at } => *forget_at,
@@ -154,7 +154,7 @@ impl Known {
     }
 }
 
-/// The way in which a request continues if its pass is due for renewal.
+/// How a request continues if its pass is due for renewal.
 #[derive(Debug)]
 pub(crate) enum Stale {
     /// The request keeps the old pass, because another request is renewing the pass or the session
@@ -162,20 +162,20 @@ pub(crate) enum Stale {
     GoOn,
     /// The request renews the pass.
     Renew(Renewing),
-    /// The request takes this pass, which another request has just obtained by a renewal.
+    /// The request uses this pass, which another request has obtained through renewal.
     Take(Pass),
 }
 
 impl Sessions {
-    /// The minimum number of entries added between two sweeps. A sweep visits all entries, and also
-    /// requires that the number of added entries is at least half the number of all entries. A
-    /// sweep therefore costs a constant number of visits for each added entry.
+    /// The minimum number of entries added between two sweeps. A sweep visits all entries, so the
+    /// number of added entries must also be at least half the number of all entries. Sweeping
+    /// therefore costs an amortized constant number of visits for each added entry.
     const SWEEP_AFTER: usize = 1_024;
-    /// The maximum number of ends that wait to be reported to the store. Further ends are dropped,
-    /// and their slots become free when the sessions lapse.
+    /// The maximum number of session ends that wait to be reported to the store. Further ends are
+    /// dropped, and their slots become free when the sessions lapse.
     const MAX_OWED: usize = 1_024;
-    /// The maximum number of ends that one request delivers, because the request has to wait for
-    /// each delivery.
+    /// The maximum number of session ends that one request delivers. The number is small, because
+    /// the request has to wait for each delivery.
     const TOLD_AT_ONCE: usize = 8;
 
     /// Returns whether the session of this pass has ended, as far as this node knows.
@@ -212,7 +212,7 @@ impl Sessions {
         Owed { ends: vec![id], sessions: Arc::clone(self) }
     }
 
-    /// Takes the oldest ends that have not been reported to the store, up to
+    /// Takes the oldest session ends that have not been reported to the store, up to
     /// [`Self::TOLD_AT_ONCE`], for a caller that delivers them.
     pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
         let mut owed = self.owed();
@@ -224,16 +224,17 @@ impl Sessions {
         Owed { ends, sessions: Arc::clone(self) }
     }
 
-    /// Locks the list, even after a panic of another thread, because each change is a single call.
+    /// Locks the list, even if another thread panicked while holding the lock: each change is a
+    /// single call, so the list is always consistent.
     fn owed(&self) -> MutexGuard<'_, Vec<VisitorId>> {
         self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides how a request with a pass that is due for renewal continues. At most one request at
-    /// a time gets [`Stale::Renew`] for a session.
+    /// Decides how a request continues if its pass is due for renewal. At most one request at a
+    /// time gets [`Stale::Renew`] for a session.
     ///
     /// `due` returns whether a pass is due. All requests that show the old pass get the renewed
-    /// pass, until the renewed pass is due too.
+    /// pass until that pass is due too.
     pub(crate) fn stale(
         self: &Arc<Self>,
         pass: &Pass,
@@ -251,14 +252,15 @@ impl Sessions {
                 Known::Ended { .. } | Known::Renewed(_) | Known::Renewing { .. } => {}
             }
         }
-        // The decision and this change happen under one lock of the entry, so that exactly one of
-        // two parallel requests renews the pass.
+        // The decision and this change happen while the entry is locked, so exactly one of two
+        // parallel requests renews the pass.
         entry.insert(Known::Renewing { forget_at: pass.expires_at });
         self.added.fetch_add(1, Ordering::Relaxed);
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
     }
 
-    /// Removes entries that have no effect, if enough entries were added since the last sweep.
+    /// Removes the entries that no longer have an effect, if enough entries have been added since
+    /// the last sweep.
     pub(crate) fn sweep(&self, now: Timestamp) {
         let added = self.added.load(Ordering::Relaxed);
         if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
@@ -268,13 +270,13 @@ impl Sessions {
     }
 }
 
-/// The ends of sessions that are being delivered to the store.
+/// Session ends that are being delivered to the store.
 ///
 /// # Cancel safety
 ///
-/// Dropping this value puts the ends that were not delivered back on the list. No end of a session
-/// is therefore lost if the store fails, or if the request that delivers it is dropped. An end may
-/// be delivered twice, which is harmless because `leave` is idempotent.
+/// Dropping this value puts the ends that were not delivered back on the list. No session end is
+/// therefore lost if the store fails, or if the request that delivers it is dropped. An end may be
+/// delivered twice, which is harmless because `leave` is idempotent.
 #[derive(Debug)]
 pub(crate) struct Owed {
     ends: Vec<VisitorId>,
@@ -301,10 +303,10 @@ impl Drop for Owed {
 
 /// A session whose pass has not been sent to its visitor yet.
 ///
-/// Dropping this value before the pass is sent ends the session, at the next call to the store.
-/// Otherwise a newcomer who reloads a slow page would take another slot with each reload, because
-/// the aborted responses never delivered a pass. Nothing else is remembered about the session,
-/// because none of its passes exists outside this node.
+/// If this value is dropped before the pass is sent, the session ends with the next call to the
+/// store. Otherwise a newcomer who reloads a slow page would take another slot with each reload,
+/// because the aborted responses never delivered a pass. Nothing else is remembered about the
+/// session, because none of its passes exists outside this node.
 #[derive(Debug)]
 pub(crate) struct Undelivered(Option<(VisitorId, Arc<Sessions>)>);
 
@@ -332,7 +334,7 @@ impl Drop for Undelivered {
 
 /// The right to renew a session, held by one request at a time.
 ///
-/// Dropping this value without an outcome returns the right, so that the next request may try
+/// Dropping this value without an outcome releases the right, so that the next request may try
 /// again.
 #[derive(Debug)]
 pub(crate) struct Renewing {
@@ -343,9 +345,9 @@ pub(crate) struct Renewing {
 impl Renewing {
     /// Records the renewed pass for other requests of the visitor.
     pub(crate) fn renewed(self, pass: Pass) {
-        // An end is final, so the pass is not recorded if the session has ended meanwhile. The
-        // guard is dropped with this statement, before `self`, because dropping `self` locks the
-        // same entry.
+        // An end is final, so the pass is not recorded if the session has ended in the meantime.
+        // The guard is dropped with this statement, before `self`, because dropping `self` locks
+        // the same entry.
         if let Some(mut known) = self.sessions.known.get_mut(&self.id)
             && matches!(*known, Known::Renewing { .. })
         {
@@ -367,7 +369,7 @@ impl Drop for Renewing {
 }
 
 /// A hasher that uses the bits of an id unchanged. No client can choose colliding ids, because ids
-/// are drawn at random, and reach the map only from tokens that this service has sealed.
+/// are drawn at random and reach the map only from tokens that this service has sealed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
@@ -376,7 +378,8 @@ impl Hasher for IdHasher {
         self.0
     }
 
-    /// Required by the trait, although an id is hashed by [`write_u128`](Hasher::write_u128).
+    /// Required by the trait, but not used for ids, which [`write_u128`](Hasher::write_u128)
+    /// hashes.
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(byte);

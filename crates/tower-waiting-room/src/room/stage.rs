@@ -9,7 +9,7 @@
 //!            └─ neither ─► challenge ► ask ┴─► verdict ─► admit, or ticket_token
 //! ```
 //!
-//! A node that is too busy to ask the store answers by itself: `first_ticket` and
+//! A node that is too busy to ask the store answers on its own: `first_ticket` and
 //! `overload_interval` send visitors away for a while, without a call to the store.
 
 use std::{sync::Arc, time::Duration};
@@ -44,14 +44,14 @@ pub(crate) struct RoomStage<St> {
     sessions: Arc<Sessions>,
     /// The state of outages, shared with the futures that call the store.
     outage: Arc<Outage>,
-    /// The bound on how often tickets are shown, which is charged before the store is asked.
+    /// The bound on how often tickets may be shown, checked before the store is asked.
     pub(crate) pace: CheckInPace,
-    /// The challenge of newcomers, or `None` without a challenge in the configuration.
+    /// The challenge for newcomers, or `None` if none is configured.
     challenger: Option<Challenger>,
     telemetry: Telemetry,
 }
 
-/// The visitor of a request, as far as the visitor is known from the token and from the room.
+/// The status of the visitor who sent a request, as far as the token and the room reveal it.
 pub(crate) enum Visitor {
     /// The room admitted the visitor, either in this request or, according to the pass, in an
     /// earlier one.
@@ -82,8 +82,8 @@ impl<St: Store> RoomStage<St> {
 
     /// Creates the stage for a room whose state is in `store`.
     ///
-    /// `keys` seal the tokens. The secret of the keys also hashes the networks in visitor ids, so
-    /// that all nodes with the same keys agree on these hashes.
+    /// `keys` seal the tokens. A secret derived from the sealing key also hashes the networks in
+    /// visitor ids, so all nodes with the same sealing key agree on these hashes.
     pub(crate) fn new(
         store: St,
         on_failure: StoreFailure,
@@ -106,8 +106,8 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Opens the token of a request. Returns the content of the token, and the way in which to send
-    /// the next token: in a cookie or in a header, as the client sent this token.
+    /// Opens the token of a request. Returns the content of the token and the way in which to send
+    /// the next token: in a cookie or in a header, depending on how the client sent this one.
     pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
@@ -126,8 +126,8 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Returns whether the session of a valid pass has not ended. During an outage, the pass is
-    /// counted in the local room of the node, so that its visitor takes up a part of the node's
+    /// Returns `true` unless the session of this valid pass has ended. During an outage, the pass
+    /// is counted in the local room of the node, so that its visitor takes up a part of the node's
     /// share.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
         if self.sessions.is_ended(pass) {
@@ -139,8 +139,9 @@ impl<St: Store> RoomStage<St> {
         true
     }
 
-    /// Returns the answer of the application to a newcomer who is challenged before the store is
-    /// asked. Returns `None` if there is no challenge, or if this request passes the challenge.
+    /// Returns the application's response to a newcomer who is challenged before the store is
+    /// asked. Returns `None` if no challenge is configured, or if the application does not
+    /// challenge this request.
     pub(crate) fn challenge(&self, caller: &Caller<'_>, now: Timestamp) -> Option<Response<Bytes>> {
         self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
     }
@@ -179,13 +180,12 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Decides how a request with a valid pass continues. Returns a token that another request has
-    /// renewed, or a renewal to poll alongside the application. Returns neither if the pass is not
-    /// due, or if another request is renewing it.
+    /// Decides how a request with a valid pass continues. Returns the token of a pass that another
+    /// request has renewed, or a renewal to poll alongside the application. Returns neither if the
+    /// pass is not due, or if another request is renewing it.
     ///
-    /// Besides its age, a pass has three reasons for an early renewal: the store has lost its
-    /// memory since the pass was issued, an outdated key has sealed the pass, or the clock was set
-    /// back.
+    /// Apart from its age, a pass can be renewed for three reasons: the store has lost its memory
+    /// since the pass was issued, the pass was sealed with an old key, or the clock was set back.
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
@@ -193,17 +193,17 @@ impl<St: Store> RoomStage<St> {
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let mut pass = **verified;
-        // Whether a renewal is due is judged by the time at which the renewal reaches the store. A
-        // pass that is older than the store's memory may be unknown to the store. The renewal then
-        // makes the store count the visitor again.
+        // A pass counts as due if it will be due by the time the renewal reaches the store. A pass
+        // that is older than the store's memory may be unknown to the store. The renewal then makes
+        // the store count the visitor again.
         let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
             rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
             // The clock was set back, possibly across a restart of the store, so the store may not
-            // know this session. A last check-in just before the start of the store's memory makes
-            // the pass due.
+            // know this session. The last check-in is set to just before the start of the store's
+            // memory, which makes the pass due.
             pass.last_check_in = self.store.remembers_since().before(Duration::from_nanos(1));
         }
         if !verified.is_from_old_key() && !is_due(&pass) {
@@ -240,8 +240,8 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Returns whether this room has already admitted the request, because the layer is mounted
-    /// twice.
+    /// Returns whether this room has already admitted the request, which happens if the layer is
+    /// mounted twice.
     pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
@@ -268,8 +268,8 @@ impl<St: Store> RoomStage<St> {
     /// in time.
     ///
     /// The ticket is equivalent to a first ticket from the store, because it claims nothing but the
-    /// time of arrival. A visitor with a ticket no longer competes with newcomers, because a store
-    /// may process check-ins separately from newcomers (as `waiting-room-redis` does).
+    /// time of arrival. With a ticket, the visitor no longer competes with newcomers if the store
+    /// processes check-ins separately (as `waiting-room-redis` does).
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
         let id = self.newcomer(head);
         Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
@@ -279,7 +279,8 @@ impl<St: Store> RoomStage<St> {
     /// store. The time is between a quarter of the refresh interval and the whole interval, rounded
     /// down to whole seconds, plus 1 s.
     ///
-    /// `draw` spreads visitors evenly over this range, so that a flood does not come back at once.
+    /// `draw` spreads visitors evenly over this range, so that a flood of visitors does not come
+    /// back all at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
         let longest = self.store.rules().refresh_interval();
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
@@ -317,24 +318,24 @@ impl<St: Store> RoomStage<St> {
         Some(self.leave(pass.id))
     }
 
-    /// Returns the token of a pass that was renewed while the application worked.
+    /// Returns the token of a pass that was renewed while the application handled the request.
     pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
         renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
     }
 
-    /// Returns a token in the form in which a client without cookies sends it back, after the
-    /// room's name.
+    /// Returns a token in the form in which a client without cookies sends it back, with the room's
+    /// name in front.
     pub(crate) fn line(&self, token: &Token) -> String {
         self.transport.line(token.sealed.as_str())
     }
 
-    /// Adds a token to a response, in the same way in which the client sent its token.
+    /// Adds a token to a response in the same way as the client sent its own.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Draws the id of a newcomer. The id includes the hash of the client's network, if that is
-    /// known.
+    /// Draws the id of a newcomer. The id includes the hash of the client's network, if the network
+    /// is known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         self.identities.draw(head.network_in_line())
     }
@@ -351,22 +352,23 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Returns whether the session of an expired pass may go on, so that the store is asked about
-    /// it.
+    /// Returns whether the session of an expired pass may still be active. The store is then asked
+    /// about it.
     fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether requests prolong sessions, so that a session may outlast a pass of its
-    /// client.
+    /// Returns whether requests prolong sessions. A session may then outlast the pass that its
+    /// client holds.
     fn is_sliding(&self) -> bool {
         self.store.rules().session_renewal() == SessionRenewal::Sliding
     }
 
-    /// Returns the token of a pass, which the client stores for as long as the session may last.
+    /// Returns the token of a pass. The client stores the token for as long as the session may
+    /// last.
     ///
-    /// A sliding session may outlast this pass, because a renewal may reach the store although its
-    /// response is lost. With the expired pass, the visitor can still identify the session that
+    /// A sliding session may outlast this pass, because a renewal may reach the store even if the
+    /// response with the fresh pass is lost. The expired pass still identifies the session, which
     /// goes on.
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
         let until = match self.is_sliding() {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A rule contains all entries from the root down to its descriptor, so it can be evaluated without
-//! the tree. Dependencies between siblings are also resolved: an entry without a value gets the
-//! values that its siblings name as exceptions.
+//! the tree. Dependencies between siblings are also resolved: the values that siblings name become
+//! exceptions of the entry without a value.
 //!
 //! Reading stops at the first mistake. The depth, the number of rules and the length of names are
 //! bounded, so that a file of valid size cannot become expensive in memory or in headers.
@@ -32,7 +32,7 @@ use crate::{
 /// The content of a valid file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RulesFile {
-    /// The beginning of the name of every rule that has no name in the file.
+    /// The first part of the name of every rule that is not named in the file.
     pub(crate) domain: String,
     /// The rules in the order of the file. An outer rule precedes the rules that are nested in it.
     pub(crate) rules: Vec<FileRule>,
@@ -53,13 +53,13 @@ pub(crate) struct FileRule {
     /// The entries from the root down to the descriptor. The rule applies to requests that match
     /// all entries.
     pub(crate) entries: Vec<RuleEntry>,
-    /// The limit, or `None` if the rule limits nothing. Such a rule still names a value, so the
-    /// sibling without a value does not apply to that value.
+    /// The limit, or `None` if the rule limits nothing. Such a rule still has an effect if it names
+    /// a value: the sibling without a value then does not apply to that value.
     pub(crate) limit: Option<FileLimit>,
 }
 
 impl RulesFile {
-    /// Reads a file. Every key in the file must be built in or `registered`.
+    /// Reads a file. Every key in the file must be built in or listed in `registered`.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl RulesFile {
         Self::parse(path, &bytes, registered)
     }
 
-    /// Reads the content of a file. The extension of `path` selects the format, and messages name
-    /// the path.
+    /// Reads the content of a file. The extension of `path` selects the format, and error messages
+    /// name the path.
     pub(super) fn parse(
         path: &Path,
         bytes: &[u8],
@@ -87,7 +87,7 @@ pub(super) struct Reading<'a> {
     registered: &'a [&'a str],
     domain: String,
     rules: Vec<FileRule>,
-    /// The name of each rule, with the rule's line for the message about a duplicate.
+    /// The name and the line of each rule, for the error message about a duplicate name.
     names: HashMap<String, usize>,
 }
 
@@ -128,8 +128,8 @@ impl<'a> Reading<'a> {
             return Err(given.place.wrong(depth, format_args!("at most {MAX_DEPTH}")));
         }
         for mut descriptor in self.neighbours(given)? {
-            // A rule that names a key twice would require two values of the key at once, but most
-            // keys have only one value.
+            // A rule that named a key twice would match only requests with two values for the key,
+            // but most keys have only one value.
             if outer.iter().any(|entry| entry.key == descriptor.entry.key) {
                 let given = format!("{:?}", descriptor.entry.key);
                 return Err(descriptor.key.wrong(given, "a key that no outer descriptor has"));
@@ -140,8 +140,8 @@ impl<'a> Reading<'a> {
             if let Some(inner) = descriptor.fields.take("descriptors") {
                 self.descriptors(inner, outer)?;
             }
-            // Neither this descriptor nor any nested descriptor has a limit. This is most likely a
-            // mistake, such as wrong indentation, so it is not ignored.
+            // Neither this descriptor nor any nested descriptor has a `rate_limit`. This is most
+            // likely a mistake, such as wrong indentation, so it is not ignored.
             if self.rules.len() == rules {
                 let expected = "a rate_limit, or descriptors that have one";
                 return Err(descriptor.fields.place.wrong("without effect", expected));
@@ -157,7 +157,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// Returns an error if two descriptors have the same key and value. Values are compared after
-    /// parsing, so two notations of one address are equal.
+    /// parsing, so different notations of the same address count as equal.
     fn neighbours(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
         let mut indices = HashMap::new();
         let mut named: HashMap<String, Vec<Literal>> = HashMap::new();
@@ -177,7 +177,7 @@ impl<'a> Reading<'a> {
             }
             descriptors.push(descriptor);
         }
-        // At most one sibling of each key has no value, because duplicates were refused above.
+        // For each key, at most one sibling has no value, because duplicates were refused above.
         for Descriptor { entry, .. } in &mut descriptors {
             if entry.value.is_none() {
                 entry.except = named.remove(&entry.key).unwrap_or_default().into();
@@ -192,7 +192,7 @@ impl<'a> Reading<'a> {
         let given = fields.require("key", "the part of a request to match")?;
         let place = given.place.clone();
         let key = key(given, self.registered)?;
-        // The first published example of this format spells the field with a capital letter.
+        // The first published example of this format spells `value` with a capital letter.
         let value = match (fields.take("value"), fields.take("Value")) {
             (Some(_), Some(second)) => return Err(second.wrong("no such field beside value")),
             (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
@@ -205,8 +205,8 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the limit is invalid, if its name is too long or already used, or if
-    /// `soft` or `shadow_mode` is set without a limit.
+    /// Returns an error if the limit or its name is invalid, if the name is already used, if the
+    /// file has too many rules, or if `soft` or `shadow_mode` is set without a limit.
     fn rule(
         &mut self,
         fields: &mut Fields<'a>,
@@ -251,8 +251,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads the effect on requests over the limit, and returns it with the field that states it.
-/// Returns `None` if neither field is `true`.
+/// Reads the effect on requests that exceed the limit, and returns it with the field that sets it.
+/// Returns `None` if neither `shadow_mode` nor `soft` is `true`.
 ///
 /// # Errors
 ///
@@ -280,7 +280,7 @@ fn over_limit<'a>(
 /// # Errors
 ///
 /// Returns an error if a quoted string in a header cannot contain the name unescaped (RFC 9651
-/// section 3.3.3), or if the name has spaces.
+/// section 3.3.3), or if the name contains spaces.
 fn called(given: Given<'_>) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let name = given.text()?;

@@ -2,7 +2,7 @@
 //! consists of keys and values.
 //!
 //! Values are checked as strictly as possible when the file is read. A rule for a value that no
-//! request can have would appear to protect something, so such a rule is refused.
+//! request can have would only appear to protect something, so such a rule is refused.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub(crate) struct RuleEntry {
     /// The value that the part must have. `None` matches every value, and each value is counted
     /// separately.
     pub(crate) value: Option<Literal>,
-    /// The values that more specific siblings name, to which the rule does not apply. Only an entry
-    /// without a value has exceptions.
+    /// The values to which the rule does not apply, because more specific siblings name them. Only
+    /// an entry without a value has exceptions.
     pub(crate) except: Arc<[Literal]>,
 }
 
@@ -32,8 +32,7 @@ pub(crate) struct RuleEntry {
 ///
 /// # Errors
 ///
-/// Returns an error if the key is unknown, or does not contain a valid name of a header or a
-/// cookie.
+/// Returns an error if the key is unknown, or if it does not contain a valid header or cookie name.
 pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let key = given.text()?;
@@ -49,8 +48,8 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
     };
     // The name of a cookie is a token, like the name of a header (RFC 6265 section 4.1.1), so one
     // parser checks both. Cookie names are case-sensitive. Header names are case-insensitive, so
-    // only the lower-case form of a header name is accepted. Otherwise one header could have two
-    // rules.
+    // only the lower-case form of a header name is accepted. Otherwise, two keys could name the
+    // same header.
     let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
     match parsed {
         Some(header) if kind == "cookie" || header.as_str() == name => Ok(key),
@@ -92,6 +91,6 @@ pub(super) fn path_of(domain: &str, entries: &[RuleEntry]) -> String {
 const BUILT_IN: [&str; 4] = ["method", "path", "remote_address", "visitor"];
 
 /// The characters that are percent-encoded in a name. A quoted string in a header cannot contain
-/// control characters, quotation marks and backslashes unescaped, and names have no spaces. `%` is
-/// encoded so that a character and its encoded form remain different names.
+/// control characters, or unescaped quotation marks and backslashes, and names must not contain
+/// spaces. `%` is encoded so that a character and its encoded form remain different names.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

@@ -1,8 +1,8 @@
-//! The error of a rules file that could not be applied.
+//! The error for a rules file that could not be applied.
 //!
-//! An error states the position, the given value and the expected value. An error occurs if the
-//! file cannot be read or parsed, if one of its values is invalid, or if its limits contradict the
-//! limits from code. Only the first mistake in a file is reported.
+//! An error contains the position, the given value and a description of the valid values. An error
+//! occurs if the file cannot be read or parsed, if one of its values is invalid, or if its limits
+//! contradict the limits from code. Only the first mistake in a file is reported.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use std::{
 
 use waiting_room_core::ConfigError;
 
-/// The error of a rules file that could not be applied, or that cannot be watched for changes.
+/// The error for a rules file that could not be applied, or that cannot be watched for changes.
 ///
 /// The previous limits stay in effect. The message names the file, the line and the column, the
 /// field, the given value and the expected value:
@@ -32,8 +32,7 @@ pub struct RulesFileError {
     /// The valid values. `None` if the file cannot be read as text, YAML or TOML, or if this error
     /// wraps another error.
     expected: Option<String>,
-    /// The underlying error, which is shared so that the operator's handle can return clones of
-    /// this error.
+    /// The underlying error, shared so that the operator's handle can return clones of this error.
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -67,8 +66,8 @@ impl RulesFileError {
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
-    /// Creates the error for a file that is well formed, but whose limits cannot be combined with
-    /// the limits from code. For example, a limit from code may have the same name.
+    /// Creates the error for a well-formed file whose limits cannot be combined with the limits
+    /// from code. For example, a limit from code may have the same name.
     pub(super) fn refused(path: &Path, error: ConfigError) -> Self {
         let given = error.to_string();
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }

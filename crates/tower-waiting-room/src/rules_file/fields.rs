@@ -1,5 +1,5 @@
-//! Typed access to nodes. Each value is read together with its location, which every error about
-//! the value names.
+//! Typed access to nodes. Each value is read together with its location, and every error about a
+//! value names that location.
 //!
 //! ```text
 //!   Node ─► Given      a value at a location: text(), number(), flag(), list(), table(), …
@@ -9,7 +9,7 @@
 //!
 //! Every error has the same form: the path of the field from the root, the given value, and the
 //! expected value. The names of all fields of a table are known in advance, so a misspelled field
-//! is an error and not an option that silently has no effect.
+//! is an error rather than an option that silently has no effect.
 
 use std::fmt::Display;
 
@@ -40,8 +40,8 @@ impl<'a> Span<'a> {
         self.text.line(self.at)
     }
 
-    /// Returns an error for this location, in the form of all errors: the field, the given value,
-    /// and the expected value.
+    /// Returns an error for this location, in the form that all errors have: the field, the given
+    /// value, and the expected value.
     pub(super) fn wrong(&self, given: impl Display, expected: impl Display) -> RulesFileError {
         let field = if self.path.is_empty() { "the file" } else { &self.path };
         self.text.wrong(self.at, format_args!("{field} is {given}"), expected)
@@ -63,13 +63,13 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Returns an error that states this value and the valid values.
+    /// Returns an error that contains this value and a description of the valid values.
     pub(super) fn wrong(&self, expected: impl Display) -> RulesFileError {
         self.place.wrong(&self.value, expected)
     }
 
-    /// Returns the value as a string. In YAML, an unquoted number or boolean counts as a string of
-    /// the characters that are written.
+    /// Returns the value as a string. A value without quotes, such as a number or a boolean, counts
+    /// as a string too.
     ///
     /// # Errors
     ///
@@ -116,12 +116,11 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the meaning of the value, which must be one of `names`. `names` must contain at
-    /// least two names.
+    /// Returns the meaning that `names` assigns to the value, which must be one of these names.
     ///
     /// # Errors
     ///
-    /// Returns an error if the value is none of the names. The error lists all names.
+    /// Returns an error if the value is not one of the names. The error lists all names.
     pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, RulesFileError> {
         let given = match &self.value {
             Value::Plain(text) | Value::Text(text) => text,
@@ -223,7 +222,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error for the first field that is left.
+    /// Returns an error for the first field that has not been taken.
     pub(super) fn only_beside(self, other: &str) -> Result<(), RulesFileError> {
         let Some(field) = self.fields.into_iter().next() else { return Ok(()) };
         let place = self.place.field(&field.name, field.at);

@@ -18,17 +18,19 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// Applies a rules file to the current limits each time that the file changes.
+/// Applies a rules file to the current limits each time the file changes.
 pub(crate) struct FollowedFile {
     source: RulesSource,
     limits: Arc<LimitSet>,
-    /// The reason why the current content of the file is not in effect, or `None` if it is.
+    /// The reason why the current content of the file is not in effect, or `None` if the content is
+    /// in effect.
     error: Mutex<Option<RulesFileError>>,
     /// The reason why the file is not watched. This error is stored separately, because a
     /// successful reload would otherwise hide it.
     watch_error: OnceLock<RulesFileError>,
-    /// A lock that is held from reading the file until its limits are in effect. Otherwise one
-    /// reload could overtake another, and the older content would take effect last.
+    /// A lock that a reload holds from reading the file until the limits of the file are in effect.
+    /// Without this lock, one reload could overtake another, and the older content would take
+    /// effect last.
     reloading: Mutex<()>,
     telemetry: Telemetry,
 }
@@ -36,8 +38,8 @@ pub(crate) struct FollowedFile {
 impl FollowedFile {
     /// Applies a file, and follows it until the returned watch is dropped.
     ///
-    /// The watch is `None` if its thread cannot be started, which is recorded as the error of the
-    /// file. The file is then applied once and not followed.
+    /// If the thread of the watch cannot be started, the watch is `None`, and the failure is
+    /// recorded as the file's error. The file is then applied once, but not followed.
     pub(crate) fn new(
         source: RulesSource,
         limits: Arc<LimitSet>,
@@ -46,13 +48,13 @@ impl FollowedFile {
         let (error, watch_error, reloading) = Default::default();
         let file = Self { source, limits, error, watch_error, reloading, telemetry };
         let file = Arc::new(file);
-        // The reference is weak, so that the thread of the watch does not keep the limits of a
-        // dropped layer alive.
+        // The reference is weak, so that the watch's thread does not keep the limits of a dropped
+        // layer alive.
         let followed = Arc::downgrade(&file);
         let watch = Watch::start(&file.source.path, move || {
             followed.upgrade().is_none_or(|file| file.reload())
         });
-        // The file may have changed between its first reading and the start of the watch.
+        // The file may have changed after it was first read and before the watch started.
         file.reload();
         let watch = watch.map_err(|error| {
             let error = RulesFileError::unwatched(&file.source.path, error);

@@ -1,12 +1,12 @@
-//! Reads YAML and TOML as nodes. Only the part of YAML that TOML also has is supported, so that
-//! both formats have the same meaning.
+//! Reads YAML and TOML as nodes. Only the YAML features that TOML also has are supported, so that a
+//! file means the same in both formats.
 //!
 //! Aliases are refused rather than bounded: a rules file does not need to repeat itself, and a
 //! message could not name the line of a value that is defined elsewhere. Tags and further documents
 //! are also refused. The cost of reading a file is therefore bounded by the length of the file.
 //!
 //! Scalars are kept as they are written. Whether `010`, `yes` or `1e9` is valid depends on the
-//! field, so the check of the field needs the original text.
+//! field, so each field is checked against the original text.
 
 use std::{collections::HashMap, path::Path};
 
@@ -25,7 +25,7 @@ use super::{
 /// A function that reads a text in one of the formats.
 type ReadText = fn(Text<'_>) -> Result<Node, RulesFileError>;
 
-/// Returns the reader for the format that the extension of a file names.
+/// Returns the reader for the format that the file's extension indicates.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ impl<'a> YamlReader<'a> {
         })
     }
 
-    /// Reads the node that begins with this event, up to its end.
+    /// Reads the node that begins with this event, up to the end of the node.
     fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, RulesFileError> {
         let at = offset(span);
         let value = match event {
@@ -115,10 +115,10 @@ impl<'a> YamlReader<'a> {
         Err(self.text.wrong(at, "a tag is not supported", "the value without it"))
     }
 
-    /// Reads a list or a table, one level deeper.
+    /// Reads a list or a table, which adds one level of nesting.
     ///
-    /// The depth is checked before the call, so [`MAX_NESTING`] bounds the recursion of this
-    /// reader.
+    /// The depth is checked before `read` is called, so [`MAX_NESTING`] bounds the recursion of
+    /// this reader.
     fn nested(
         &mut self,
         at: usize,
@@ -220,7 +220,7 @@ fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
         DeValue::Integer(integer) => Value::Plain(integer.to_string()),
         DeValue::String(string) => Value::Text(string.into_owned()),
         DeValue::Table(table) => toml_table(text, table),
-        // These values keep the original text, like a plain scalar in YAML.
+        // These values keep their original text, as plain scalars in YAML do.
         DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Float(_) => {
             Value::Plain(text.as_str().get(span.clone()).unwrap_or_default().to_owned())
         }
@@ -244,6 +244,5 @@ fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
     Value::Table(fields)
 }
 
-/// The maximum nesting depth of lists and tables in YAML, which is more than the deepest
-/// descriptors need.
+/// The maximum nesting depth of lists and tables in YAML. Even the deepest descriptors need less.
 const MAX_NESTING: usize = 32;

@@ -1,4 +1,4 @@
-//! Reads the table `rate_limit` of a descriptor.
+//! Reads the `rate_limit` table of a descriptor.
 //!
 //! Every field is checked together with the fields on which it depends: `burst` needs an algorithm
 //! with a burst, `refusals` needs a sliding log, `alignment` needs a fixed window, and `cost` must
@@ -27,16 +27,18 @@ pub(crate) struct FileLimit {
     pub(crate) algorithm: Algorithm,
     /// The cost of each request, or `None` for the default of 1.
     pub(crate) cost: Option<u64>,
-    /// The number of keys that are remembered, or `None` for the default of a limit from code.
+    /// The number of keys that are remembered, or `None` for the same default as for a limit from
+    /// code.
     pub(crate) max_keys: Option<usize>,
-    /// The effect on requests that exceed the limit. The descriptor that contains the table sets it
-    /// from the fields `shadow_mode` and `soft`.
+    /// The effect on requests that exceed the limit. The descriptor that contains the table sets
+    /// this effect, based on its `shadow_mode` and `soft` fields.
     pub(crate) over_limit: OverLimit,
 }
 
 /// The content of a `rate_limit`.
 pub(super) struct RateLimit<'a> {
-    /// The name of the rule, if the file states a name. The descriptor checks the name.
+    /// The name of the rule, if the file contains a name. The name is checked when the descriptor
+    /// is read.
     pub(super) name: Option<Given<'a>>,
     /// The limit, or `None` if the rule is unlimited.
     pub(super) limit: Option<FileLimit>,
@@ -74,8 +76,8 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
     if let Some(given) = &burst {
         quota = quota.burst(given.number(0, Quota::MAX_LIMIT)?);
     }
-    // The numbers of a quota are validated together. An error is reported at the field of the file
-    // that contains the invalid number.
+    // The numbers of a quota are validated together. An error is reported at the field that
+    // contains the invalid number.
     quota.validate(algorithm).map_err(|error| {
         let place = match (error.field(), &burst) {
             ("burst", Some(given)) => &given.place,
@@ -115,12 +117,12 @@ fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     Ok(algorithm)
 }
 
-/// Reads the length of the window, and returns it with the location of the field that states it.
+/// Reads the length of the window, and returns it with the location of the field that sets it.
 ///
 /// # Errors
 ///
 /// Returns an error if neither `unit` nor `window` is given, or if both are given. There is no
-/// default, because a default window would be a guess at the intention of the file's author.
+/// default, because a default window would be a guess at the author's intention.
 fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFileError> {
     let unit = fields.take("unit");
     let window = fields.take("window");
@@ -141,8 +143,8 @@ fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFile
     }
 }
 
-/// Reads a cost. With a cost of 0 there would be no limit, and requests with a cost above the
-/// capacity would always be refused.
+/// Reads the cost of a request. With a cost of 0, there would be no limit, and with a cost above
+/// the capacity, every request would be refused.
 fn cost(given: &Given<'_>, quota: &Quota) -> Result<u64, RulesFileError> {
     // A limit of 0 has no capacity and refuses every request. A cost of 1 is still valid for such a
     // limit.
@@ -170,6 +172,6 @@ const FIELDS: [&str; 11] = [
     "unlimited",
 ];
 
-/// The maximum number of keys that one rule may remember. The value equals the maximum for all
-/// limits of a layer together, which is checked later.
+/// The maximum number of keys that one rule may remember. This is also the maximum for all limits
+/// of a layer together, but that sum is checked later.
 const MAX_KEYS: u64 = Limits::MAX_KEYS as u64;

@@ -18,9 +18,9 @@ pub(super) struct Node {
 pub(super) enum Value {
     /// A YAML sequence or a TOML array.
     List(Vec<Node>),
-    /// YAML's null, which is also the value of a field without a value. TOML has no null.
+    /// YAML's null. A YAML field that is left empty is also null. TOML has no null.
     Nothing,
-    /// A value without quotes, as it is written: a number, a boolean, a date, or in YAML any word.
+    /// A value without quotes, as it is written: a number, a boolean, a date or, in YAML, any word.
     Plain(String),
     /// The fields of a table, in the order of the file. No name occurs twice.
     Table(Vec<NodeField>),
@@ -57,7 +57,7 @@ fn is_literal(plain: &str) -> bool {
         || matches!(plain, "true" | "false")
 }
 
-/// Returns the beginning of a text, which is enough to find the text in the file.
+/// Returns the beginning of a text, long enough to find the text in the file.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

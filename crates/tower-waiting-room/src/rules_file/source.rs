@@ -1,6 +1,6 @@
 //! The rules file of a configuration, and the conversion of its rules to rate limits.
 //!
-//! A rule of the file becomes a [`RateLimit`], like a limit from code. The entries of the rule
+//! Each rule in the file becomes a [`RateLimit`], like a limit from code. The entries of the rule
 //! become conditions, and the entries without a value also form the key. Reading the file has no
 //! other effect: `followed` applies the limits and watches the file.
 
@@ -17,7 +17,8 @@ use crate::{
 /// The file from which limits are read, and the meaning of the keys in this file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesSource {
-    /// The path of the file. An empty path, if the application named keys but no file, is refused.
+    /// The path of the file. The path is empty if the application has named keys but no file, and
+    /// is then refused.
     pub(crate) path: PathBuf,
     /// The keys that the application has named, in addition to the built-in ones.
     pub(crate) descriptors: Vec<Part>,
@@ -46,7 +47,7 @@ impl RulesSource {
         Ok(())
     }
 
-    /// Reads the file at start-up, when no earlier limits could stay in effect.
+    /// Reads the file at start-up, when there are no earlier limits that could stay in effect.
     ///
     /// # Errors
     ///
@@ -93,7 +94,7 @@ impl RulesSource {
         let mut each = Vec::new();
         let mut conditions = Vec::new();
         for entry in rule.entries {
-            // Every key is known, because the file was read with the same names and any other key
+            // Every key is known, because the file was read with the same names, and any other key
             // was refused.
             let part = part(&entry.key)?;
             // Each value is counted separately, so this part of the request belongs to the key.
@@ -102,7 +103,7 @@ impl RulesSource {
             }
             conditions.push(Condition { part, is: entry.value, is_not: entry.except });
         }
-        // If every entry names its value, all matching requests share one quota.
+        // If every entry names a value, all matching requests share one quota.
         let key = if each.is_empty() { Key::global() } else { Key::from(each) };
         // A request that lacks one of the keys does not match the rule, so the rule does not limit
         // it.

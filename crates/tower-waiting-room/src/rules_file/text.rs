@@ -11,8 +11,8 @@ use super::error::{Position, RulesFileError};
 
 /// The content of a file as text.
 ///
-/// Positions are byte offsets. Only an error converts an offset to a line and a column, which costs
-/// a pass over the preceding text.
+/// Positions are byte offsets. These offsets are converted to lines and columns only for rules and
+/// errors, because each conversion scans all of the preceding text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a> {
     path: &'a Path,
@@ -79,7 +79,7 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the text before an offset. If a parser reports an offset beyond the end or inside a
-    /// character, the offset counts as the end.
+    /// character, the whole text is returned.
     fn before(&self, at: usize) -> &'a str {
         self.text.get(..at).unwrap_or(self.text)
     }
@@ -87,7 +87,7 @@ impl<'a> Text<'a> {
 
 /// Returns the content of a file, truncated to one byte more than the maximum size.
 ///
-/// The extra byte reveals a file that is too long, without reading a huge file into memory.
+/// The extra byte reveals that a file is too long, so a huge file is not read into memory.
 ///
 /// # Errors
 ///

@@ -43,10 +43,11 @@ use super::text;
 /// Watches a file until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// A flag that is set on drop. The thread tests the flag before each check of the file.
+    /// A flag that is set when the watch is dropped. The thread tests the flag before each check of
+    /// the file.
     stopped: Arc<AtomicBool>,
-    /// A sender that keeps the channel of the thread open, because the thread ends when the last
-    /// sender is dropped. The watcher owns the other sender.
+    /// A sender that keeps the thread's channel open: the thread ends when the last sender is
+    /// dropped. The watcher owns the only other sender.
     _signals: SyncSender<()>,
     /// The watcher that sends a signal for each event in the folder, or `None` if the folder cannot
     /// be watched.
@@ -74,7 +75,7 @@ impl Watch {
         Self::with_pace(path.into(), Pace::default(), on_change)
     }
 
-    /// Starts the watch with the given waiting times, so that tests need not wait.
+    /// Starts the watch with the given waiting times, so that tests can choose short ones.
     fn with_pace(
         path: PathBuf,
         pace: Pace,
@@ -86,8 +87,8 @@ impl Watch {
         let look_again = if watcher.is_some() { pace.with_events } else { pace.without_events };
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopped);
-        // The file is first read here and not on the thread, so that a change right after this
-        // function returns counts as a change.
+        // The file is read for the first time here rather than on the thread, so that even a change
+        // right after this function returns is detected.
         let mut file = Watched::new(move || look(&path));
         thread::Builder::new().name("rules-watch".to_owned()).spawn(move || {
             while settled(&signals, look_again, &pace) && !stop.load(Ordering::Acquire) {
@@ -113,8 +114,8 @@ impl Drop for Watch {
 struct Pace {
     /// The time without events after which the file is considered complete.
     quiet: Duration,
-    /// The longest time that the watch waits for the folder to be quiet. In a folder that is never
-    /// quiet, the file is read after this time.
+    /// The longest time that the watch waits for the folder to become quiet. In a folder that is
+    /// never quiet, the file is read after this time.
     patience: Duration,
     /// The interval between checks while the folder is watched.
     with_events: Duration,
@@ -133,12 +134,12 @@ impl Default for Pace {
     }
 }
 
-/// Sends a signal whenever something changes in the folder of the file. Returns `None`, with a
-/// warning in the log, if the folder cannot be watched.
+/// Starts a watcher that sends a signal whenever something changes in the file's folder. If the
+/// folder cannot be watched, logs a warning and returns `None`.
 fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatcher> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
-        // The parent of a bare file name is the empty path, which stands for the current folder.
+        // The parent of a bare file name is the empty path, which means the current folder.
         _ => Path::new("."),
     };
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -161,9 +162,9 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
     }
 }
 
-/// Returns whether an event may belong to a change of the file.
+/// Returns whether an event may indicate a change of the file.
 ///
-/// Reading a file also causes events, including the reads by this module. If these events counted,
+/// Reading a file also causes events, even when this module reads it. If these events counted,
 /// every check would trigger the next check.
 fn may_have_changed(event: &Event) -> bool {
     match event.kind {
@@ -172,8 +173,8 @@ fn may_have_changed(event: &Event) -> bool {
     }
 }
 
-/// Blocks until it is time to check the file: once the folder is quiet after a signal, or after
-/// `look_again` without a signal. Returns `false` if there will be no more signals.
+/// Blocks until it is time to check the file: either the folder has become quiet after a signal, or
+/// no signal has arrived for `look_again`. Returns `false` if there will be no more signals.
 fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
     match signals.recv_timeout(look_again) {
         Ok(()) => {}
@@ -209,12 +210,12 @@ struct Watched<L> {
 enum Seen {
     Content(Vec<u8>),
     /// The file exists but cannot be read. This result is reported like a change, so that the
-    /// callback finds the reason.
+    /// callback tries to read the file and gets the error.
     Unreadable(io::ErrorKind),
 }
 
 impl<L: FnMut() -> Option<Seen>> Watched<L> {
-    /// Reads the file for the first time. Later results are compared with the result of this read.
+    /// Reads the file for the first time. Later results are compared with this first result.
     fn new(mut look: L) -> Self {
         Self { seen: look(), look }
     }

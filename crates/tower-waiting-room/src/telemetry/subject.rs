@@ -1,9 +1,9 @@
 //! The limits and gates that telemetry reports on, and their events.
 //!
 //! A busy service reports one decision per limit and one outcome per gate for each request. The
-//! counters of the most frequent decisions and outcomes are therefore stored with the name of the
-//! limit or gate. All other counters are looked up for each report. Without the feature `metrics`,
-//! a [`Subject`] contains only a name.
+//! counters for the most frequent decisions and outcomes are therefore stored with the name of the
+//! limit or gate. Any other counter is looked up each time it is needed. Without the `metrics`
+//! feature, a [`Subject`] contains only a name.
 
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
@@ -26,7 +26,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Creates a subject whose counters are looked up at their first use.
+    /// Creates a subject whose counters are looked up when they are first used.
     pub(crate) fn new(name: Arc<str>) -> Self {
         Self {
             name,
@@ -75,7 +75,7 @@ pub(crate) enum GateEvent {
     /// The request lost its permit while it was running, because its response was not read or
     /// because it held the permit for too long.
     Swept,
-    /// The request was refused because it waited for as long as the gate or its client allows.
+    /// The request was refused because it had waited for as long as the gate or the client allows.
     TimedOut,
 }
 
@@ -92,7 +92,7 @@ impl GateEvent {
         }
     }
 
-    /// Returns the stable name of the event, which is a label value in metrics.
+    /// Returns the stable name of the event, used as a label value in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::AdmittedFast => "admitted_fast",
@@ -109,8 +109,8 @@ impl GateEvent {
     }
 }
 
-/// The decision of one rate limit about a request. Each limit that applies to the request reports
-/// its decision separately.
+/// The decision that one rate limit made for a request. Each limit that applies to the request
+/// reports its decision separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rate {
     /// The request is within the limit.
@@ -124,7 +124,7 @@ pub(crate) enum Rate {
 }
 
 impl Rate {
-    /// Returns the stable name of the decision, which is a label value in metrics.
+    /// Returns the stable name of the decision, used as a label value in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",

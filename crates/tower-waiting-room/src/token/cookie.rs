@@ -1,4 +1,4 @@
-//! The settings of the cookie, and the checks that the settings do not contradict each other.
+//! The cookie settings, and the checks that these settings do not contradict each other.
 //!
 //! Browsers drop a cookie that breaks the promise of its name prefix, or that lacks an attribute
 //! which another attribute requires. Browsers do not report a dropped cookie to the server, so
@@ -74,8 +74,8 @@ impl CookieSettings {
 
     /// Sets the full name of the cookie, including its prefix. The default is `__Host-wr-<room>`.
     ///
-    /// Two rooms on the same host need cookies with different names, or each room overwrites the
-    /// tokens of the other room.
+    /// Two rooms on the same host need cookies with different names. Otherwise each room overwrites
+    /// the tokens of the other.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -85,8 +85,8 @@ impl CookieSettings {
     /// Sends the cookie to this domain and all of its subdomains, so that several hosts share the
     /// room.
     ///
-    /// Each of these hosts can then read and replace the token. A cookie with a domain requires a
-    /// name without the prefix `__Host-`.
+    /// Each of these hosts can then read and replace the token. The name of a cookie with a domain
+    /// must not have the `__Host-` prefix.
     #[must_use]
     pub fn domain(mut self, domain: impl Into<String>) -> Self {
         self.domain = Some(domain.into());
@@ -95,7 +95,7 @@ impl CookieSettings {
 
     /// Sends the cookie only for this path and the paths below it. The default is `/`.
     ///
-    /// Any other path requires a name without the prefix `__Host-`.
+    /// With any other path, the name of the cookie must not have the `__Host-` prefix.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
@@ -109,24 +109,24 @@ impl CookieSettings {
         self
     }
 
-    /// Makes browsers store a separate cookie for each top-level site (CHIPS), for a room inside
-    /// frames of other sites. The default is a single cookie for all sites.
+    /// Makes browsers store a separate cookie for each top-level site (CHIPS). A room that is shown
+    /// in frames on other sites needs this setting. The default is a single cookie for all sites.
     ///
     /// Use this setting together with [`SameSite::None`], because browsers send no other cookies
-    /// with requests from frames of other sites.
+    /// with requests from frames on other sites.
     #[must_use]
     pub fn partitioned(mut self) -> Self {
         self.is_partitioned = true;
         self
     }
 
-    /// Removes the attribute `Secure`, and the prefix `__Host-` from the default name, for
+    /// Removes the `Secure` attribute, and the `__Host-` prefix of the default name, for
     /// development without TLS.
     ///
-    /// Browsers and `curl` treat `http://localhost` as secure, but not all other names of the local
-    /// machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would therefore
-    /// never leave the line. In production, an attacker on the network path can read and reuse the
-    /// token of an insecure cookie.
+    /// Browsers and `curl` treat `http://localhost` as secure, but not every other name of the
+    /// local machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would
+    /// therefore never leave the line. In production, an attacker on the network path can read and
+    /// reuse the token of an insecure cookie.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.is_secure = false;
@@ -138,13 +138,13 @@ impl CookieSettings {
     /// # Errors
     ///
     /// Returns an error for the first setting that no browser would accept or that contradicts
-    /// another setting. For a contradiction, the error states both values.
+    /// another setting. For a contradiction, the error names both values.
     pub(crate) fn validate(&self, room: &str) -> Result<(), ConfigError> {
         let name = self.resolve_name(room);
         self.check_forms(&name)?;
-        // The prefix `__Host-` promises `Secure`, no `Domain` and the path `/`. A browser drops a
-        // cookie that breaks one of these promises. `Secure` is checked below, together with the
-        // other prefixes.
+        // The `__Host-` prefix promises the `Secure` attribute, no `Domain` attribute, and the path
+        // `/`. A browser drops a cookie that breaks one of these promises. `Secure` is checked
+        // below, together with the other prefixes.
         if has_prefix(&name, "__Host-") {
             if let Some(domain) = &self.domain {
                 let expected = format_args!("none with the name {name:?}");
@@ -174,12 +174,12 @@ impl CookieSettings {
         Ok(())
     }
 
-    /// Returns the cookie with an empty value and every attribute except its age.
+    /// Returns the cookie with an empty value and every attribute except `Max-Age`.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`validate`](Self::validate), so a cookie that was built is a valid
-    /// header value.
+    /// Returns the same errors as [`validate`](Self::validate), so a cookie that was built is a
+    /// valid header value.
     pub(super) fn build(&self, room: &str) -> Result<Cookie<'static>, ConfigError> {
         self.validate(room)?;
         let mut cookie = Cookie::new(self.resolve_name(room), "");
@@ -232,10 +232,11 @@ impl Default for CookieSettings {
 #[expect(clippy::exhaustive_enums, reason = "the standard defines these three values")]
 pub enum SameSite {
     /// Top-level navigations include the cookie. A visitor who follows a link from an email or
-    /// another site keeps the place.
+    /// another site keeps its place.
     #[default]
     Lax,
-    /// All requests include the cookie. A room inside frames of other sites requires this value.
+    /// All requests include the cookie. A room that is shown in frames on other sites requires this
+    /// value.
     None,
     /// No requests include the cookie. A visitor who follows a link from another site joins the
     /// line as a newcomer.
@@ -261,7 +262,7 @@ fn check(
     Ok(())
 }
 
-/// Returns the error for a setting that contradicts another setting. The error states both values.
+/// Returns the error for a setting that contradicts another setting. The error names both values.
 fn contradicts(
     field: &'static str,
     given: impl fmt::Display,
@@ -270,8 +271,7 @@ fn contradicts(
     Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
 }
 
-/// Returns whether the string is a token, which the name of a cookie must be (RFC 6265 section
-/// 4.1.1).
+/// Returns whether the string is a token, as the name of a cookie must be (RFC 6265 section 4.1.1).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -288,7 +288,7 @@ fn is_domain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Returns whether a name has this prefix in any letter case, since browsers ignore the case
+/// Returns whether a name has this prefix, ignoring case as browsers do
 /// (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
 fn has_prefix(name: &str, prefix: &str) -> bool {
     name.get(..prefix.len()).is_some_and(|front| front.eq_ignore_ascii_case(prefix))

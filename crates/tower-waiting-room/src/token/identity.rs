@@ -31,8 +31,8 @@ use crate::ambient::random_visitor_id;
 /// Generates the ids of new visitors.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    /// The hasher of networks. The secret of the hasher is derived from the key that seals, and the
-    /// keys that only open have no effect.
+    /// The hasher for networks. The hasher's secret is derived from the sealing key; keys that are
+    /// used only for opening tokens do not affect it.
     hasher: KeyHasher,
 }
 
@@ -46,7 +46,8 @@ impl Identities {
     /// Generates the id of a new visitor.
     ///
     /// `network` is an IPv4 address, or an IPv6 address with its host bits cleared, or `None` if
-    /// the network is unknown. Visitors of an unknown network are not counted against any network.
+    /// the network is unknown. Visitors from an unknown network are not counted against any
+    /// network.
     pub(crate) fn draw(&self, network: Option<IpAddr>) -> VisitorId {
         random_visitor_id().of_network(network.map(|network| self.hash(network)))
     }
@@ -58,8 +59,7 @@ impl Identities {
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         };
         let [a, b, c, d, ..] = hash.as_u64().to_be_bytes();
-        // Zero stands for an unknown network, so a network with the hash zero gets the hash 1
-        // instead.
+        // Zero means an unknown network, so a network with the hash zero gets the hash 1 instead.
         NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! One key seals tokens, and up to seven further keys only open them. A key can therefore be
 //! replaced while the tokens that it sealed stay valid. A token names its key by an id, which is
-//! derived from the key by a one-way function. The secret for the hashes of networks is derived
-//! from the key in the same way (see `identity`).
+//! derived from the key by a one-way function. The secret for hashing networks is derived from the
+//! key in the same way (see `identity`).
 //!
 //! This module does not store or rotate keys. Keys come from the configuration at start-up.
 
@@ -23,9 +23,9 @@ use crate::ambient;
 
 /// A key that seals passes and tickets: 32 random bytes.
 ///
-/// Every process that serves the room needs the same keys. The command `openssl rand -base64 32`
+/// Every process that serves the room needs the same keys. The `openssl rand -base64 32` command
 /// generates a key. The [`Debug`](fmt::Debug) form shows only the key id, which every token
-/// contains unencrypted, and nothing of the key itself.
+/// contains unencrypted, and no part of the key itself.
 ///
 /// ```
 /// use tower_waiting_room::TokenKey;
@@ -41,8 +41,8 @@ use crate::ambient;
 pub struct TokenKey {
     /// The bytes of the key, which must never be logged.
     bytes: [u8; Self::LEN],
-    /// The id of the key, which is derived from `bytes` only once, because each token that is
-    /// opened is matched by this id.
+    /// The id of the key, derived from `bytes` only once, because opening a token compares the
+    /// token's key id with this id.
     id: KeyId,
 }
 
@@ -68,7 +68,8 @@ impl TokenKey {
     pub fn from_base64(text: &str) -> Result<Self, ConfigError> {
         let text = text.trim_ascii();
         // The two alphabets differ in only two characters. A string without these characters
-        // decodes identically in both alphabets, and a string that mixes them is refused by both.
+        // decodes identically in both alphabets, and a string that mixes the special characters of
+        // both is refused by either one.
         let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
         let Ok(bytes) = engine.decode(text) else {
             return Err(wrong_key("not base64"));
@@ -101,7 +102,7 @@ impl TokenKey {
         self.id
     }
 
-    /// Returns a secret that is derived from the key, for the hashes of networks.
+    /// Returns a secret for hashing networks, derived from the key.
     ///
     /// Every node with this key derives the same secret, and the secret does not reveal the key.
     pub(super) fn network_secret(&self) -> [u64; 2] {
@@ -116,12 +117,12 @@ impl fmt::Debug for TokenKey {
     }
 }
 
-/// The keys in use: one seals, and all open.
+/// A set of keys: one key seals tokens, and all keys open them.
 ///
 /// Replacing a key without invalidating the tokens that it sealed takes three deployments. First,
-/// let every process also open tokens with the new key. Then seal with the new key, and still open
-/// with the old key. Finally, after the longest session and the longest retention of a place,
-/// remove the old key.
+/// let every process also open tokens with the new key. Then seal tokens with the new key, but
+/// still open tokens with the old key. Finally, once the longest session and the longest retention
+/// of a place have passed, remove the old key.
 ///
 /// ```
 /// use tower_waiting_room::{KeyRing, TokenKey};
@@ -133,16 +134,16 @@ impl fmt::Debug for TokenKey {
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     sealing: TokenKey,
-    /// The keys that only open. All keys on the ring are different.
+    /// The keys that only open tokens. All keys on the ring are different.
     older: Vec<TokenKey>,
 }
 
 impl KeyRing {
-    /// The maximum number of keys on a ring, including the one that seals. A configuration with
-    /// more keys is refused.
+    /// The maximum number of keys on a ring, including the sealing key. A configuration with more
+    /// keys is refused.
     pub const MAX_KEYS: usize = 8;
 
-    /// Creates a ring with a single key, which seals and opens.
+    /// Creates a ring with a single key, which both seals and opens tokens.
     #[must_use]
     pub fn new(sealing: TokenKey) -> Self {
         Self { sealing, older: Vec::new() }
@@ -185,7 +186,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Returns the key that seals, and the keys that only open.
+    /// Returns the sealing key, and the keys that only open tokens.
     pub(super) fn split(&self) -> (&TokenKey, &[TokenKey]) {
         (&self.sealing, &self.older)
     }
@@ -196,8 +197,8 @@ impl KeyRing {
     }
 }
 
-/// The id of the key that sealed a token. The id has 32 bits, which are derived from the key by a
-/// one-way function.
+/// The id of the key that sealed a token: 32 bits that are derived from the key by a one-way
+/// function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyId(pub(super) [u8; Self::LEN]);
 
@@ -205,11 +206,11 @@ impl KeyId {
     /// The length of an id, in bytes.
     pub(super) const LEN: usize = 4;
 
-    /// Derives the id of a key. The id is the first bytes of a tag, which reveal nothing about the
-    /// key.
+    /// Derives the id of a key. The id consists of the first bytes of a tag. These bytes reveal
+    /// nothing about the key.
     ///
-    /// The nonce is a constant of this crate. The random nonce of a token equals this constant with
-    /// a probability of 2⁻¹⁹².
+    /// The nonce for the tag is a constant of this crate. The random nonce of a token equals this
+    /// constant with a probability of only 2⁻¹⁹².
     fn of(key: &[u8; TokenKey::LEN]) -> Self {
         let [a, b, c, d, ..] = tag(key, KEY_ID_NONCE);
         Self([a, b, c, d])
@@ -219,7 +220,7 @@ impl KeyId {
 /// Returns the authentication tag of an empty plaintext: 16 bytes that are derived from the key by
 /// a one-way function.
 ///
-/// Each purpose has a separate nonce, so the tag for one purpose reveals nothing about the others.
+/// Each purpose has its own nonce, so the tag for one purpose reveals nothing about the others.
 /// Without the key, a tag is indistinguishable from random bytes.
 fn tag(key: &[u8; TokenKey::LEN], nonce: &[u8; 24]) -> [u8; 16] {
     let tag = Xaes256Gcm::new(key.into())
@@ -242,11 +243,10 @@ fn wrong_key(given: impl fmt::Display) -> ConfigError {
     ConfigError::new(ConfigErrorKind::Malformed, "token_key", given, expected)
 }
 
-/// The nonce for the ids of keys. Changing this nonce would make the keys of all earlier tokens
-/// unknown.
+/// The nonce for key ids. Changing this nonce would make the key ids in all earlier tokens unknown.
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
-/// The nonce for the secrets of networks. Changing this nonce would change the hash of every
-/// network.
+/// The nonce for the secret that hashes networks. Changing this nonce would change the hash of
+/// every network.
 const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";
 
 /// Accepts base64 with or without padding. Not all tools add padding, and a key of fixed length

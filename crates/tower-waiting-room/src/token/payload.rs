@@ -10,7 +10,7 @@
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
 //! mean that the wait is unknown. The lengths of a pass and of a ticket are multiples of 16, the
-//! block size of the cipher in bytes, because a partial block would cost one more call of the
+//! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
 //! Every change of the layout increments the layout number. A payload with an unknown layout
@@ -29,16 +29,16 @@ use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
 pub(super) enum Kind {
     /// The proof that a visitor was admitted.
     Pass,
-    /// The proof of a place in line, or a first ticket, which gains a place when the visitor
-    /// returns it.
+    /// The proof of a place in line, or a first ticket, which gains a place when the visitor sends
+    /// it back.
     Ticket,
 }
 
 impl Kind {
-    /// Every kind, in the order in which a sealer stores the associated data.
+    /// All kinds, in the order in which a sealer stores their associated data.
     pub(super) const ALL: [Self; 2] = [Self::Pass, Self::Ticket];
 
-    /// Returns the byte that stands for this kind in the header of a token.
+    /// Returns the byte that represents this kind in the header of a token.
     pub(super) const fn byte(self) -> u8 {
         match self {
             Self::Pass => 1,
@@ -46,7 +46,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind that a byte of the header stands for, or `None` if it stands for no kind.
+    /// Returns the kind that a byte of the header represents, or `None` if the byte represents no
+    /// kind.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
@@ -217,7 +218,8 @@ pub(crate) enum OpenError {
     /// The seal does not match, because the token was changed or was sealed for a different room,
     /// kind or key.
     Forged,
-    /// The token was issued further in the future than a clock that was set back can explain.
+    /// The token is so far ahead of the clock that even a clock that was set back does not explain
+    /// it.
     FromTheFuture,
     /// The string is not a token: it is too long, is not base64url, or does not have the documented
     /// form.
@@ -229,7 +231,7 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the stable name of the error, which is its label in metrics.
+    /// Returns the stable name of the error, used as a label value in metrics.
     #[must_use]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

@@ -26,15 +26,15 @@ use crate::ambient;
 /// Seals and opens the tokens of one room.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    /// The key that seals. Almost every token names this key, so its id is compared first.
+    /// The sealing key. Almost every token names this key, so its id is compared first.
     sealing: Sealer,
-    /// The keys that only open.
+    /// The keys that only open tokens.
     older: Box<[Sealer]>,
 }
 
 impl Tokens {
     /// The maximum length of a string that is decoded, in bytes. Longer strings are refused without
-    /// being read. The longest token of this release has 147 bytes.
+    /// being read. The longest token of this release is 147 bytes long.
     pub(crate) const MAX_TOKEN_LEN: usize = 256;
     /// The maximum difference between the clocks of two nodes. A token that is ahead of the clock
     /// by at most this duration is accepted unchanged.
@@ -46,10 +46,10 @@ impl Tokens {
     /// The maximum age of a token since its last check-in. An older token is void, even if its
     /// payload states a later expiry.
     ///
-    /// The maximum age exceeds the longest lifetime of a pass (a session of 24 h and the eighth
-    /// that renewal adds) and the longest retention of a place (24 h). An expired pass of a session
-    /// longer than 21 h 20 min is void earlier than [`session_may_last`](Self::session_may_last)
-    /// would allow.
+    /// The maximum age exceeds the longest lifetime of a pass (a session of 24 h, plus the eighth
+    /// that renewal adds) and the longest retention of a place (24 h). If sessions are longer than
+    /// 21 h 20 min, an expired pass becomes void earlier than
+    /// [`session_may_last`](Self::session_may_last) would allow.
     pub(crate) const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 
     /// Creates the sealers for the room with this name. The ring must have been validated.
@@ -126,7 +126,8 @@ impl Tokens {
         })
     }
 
-    /// Returns the latest time at which the session of a pass can end, judging by the pass alone.
+    /// Returns the latest time at which the session of a pass can end, as far as the pass alone
+    /// reveals it.
     ///
     /// The session may have been renewed right before the pass expired, without the renewed pass
     /// reaching the client. In that case, the session lasts for one more lifetime of a pass.
@@ -162,8 +163,8 @@ pub(crate) struct Verified<T> {
 }
 
 impl<T> Verified<T> {
-    /// Returns whether the token was sealed with a key that now only opens. The client of this
-    /// token should get a new token before the key is removed from the ring.
+    /// Returns whether the token was sealed with a key that now only opens tokens. The client
+    /// should get a new token before that key is removed from the ring.
     pub(crate) const fn is_from_old_key(&self) -> bool {
         self.is_from_old_key
     }
@@ -290,7 +291,7 @@ fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
     [VERSION, kind.byte(), a, b, c, d]
 }
 
-/// The length of the longest token of this release before base64, in bytes.
+/// The length of the longest token of this release before base64 encoding, in bytes.
 const MAX_SEALED_LEN: usize = OVERHEAD + TICKET_LEN;
 
 /// The version of the format around the payload. The payload has a separate layout number.
@@ -301,7 +302,7 @@ const HEADER_LEN: usize = 2 + KeyId::LEN;
 const NONCE_LEN: usize = 24;
 /// The length of the tag of AES-GCM, in bytes.
 const TAG_LEN: usize = 16;
-/// The number of bytes of a token in addition to its payload.
+/// The number of bytes that a token has in addition to its payload.
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
 
 /// Decodes a string into `buffer`, and returns the part of `buffer` that was written.

@@ -1,7 +1,7 @@
 //! Finds the token in a request, and adds the next token to a response.
 //!
 //! A token is sent in one of two ways. The layer sends the next token in the same way as it
-//! received the last token:
+//! received the last one:
 //!
 //! ```text
 //!   request                                             response
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A client may send several candidates: a cookie set for another path, a forged cookie from a
-//! subdomain, or a header beside a cookie. The candidates are opened in turn until one of them is a
-//! valid pass, up to [`Transport::MAX_CANDIDATES`]. The number of bytes that are searched is
+//! subdomain, or a header in addition to a cookie. Up to [`Transport::MAX_CANDIDATES`] candidates
+//! are opened in turn, until one of them is a valid pass. The number of bytes that are searched is
 //! bounded too, so even a crafted request costs little.
 //!
 //! A shared cache must not store a response with a token, because it would serve the token of one
@@ -33,23 +33,24 @@ use super::{
 
 /// The header in which clients without cookies send their tokens and receive new ones.
 ///
-/// Each line, in the form `waiting-room-token: <room>=<token>`, belongs to one room. A response
-/// contains lines only for the rooms whose token changed. A client therefore stores the last line
-/// of each room and sends all of these lines, either separately or as one line with commas between
-/// them (RFC 9110 section 5.3). A line that ends with the equals sign withdraws the token of its
-/// room, which the client can then discard.
+/// Each line has the form `waiting-room-token: <room>=<token>` and belongs to one room. A response
+/// contains lines only for the rooms whose token has changed. A client therefore stores the latest
+/// line for each room and sends all of these lines, either separately or as one line with commas
+/// between them (RFC 9110 section 5.3). A line that ends with the equals sign withdraws the token
+/// of its room, which the client can then discard.
 ///
-/// A client that has no token yet may send the header with an empty value, to receive its tokens by
-/// header from the start. Native gRPC clients always receive their tokens by header. A token
-/// without the name of a room is tried by every room. At most 16 KiB of the header are read.
+/// A client that has no token yet may send the header with an empty value, to receive its tokens in
+/// this header from the start. Native gRPC clients receive their first token in this header even if
+/// they do not send it. Every room tries to open a token that is sent without the name of a room.
+/// At most 16 KiB of the header are read.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
 /// The names under which the tokens of one room are sent, in the cookie and in the header.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     set_cookie: SetCookie,
-    /// The searcher for the name of the cookie, followed by an equals sign. The searcher is built
-    /// once for all requests.
+    /// The searcher for the cookie's name followed by an equals sign. The searcher is built once
+    /// for all requests.
     pair: memmem::Finder<'static>,
     /// The beginning of a header line of this room: the name of the room and an equals sign.
     prefix: Box<str>,
@@ -61,14 +62,15 @@ impl Transport {
     /// The maximum number of bytes that are searched in all `Cookie` headers of a request together.
     pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
     /// The maximum number of bytes that are read in all [`TOKEN_HEADER`] lines of a request
-    /// together. A line that exceeds the remaining bytes is skipped, and so are all lines after it.
+    /// together. A line that exceeds the rest of this budget is skipped, and so are all lines after
+    /// it.
     pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
 
     /// Creates the transport of the room with this name.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`CookieSettings::validate`].
+    /// Returns the same errors as [`CookieSettings::validate`].
     pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         let set_cookie = SetCookie::new(cookie, room)?;
         let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
@@ -106,9 +108,8 @@ impl Transport {
         found
     }
 
-    /// Returns the tokens in a request: first the tokens in its header, and then the tokens in its
-    /// cookies. Empty values are skipped, because an empty value is what a deleted token leaves
-    /// behind.
+    /// Returns the tokens in a request: first those in the token header, and then those in the
+    /// cookies. Empty values are skipped, because a deleted token may leave an empty value behind.
     pub(crate) fn candidates<'a>(
         &'a self,
         headers: &'a HeaderMap,
@@ -134,7 +135,7 @@ impl Transport {
         by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
     }
 
-    /// Adds a token to a response, by cookie or by header depending on `source`.
+    /// Adds a token to a response, in a cookie or in a header depending on `source`.
     ///
     /// The client stores a cookie for `max_age`, rounded up to whole seconds. A token in the header
     /// has no maximum age.
@@ -154,7 +155,7 @@ impl Transport {
         make_private(headers);
     }
 
-    /// Adds a cookie or a header to a response that makes the client discard its token.
+    /// Makes the client discard its token, by adding a cookie or a header to the response.
     pub(crate) fn detach(&self, headers: &mut HeaderMap, source: TokenSource) {
         match source {
             TokenSource::Cookie => {
@@ -171,7 +172,7 @@ impl Transport {
         [&self.prefix, token].concat()
     }
 
-    /// Appends a line to the token header, which may already have lines of other rooms.
+    /// Appends a line to the token header, which may already contain lines for other rooms.
     ///
     /// The line is marked as sensitive, which keeps it out of logs and compression tables (RFC 7541
     /// section 7.1).
@@ -198,8 +199,8 @@ impl Transport {
         self.pair
             .find_iter(line)
             .map(move |at| line.split_at(at))
-            // The match may be the end of a longer name or a part of another cookie's value. A
-            // match is the name of the cookie only at the start of the line or after a semicolon.
+            // The match may be the end of a longer name or a part of another cookie's value. Only a
+            // match at the start of the line or after a semicolon is the name of the cookie.
             .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
             .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
     }
@@ -209,7 +210,7 @@ impl Transport {
 #[derive(Clone, Debug)]
 pub(super) struct SetCookie {
     /// The cookie with all its attributes, but without the value and the maximum age, which differ
-    /// for each response.
+    /// from response to response.
     template: Cookie<'static>,
 }
 
@@ -218,7 +219,7 @@ impl SetCookie {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`CookieSettings::validate`].
+    /// Returns the same errors as [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         Ok(Self { template: settings.build(room)? })
     }
@@ -255,13 +256,13 @@ impl SetCookie {
     }
 }
 
-/// The token that takes precedence in a request, and the way in which it was sent.
+/// The token that takes precedence in a request, and how the token was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundToken {
     /// The pass or the ticket; `None` if the request has no valid token.
     pub(crate) opened: Option<Opened>,
-    /// The way in which the token was sent. If the request has no valid token, this is the way that
-    /// the client is likely to support: the header if the request has it, and the cookie otherwise.
+    /// How the token was sent. If the request has no valid token, this is the way that the client
+    /// most likely supports: the header if the request has it, and the cookie otherwise.
     pub(crate) source: TokenSource,
     /// The number of candidates that could not be opened.
     pub(crate) rejected: usize,
@@ -276,12 +277,12 @@ impl FoundToken {
     }
 }
 
-/// The way in which a token is sent.
+/// How a token is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenSource {
-    /// The token is in the cookie of the room.
+    /// The token is in the room's cookie.
     Cookie,
-    /// The token is in the header [`TOKEN_HEADER`].
+    /// The token is in the [`TOKEN_HEADER`] header.
     Header,
 }
 
@@ -318,7 +319,7 @@ fn value(rest: &[u8]) -> &[u8] {
 /// Prevents shared caches from storing a response that contains a token. A shared cache would serve
 /// the token to other clients (RFC 9111 section 7.3).
 ///
-/// Directives of the application for private caches are preserved. Directives that only concern
+/// The application's directives for private caches are preserved. Directives that only concern
 /// shared caches are removed, and so are the headers for CDNs (RFC 9213), which would take
 /// precedence over `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
@@ -330,7 +331,8 @@ fn make_private(headers: &mut HeaderMap) {
         for directive in line.to_str().unwrap_or_default().split(',').map(str::trim) {
             let name = directive.split('=').next().unwrap_or_default();
             // The application already excludes shared caches. The whole directive is compared with
-            // `private`, since `private="field"` excludes shared caches only from single fields.
+            // `private`, since `private="field"` only prevents shared caches from storing
+            // individual fields.
             if name.eq_ignore_ascii_case("no-store") || directive.eq_ignore_ascii_case("private") {
                 return;
             }

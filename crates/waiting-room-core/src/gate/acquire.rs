@@ -1,4 +1,4 @@
-//! The future of a queued request, which resolves to a permit or a refusal.
+//! The future that resolves to a permit or a refusal for a queued request.
 
 use std::{
     fmt,
@@ -15,11 +15,11 @@ use super::{
 };
 use crate::Timestamp;
 
-/// The future of a request in the queue of a [`Gate`], which resolves to a permit or a refusal.
+/// A future that resolves to a permit or a refusal for a request in the queue of a [`Gate`].
 ///
 /// The future has no timer, so its owner has to call [`time_out`](Self::time_out) at the
-/// [`deadline`](Self::deadline). Until then, the request stays in the queue unless it is granted a
-/// permit or refused.
+/// [`deadline`](Self::deadline). Until then, the request stays in the queue unless it gets a permit
+/// or is refused.
 ///
 /// # Cancel safety
 ///
@@ -73,7 +73,7 @@ impl Future for Acquire {
         // The waker is cloned before the lock is taken, and the waker that the clone replaces is
         // dropped after the lock is released, because cloning and dropping a waker both run foreign
         // code. A future that is polled again has usually been woken because its outcome is ready,
-        // so later polls do not clone the waker unless they have to.
+        // so later polls clone the waker only if they have to.
         let mut clone = if place.was_polled { None } else { Some(cx.waker().clone()) };
         place.was_polled = true;
         loop {

@@ -1,10 +1,10 @@
 //! Limits that adapt to the number of requests that a service can run at once.
 //!
-//! The right limit of a gate is the *knee* of the service. Beyond the knee, running more requests
-//! at once does not increase the throughput, but only makes each request take longer. The knee
+//! The right limit for a gate is the *knee* of the service. Beyond the knee, running more requests
+//! at once does not increase the throughput. It only makes each request take longer. The knee
 //! depends on the machine, on the database behind the service, and on the time of day. An
-//! [`AdaptiveLimit`] observes each request that has ended, and returns the limit to use from then
-//! on. The time between a request's admission and its end is its *hold*.
+//! [`AdaptiveLimit`] observes each request that ends, and returns the limit to use from then on.
+//! The time between a request's admission and its end is its *hold*.
 //!
 //! ```text
 //! throughput             hold
@@ -31,20 +31,20 @@
 //! ```
 //!
 //! Samples are aggregated in windows of a second or more. Each window yields a reading: the median
-//! hold, the number in flight, the throughput, and whether the service was overloaded. A rule then
-//! suggests a limit, and the three algorithms differ only in this rule. A guard, which all three
-//! algorithms share, makes the final decision.
+//! hold, the number of requests in flight, the throughput, and whether the service was overloaded.
+//! A rule then suggests a limit, and the three algorithms differ only in this rule. The final
+//! decision is made by a guard, which all three algorithms share.
 //!
 //! The guard is needed because a rule that compares holds with earlier holds raises the limit
 //! without bound under steady overload, as slow holds become the norm (Netflix/concurrency-limits
 //! issues 134 and 137, envoyproxy/envoy issue 38338). Three measures prevent such unbounded growth:
 //!
 //! - **A latency target** ([`AdaptiveRules::latency_target`]) is the only measure that does not
-//!   drift.
+//!   drift when the service becomes slower.
 //! - **A throughput veto.** If more requests in flight have not led to more throughput over the
-//!   last windows, the limit shrinks even if the rule suggests growth, as in Failsafe-go and Uber's
-//!   Cinnamon.
-//! - **An unused limit is no evidence.** The limit does not grow while less than half of it is in
+//!   last few windows, the limit shrinks even if the rule suggests growth, as in Failsafe-go and
+//!   Uber's Cinnamon.
+//! - **Too little load proves nothing.** The limit does not grow while less than half of it is in
 //!   use, and shrinks while less than a fifth of it is in use.
 //!
 //! Each limit uses a fixed amount of memory, about 3 KiB. Processing a sample takes about 12 ns and
@@ -56,18 +56,17 @@
 //! - **An adaptive limit is not better than a good fixed limit.** To find the knee, an adaptive
 //!   limit has to exceed the knee from time to time. In simulations of a service with 20 cores
 //!   under a load of twice its capacity, the limit moves between 0.6 and 2.5 times the knee, and
-//!   the service uses 95 to 99 % of its capacity. With 200 cores, the service uses about 90 %. A
-//!   limit that was measured beforehand wastes no capacity, which is why [`FixedLimit`] is the
+//!   the service uses 95% to 99% of its capacity. With 200 cores, the service uses about 90%. A
+//!   limit that was measured beforehand wastes no capacity. [`FixedLimit`] is therefore the
 //!   default.
-//! - An adaptive limit cannot tell which holds are acceptable. A service in which every request
-//!   takes exactly as long as its timeout looks healthy, unless a target is set or overload is
-//!   reported.
+//! - An adaptive limit cannot tell which holds are acceptable. Even a service in which every
+//!   request times out looks healthy, unless a target is set or overload is reported.
 //! - An adaptive limit cannot distinguish a slow service from a target that is too low. If even a
 //!   request that runs alone takes longer than the target, the limit falls to
 //!   [`AdaptiveRules::min`]. Choose the target and the minimum accordingly.
 //! - An adaptive limit learns little from few requests. With fewer than ten requests per minute,
-//!   the limit does not change. With fewer than about a hundred requests per window, the limit
-//!   becomes less precise the more the holds vary.
+//!   the limit does not change. With fewer than about a hundred requests per window, the limit is
+//!   less precise, especially if the holds vary a lot.
 //! - An adaptive limit treats all requests of a gate alike. Long downloads and short queries should
 //!   have separate gates.
 

@@ -1,4 +1,4 @@
-//! An arriving request, and the reasons for which a gate refuses requests.
+//! An arriving request, and the reasons why a gate refuses requests.
 
 use std::time::Duration;
 
@@ -51,8 +51,8 @@ impl Arrival {
 
     /// Sets the time at which the client gives up. By default, this time is unknown.
     ///
-    /// A request with a deadline waits only for as long as it would still have enough time to run,
-    /// based on the typical run time that the gate has measured.
+    /// A request with a deadline stops waiting when too little time is left for it to run, judged
+    /// by the typical run time that the gate has measured.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);

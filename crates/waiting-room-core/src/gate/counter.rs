@@ -13,8 +13,8 @@
 //! `limit` and `in flight` are 22-bit integers, and `queue` and `draining` are flags.
 //!
 //! The limit and both flags are written only under the lock. The number of waiting requests is not
-//! part of the word, because it is needed only under the lock. Passing a permit from one request to
-//! the next while others are waiting does not modify the word at all.
+//! part of the word, because it is needed only under the lock. Passing a permit to the next waiter
+//! does not modify the word at all, unless the queue is then empty.
 //!
 //! ```text
 //!            without the lock                        under the lock
@@ -32,8 +32,8 @@ pub(super) struct Counter(AtomicU64);
 /// The counts and flags of a gate at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// The number of running requests, including requests whose permit has been granted but not
-    /// collected yet.
+    /// The number of running requests, including requests that have been granted a permit but have
+    /// not collected it yet.
     pub(super) in_flight: u32,
     /// The current limit, or [`Self::MAX_IN_FLIGHT`] if there is no limit.
     pub(super) limit: u32,
@@ -67,8 +67,8 @@ impl Counter {
         self.change(|counts| counts.may_enter().then(|| counts.enter()))
     }
 
-    /// Subtracts one running request and returns `true`, or returns `false` if the release has to
-    /// be handled under the lock.
+    /// Subtracts one from the number of running requests and returns `true`. Returns `false`, and
+    /// changes nothing, if the release has to be handled under the lock.
     pub(super) fn leave(&self) -> bool {
         let left = self.change(|counts| (!counts.is_awaited()).then(|| counts.in_flight -= 1));
         left.is_some()
@@ -101,7 +101,7 @@ impl Counter {
 }
 
 impl Counts {
-    /// The maximum number of requests that can run at once, which is the largest 22-bit integer.
+    /// The maximum number of requests that can run at once: the largest 22-bit integer.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
 
     /// Returns whether an arriving request may run immediately.

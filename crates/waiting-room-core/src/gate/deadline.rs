@@ -31,8 +31,8 @@ impl Locked<'_> {
             _ => (max_wait, RefusedBecause::TimedOut),
         };
         let own = self.now + wait;
-        // The request has to run to its end before the client's deadline, so a permit that leaves
-        // too little time to run is useless.
+        // The request has to be finished by the client's deadline, so a permit that leaves too
+        // little time to run is useless.
         let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
         match clients {
             Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
@@ -62,8 +62,8 @@ impl Locked<'_> {
         self.now > deadline || wait - left > 1e-9
     }
 
-    /// Returns the service rate from which the wait of an arriving request is estimated, or `None`
-    /// if no estimate applies to the request.
+    /// Returns the service rate for estimating the wait of an arriving request, or `None` if no
+    /// estimate applies to the request.
     fn rate(&self) -> Option<f64> {
         if self.is_first() { None } else { self.state.rate.per_second() }
     }

@@ -45,7 +45,7 @@ pub(super) struct Shared {
     /// The atomic counter that requests contend for. Most requests enter and leave through this
     /// counter without taking the lock.
     pub(super) counter: Counter,
-    /// The rules with which the gate was created. The current limit is stored in the counter,
+    /// The rules that the gate was created with. The current limit is stored in the counter,
     /// because the limit can be changed later.
     pub(super) rules: GateRules,
     pub(super) running: Running,
@@ -84,9 +84,8 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GateSnapshot {
-    /// The number of running requests, which is counted rather than derived from the limit. After
-    /// the limit has been lowered, the number of running requests may exceed the limit until enough
-    /// requests have ended.
+    /// The number of running requests, which is counted independently of the limit. After the limit
+    /// has been lowered, this number may exceed the limit until enough requests have ended.
     pub in_flight: u32,
     /// The current limit, or `None` if there is no limit.
     pub limit: Option<u32>,
@@ -186,7 +185,7 @@ impl Gate {
     /// Returns whether the gate is also referenced by a clone, a [`Permit`](super::Permit), an
     /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
     ///
-    /// No request is running or waiting in a gate that is not shared, so an owner of many gates may
+    /// A gate that is not shared has no running or waiting requests, so an owner of many gates may
     /// drop such a gate.
     #[must_use]
     pub fn is_shared(&self) -> bool {

@@ -8,15 +8,15 @@ use std::{
 
 use super::{gate::Gate, locked::Locked};
 
-/// A future that completes once a gate that is being [drained](Gate::drain) is idle, which means
-/// that no request is running or waiting.
+/// A future that completes once a gate that is being [drained](Gate::drain) is idle: no request is
+/// running or waiting.
 ///
 /// The future stays pending if the gate is [opened](Gate::open) again, and for as long as any
 /// request is running or waiting. Callers should therefore combine the future with a timeout.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future has no effect on the gate, which is still being drained.
+/// Dropping the future has no effect on the gate: the drain continues.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Idle {

@@ -39,8 +39,8 @@ pub(super) struct Locked<'a> {
 /// The wakers to call after the lock is released.
 #[derive(Default)]
 struct WakeList {
-    /// The first waker, which is stored inline because most critical sections wake at most one task
-    /// and then do not have to allocate.
+    /// The first waker. Most critical sections wake at most one task, and storing this waker inline
+    /// saves them an allocation.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
@@ -114,12 +114,12 @@ impl<'a> Locked<'a> {
         waiter.waker.take().into_iter().for_each(|waker| self.wakes.add(waker));
     }
 
-    /// Counts a refusal and returns it. A refusal that is due to a lack of capacity includes a time
-    /// to come back.
+    /// Counts a refusal and returns it. A refusal that is due to a lack of capacity includes a
+    /// retry time.
     ///
-    /// A refusal by a drained gate has no time to come back, because it is unknown when the gate
-    /// will open again. The client of a request that timed out has often disconnected, so a turn in
-    /// the retry schedule is reserved for that client only when [`Gate::retry_after`] is called.
+    /// A refusal by a drained gate has no retry time, because it is unknown when the gate will open
+    /// again. The client of a request that timed out has often disconnected, so a turn in the retry
+    /// schedule is reserved for that client only when [`Gate::retry_after`] is called.
     pub(super) fn refused(&mut self, because: RefusedBecause) -> GateRefused {
         self.count(because);
         let retry_after = match because {
@@ -132,7 +132,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Reserves the next turn in the retry schedule, and returns the time until that turn. While
-    /// the service rate is unknown, no turn is reserved, and the result is a second or two.
+    /// the service rate is unknown, no turn is reserved, and the result is one or two seconds.
     pub(super) fn retry_after(&mut self) -> Duration {
         let queued = self.state.queued;
         let slots = &mut self.state.slots;
@@ -183,7 +183,7 @@ impl WakeList {
         }
     }
 
-    /// Calls all wakers, and catches any panic of a waker.
+    /// Calls all wakers, and catches any panic in a waker.
     ///
     /// The request that runs this code is not responsible for a panic in another task's waker. That
     /// request may itself be unwinding, and a second panic would then abort the process. Requests

@@ -1,10 +1,10 @@
 //! The pace of the service behind a gate: the number of requests served per second, and the typical
 //! run time.
 //!
-//! Both estimates are measured from releases while other requests are waiting. The estimates
+//! Both estimates are based on releases that happen while other requests are waiting. The estimates
 //! determine whether an arriving request can be served in time, and when refused clients are asked
-//! to come back. An estimate is unknown until enough releases have been observed, and no request is
-//! refused because of an unknown estimate.
+//! to come back. An estimate is unknown until enough releases have been observed. While an estimate
+//! is unknown, no request is refused because of it.
 
 use std::{mem, time::Duration};
 
@@ -13,15 +13,15 @@ use crate::Timestamp;
 /// The service rate, measured as the rate of releases while the queue is not empty.
 ///
 /// The rate covers about the last ten seconds during which requests were waiting, or the last
-/// sixteen releases if these releases took longer. For a gate without a queue, the rate is the
-/// number of running requests divided by their run time, by Little's law.
+/// sixteen releases if those took longer. For a gate without a queue, the rate is the number of
+/// running requests divided by their run time, by Little's law.
 ///
 /// Time without waiting requests does not count, because the rate measures the capacity of the
 /// service rather than the demand. The rate is also correct for services with long streams, for
 /// which a mean run time would not be meaningful.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {
-    /// The number of releases, in which older releases gradually lose weight. This sum and
+    /// The weighted number of releases: older releases gradually lose weight. This sum and
     /// `seconds` are reduced by the same factor, so their ratio remains the rate.
     served: f64,
     /// The time over which the releases were counted, in seconds. Like older releases, older time
@@ -48,7 +48,7 @@ impl ServiceRate {
         Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
     }
 
-    /// Starts to measure time when a request joins an empty queue.
+    /// Starts measuring time when a request joins an empty queue.
     ///
     /// Returns the time since the queue was last known to be non-empty.
     pub(super) fn resume(&mut self, now: Timestamp) -> Duration {
@@ -83,8 +83,8 @@ impl ServiceRate {
         (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
 
-    /// Scales both sums down to the span that the estimate covers, which is ten seconds or sixteen
-    /// releases, whichever is longer.
+    /// Scales both sums down to the span that the estimate covers: ten seconds or sixteen releases,
+    /// whichever is longer.
     ///
     /// The scaling depends on time and releases rather than on the number of calls. This method is
     /// also called when a waiting request gives up. If each of these calls reduced the sums,
@@ -119,7 +119,7 @@ impl HoldEstimate {
 /// The time over which the rate is measured. Older releases have little weight.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// The number of most recent releases that count regardless of their age. Otherwise, a service that
+/// The number of recent releases that count regardless of their age. Otherwise, a service that
 /// takes longer than `MEMORY` for a few releases would never have a measured rate.
 const RELEASES: f64 = 16.0;
 

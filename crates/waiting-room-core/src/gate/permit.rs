@@ -7,7 +7,7 @@ use crate::Timestamp;
 
 /// The right of one request to run. Dropping the permit releases it.
 ///
-/// A permit is released no matter how the request ends, be it with success, an error or a panic, or
+/// A permit is released however the request ends: with success, with an error, with a panic, or
 /// because its client disconnects. The released permit goes to the next waiting request, or becomes
 /// free.
 #[must_use = "dropping the permit releases it immediately"]
@@ -51,7 +51,7 @@ impl Permit {
 }
 
 impl Gate {
-    /// Releases the permit of a request of this class that was granted at `given_at`.
+    /// Releases a permit that was granted to a request of this class at `given_at`.
     ///
     /// One compare-and-swap is enough if the release affects no other request. The lock is needed
     /// if the release has to be measured, if the permit goes to a waiter, or if the release may

@@ -80,9 +80,9 @@ impl Locked<'_> {
     /// release for which the counter alone is not enough.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
-        // Releases while no request is waiting show the demand rather than the capacity of the
-        // service, so they are not measured. At a gate without a queue, releases are measured while
-        // the gate is full.
+        // Releases that happen while no request is waiting show the demand rather than the capacity
+        // of the service, so they are not measured. At a gate without a queue, releases are
+        // measured while the gate is full.
         if self.state.queued > 0 {
             self.state.rate.served(self.now);
             self.state.typical_hold.ran(self.now.since(given_at));
@@ -90,8 +90,8 @@ impl Locked<'_> {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
         // The permit goes to the next waiter without the count being decremented and incremented
-        // again, so no newcomer can take the permit in between. While more requests are running
-        // than a lowered limit allows, no waiter gets the permit.
+        // again, so no newcomer can take the permit in the meantime. While more requests are
+        // running than a lowered limit allows, no waiter gets the permit.
         let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
         if let Some(id) = heir {
             return self.give(id, counts.in_flight);
@@ -117,7 +117,7 @@ impl Locked<'_> {
     /// with its outcome.
     ///
     /// A request that has already been granted a permit keeps that permit, even if the permit was
-    /// granted at the same instant as the deadline.
+    /// granted exactly at the deadline.
     pub(super) fn time_out(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             let refused = self.refused(self.state.waiters[id].on_deadline);
@@ -218,8 +218,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Grants a permit to a request that has been removed from the line. Including this request,
-    /// `in_flight` requests are running now.
+    /// Grants a permit to a request that has been removed from the line. `in_flight` is the number
+    /// of running requests, including this request.
     fn give(&mut self, id: Id, in_flight: u32) {
         // The caller has already counted the permit. If the queue flag were cleared before the
         // permit was counted, a newcomer could find an empty queue and a free permit, and take the

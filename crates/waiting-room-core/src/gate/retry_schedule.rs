@@ -1,6 +1,6 @@
 //! The times at which refused clients are asked to come back.
 //!
-//! If all clients of a crowd were asked to come back once the current queue has been served, they
+//! If all clients in a crowd were asked to come back once the current queue has been served, they
 //! would come back at the same time, find the queue full, and be refused again. Therefore, each
 //! client gets its own time, and the times are spaced at the rate at which the service completes
 //! requests.
@@ -21,11 +21,11 @@ use crate::Timestamp;
 /// The schedule of the times at which refused clients should come back.
 #[derive(Clone, Debug)]
 pub(super) struct RetrySchedule {
-    /// The last time that was assigned to a client, before rounding.
+    /// The time that was most recently assigned to a client, before rounding.
     last: Timestamp,
     /// The longest time after which a client is asked to come back.
     longest: Duration,
-    /// The state of the random number generator that selects the clients with an extra second.
+    /// The state of the random number generator that selects the clients that get an extra second.
     seed: u64,
 }
 
@@ -49,7 +49,8 @@ impl RetrySchedule {
         self.last = (free + in_seconds(1.0)).min(now + self.longest);
         let wait = self.last.since(now);
         // The wait is rounded up, and about half of the clients get an extra second. If the wait
-        // were only rounded up, all clients of the same second would come back at the same instant.
+        // were only rounded up, all clients whose times are within the same second would come back
+        // at the same instant.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0) + u64::from(self.toss());
         Duration::from_secs(seconds.clamp(1, self.longest.as_secs().max(1)))
     }
@@ -75,7 +76,7 @@ impl RetrySchedule {
         }
     }
 
-    /// Returns a random bit, which is the top bit of a linear congruential generator with Knuth's
+    /// Returns a random bit: the top bit of a linear congruential generator with Knuth's
     /// multiplier.
     fn toss(&mut self) -> bool {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,7 +1,7 @@
 //! The rules of a gate: limit, queue, longest wait, and discipline.
 //!
 //! All rules except the limit are fixed when the gate is created. Every rule has bounds, and
-//! [`GateRules::validate`] is the only function that checks these bounds.
+//! [`GateRules::validate`] checks them all.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub enum Discipline {
         interval: Duration,
     },
     /// Requests are served in order of arrival. Once the queue has been non-empty for an
-    /// `interval`, the longest wait of new requests decreases to the `target`.
+    /// `interval`, the longest wait that new requests are allowed decreases to the `target`.
     ///
     /// Bursts are absorbed, and a standing queue is kept short ("controlled delay", as in B.
     /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait decreases from `max_wait`
@@ -70,34 +70,35 @@ pub enum Discipline {
     /// SIGCOMM 1995). A full queue evicts the newest request of the tenant with the most waiting
     /// requests.
     ///
-    /// The turns do not take run times into account, so a tenant with long-running requests holds
-    /// most of the permits. Unlike controlled delay, this discipline does not shorten waits under
-    /// overload, so [`max_wait`](GateRules::max_wait) should be well below the time after which
-    /// clients give up.
+    /// The turns do not take run times into account, so a tenant with long-running requests may
+    /// hold most of the permits. Unlike controlled delay, this discipline does not shorten waits
+    /// under overload, so [`max_wait`](GateRules::max_wait) should be well below the time after
+    /// which clients give up.
     FairByTenant(Tenants),
     /// Requests are served in order of arrival, and each request waits for at most `max_wait`.
     Fifo,
     /// Classes with lower numbers are served first. A full queue evicts the newest request of the
-    /// highest class to make room for a request of a lower class. Each class can always have as
-    /// many requests in the queue as it has reserved permits.
+    /// highest class to make room for a request of a lower class. If the queue has space for as
+    /// many requests as there are reserved permits in total, each class can always have as many
+    /// requests in the queue as it has reserved permits.
     Priority {
         /// The number of permits reserved for each class. While a class has fewer running requests
         /// than reserved permits, its waiting requests are served before the requests of every
         /// class whose reserved permits are all in use, no matter how long those requests have
         /// waited. Reserved permits that a class does not need are available to other classes.
         ///
-        /// Lowering the limit does not reduce the numbers of reserved permits. If these numbers add
-        /// up to the whole limit, classes without reserved permits get only the permits that other
+        /// Lowering the limit does not reduce the number of reserved permits. If these permits make
+        /// up the whole limit, classes without reserved permits get only the permits that other
         /// classes leave unused.
         reserved: Vec<u32>,
-        /// The length of an aging period. Each full period that a request has waited lowers the
-        /// request's class number by one. Aging prevents starvation, unless the reserved permits of
-        /// other classes take up the whole limit.
+        /// The length of an aging period. A request's class number is lowered by one for each full
+        /// period that the request has waited. Aging prevents starvation, unless the reserved
+        /// permits of other classes take up the whole limit.
         aging: Duration,
     },
 }
 
-/// The method by which tenants are kept separate in a queue.
+/// The way in which tenants are separated in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tenants {
@@ -120,7 +121,7 @@ impl GateRules {
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
     /// The maximum length of a queue, 524 287 requests.
     pub const MAX_QUEUE: u32 = (1 << 19) - 1;
-    /// The longest duration that any rule allows, which is one hour.
+    /// The longest duration that any rule allows: one hour.
     pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
     /// The maximum number of priority classes.
     pub const MAX_CLASSES: usize = 16;
@@ -152,8 +153,8 @@ impl GateRules {
     /// Sets the maximum number of waiting requests; 1 024 by default. With a maximum of 0, no
     /// request ever waits.
     ///
-    /// The maximum bounds the memory use and the size of the bursts that can be absorbed. The
-    /// maximum is not meant to bound the wait, which is the purpose of the discipline.
+    /// This number bounds the memory use and the size of the bursts that can be absorbed. The wait
+    /// itself is bounded by the discipline.
     #[must_use]
     pub fn queue(mut self, queue: u32) -> Self {
         self.queue = queue;
@@ -233,7 +234,8 @@ impl GateRules {
         }
     }
 
-    /// Checks the number of classes, and that the limit covers all reserved permits.
+    /// Checks that the number of classes is within its bounds, and that the limit covers all
+    /// reserved permits.
     fn validate_classes(&self, reserved: &[u32]) -> Result<(), ConfigError> {
         let given = format!("{} classes", reserved.len());
         if reserved.is_empty() {

@@ -68,8 +68,8 @@ impl Gate {
     /// Admits a request of this class if a permit is free, no other request is waiting for one, and
     /// the gate is not being drained.
     ///
-    /// This is the fast path of [`enter`](Self::enter), which usually takes one compare-and-swap
-    /// and never the lock. `None` does not mean that the request is refused: call `enter` to have
+    /// This is the fast path of [`enter`](Self::enter). It usually takes one compare-and-swap, and
+    /// never locks the gate. `None` does not mean that the request is refused: call `enter` to have
     /// the request queued or refused.
     #[inline]
     #[must_use]
@@ -105,7 +105,7 @@ impl Gate {
     /// Stops admitting requests until the gate is [opened](Self::open) again. The returned future
     /// completes once no request is running or waiting.
     ///
-    /// Running requests are not interrupted. The argument `queue` determines whether waiting
+    /// Running requests are not interrupted. The `queue` argument determines whether waiting
     /// requests are served or refused.
     pub fn drain(&self, queue: DrainQueue) -> Idle {
         self.critical(self.now(), |critical| {
@@ -131,10 +131,10 @@ impl Gate {
 
     /// Returns the time after which the client of a request that timed out should come back.
     ///
-    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include a time to come
-    /// back, because the client of a request that timed out has often disconnected. Each call
-    /// reserves a turn in the retry schedule, so call this method only for a client that receives
-    /// the returned value.
+    /// A refusal for [`TimedOut`](super::RefusedBecause::TimedOut) does not include a retry time,
+    /// because the client of a request that timed out has often disconnected. Each call reserves a
+    /// turn in the retry schedule, so call this method only for a client that receives the returned
+    /// value.
     #[must_use]
     pub fn retry_after(&self, now: Timestamp) -> Duration {
         self.critical(now, |critical| critical.retry_after())

@@ -14,8 +14,8 @@ use crate::Timestamp;
 pub struct Decision {
     /// Whether the cost is within the limit. Nothing is spent for a request that is not allowed.
     pub allowed: bool,
-    /// The maximum that can be spent at once, which is the burst of the quota if one is set, or the
-    /// limit of the quota otherwise.
+    /// The maximum amount that can be spent at once: the burst of the quota if one is set, or
+    /// otherwise the limit of the quota.
     pub limit: u64,
     /// The amount that can still be spent immediately after this request.
     pub remaining: u64,
@@ -53,7 +53,7 @@ impl Decision {
     }
 }
 
-/// A receipt for a charge, which is needed to correct or to refund the charge.
+/// The receipt for a charge, with which the charge can be corrected or refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charge {
@@ -77,7 +77,7 @@ impl Charge {
         Self { cost, at, mark }
     }
 
-    /// Returns the receipt for the rest of the charge after `cost` has been refunded.
+    /// Returns the receipt for what remains of the charge after `cost` has been refunded.
     pub(super) const fn less(self, cost: u64) -> Self {
         Self { cost: self.cost.saturating_sub(cost), ..self }
     }

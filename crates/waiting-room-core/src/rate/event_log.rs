@@ -1,11 +1,11 @@
-//! An exact sliding log of a room's new visitors, which never allows more than a limit within *any*
-//! window.
+//! An exact sliding log of a room's new visitors. The log never allows more than a limit within
+//! *any* window.
 //!
-//! The log stores the times of the events that it allowed, oldest first. To decide whether one more
-//! event is allowed, the log reads a single entry, which is `limit` places from the end. If this
+//! The log stores the times of the recorded events, oldest first. To decide whether one more event
+//! is allowed, the log reads a single entry: the one that is `limit` places from the end. If this
 //! entry has left the window, all older entries have also left it. The check is O(1) for any limit.
-//! Recording an event removes at most two lapsed entries, so it is also O(1). The log takes one
-//! timestamp per event in the window, for which memory is allocated as needed.
+//! Recording an event removes at most two lapsed entries, so it is also O(1). The log stores one
+//! timestamp per event, and allocates memory as needed.
 //!
 //! ```text
 //!        ├──────── window ────────┤ now
@@ -49,7 +49,7 @@ impl EventLog {
     }
 
     /// The earliest time at which one more event conforms to `limit`, if `reserved` other events
-    /// come first. [`Timestamp::ZERO`] stands for "at once", and [`Timestamp::MAX`] for "never".
+    /// come first. [`Timestamp::ZERO`] means "at once", and [`Timestamp::MAX`] means "never".
     pub(crate) fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
         let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
             return Timestamp::MAX;

@@ -8,8 +8,8 @@
 //!
 //! A fixed window is simple to explain, and with [`Alignment::Epoch`] the window boundaries are
 //! known in advance. The weakness of a fixed window is that the whole limit can be used at the end
-//! of one window and again at the start of the next window, so twice the limit can pass within a
-//! moment.
+//! of one window and again at the start of the next. Up to twice the limit can therefore be used
+//! within a very short time.
 
 use std::time::Duration;
 
@@ -54,9 +54,10 @@ impl FixedWindow {
         Self { limit: quota.limit(), window: quota.window_nanos(), alignment }
     }
 
-    /// The window that is open at `now`, or the window that a charge would open.
+    /// The window that is open at `now` or, if none is open, the window that a charge would open.
     ///
-    /// If the clock has jumped back to before the start of the window, the window stays open.
+    /// If the clock has jumped back to a time before the start of the window, the window stays
+    /// open.
     fn open(&self, state: &FixedWindowState, now: Timestamp) -> FixedWindowState {
         if state.used > 0 && now.as_nanos().saturating_sub(state.start) < self.window {
             return *state;
@@ -94,8 +95,8 @@ impl Meter for FixedWindow {
             return Some(Duration::ZERO);
         }
         // The wait lasts until the end of the window. If the clock has jumped back, the wait is
-        // longer by `ahead`, the time until the window begins. Either `ahead` or `elapsed` is
-        // always zero.
+        // longer by `ahead`, the time until the window begins. At least one of `ahead` and
+        // `elapsed` is zero.
         let (ahead, elapsed) =
             (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
         Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))

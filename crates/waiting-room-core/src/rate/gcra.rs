@@ -1,8 +1,8 @@
 //! The leaky bucket as a meter: the generic cell rate algorithm (ITU-T Recommendation I.371).
 //!
-//! The state of a key is a single time, at which the bucket will be empty. The recommendation calls
-//! this time the *theoretical arrival time* of the next event. An event is allowed if it does not
-//! make the bucket overflow.
+//! The state of a key is a single number: the time at which the bucket will be empty. The
+//! recommendation calls this time the *theoretical arrival time* of the next event. An event is
+//! allowed if it does not make the bucket overflow.
 //!
 //! ```text
 //!      now                      empty at
@@ -12,9 +12,9 @@
 //!                                    ├ room ►│   the remaining cost, in intervals
 //! ```
 //!
-//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that a
-//! window can contain up to twice the limit minus one: a full bucket, plus the amount that leaks
-//! out while the bucket is kept full.
+//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that,
+//! if no burst is set, a window can contain up to twice the limit minus one: a full bucket, plus
+//! the amount that leaks out while the bucket is kept full.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gcra {
-    /// The maximum that can be spent at once.
+    /// The maximum amount that can be spent at once.
     capacity: u64,
     /// The time in which one unit leaks out, in nanoseconds.
     interval: u64,
@@ -91,9 +91,9 @@ impl Meter for Gcra {
     }
 
     fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // The part of the charge that has leaked out since is no longer in the bucket. Only the
-        // rest of the charge can be refunded. Otherwise, the refund would be taken from later
-        // charges.
+        // The part of the charge that has leaked out in the meantime is no longer in the bucket.
+        // Only the rest of the charge can be refunded. Otherwise, the refund would be taken from
+        // later charges.
         let left = Self::backlog(charge.mark, now);
         let room = cost.min(charge.cost).saturating_mul(self.interval);
         *empty_at = empty_at.saturating_sub(room.min(left));
@@ -108,7 +108,7 @@ impl Meter for Gcra {
         Timestamp::from_nanos(*empty_at).max(now)
     }
 
-    /// Keeps the later time of the two states.
+    /// Keeps the later of the two times.
     fn join(&self, empty_at: &mut u64, other: &u64, _: Timestamp) {
         *empty_at = (*empty_at).max(*other);
     }

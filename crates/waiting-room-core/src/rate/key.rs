@@ -28,22 +28,22 @@ use siphasher::sip::SipHasher13;
 /// the same key without its network.
 #[derive(Clone, Copy)]
 pub struct KeyHash {
-    /// The hash, which is neither zero nor `u64::MAX`, because these values have a special meaning
-    /// in a table.
+    /// The hash. It is neither zero nor `u64::MAX`, because these values have a special meaning in
+    /// a table.
     bits: NonZeroU64,
     /// A hash of the key's network, or the low bits of the key's own hash if it has no network.
     network: u16,
 }
 
 impl KeyHash {
-    /// Assigns the key to a network, which is identified by the hash of the network.
+    /// Assigns the key to the network with this hash.
     ///
-    /// When a full table gives the key's place to another key, the table remembers the use of the
-    /// displaced key for the network. From then on, this use applies to the displaced key and to
-    /// new keys of the network.
+    /// When a full table gives the key's place to another key, the table remembers what the
+    /// displaced key has used, but only for the network as a whole. From then on, this usage counts
+    /// against the displaced key and against new keys of the same network.
     ///
     /// The key must determine the network, as an IP address determines its network. A key without a
-    /// network is grouped by some bits of its own hash.
+    /// network is grouped by 16 bits of its own hash.
     ///
     /// ```
     /// use waiting_room_core::rate::KeyHasher;
@@ -61,7 +61,7 @@ impl KeyHash {
     /// networks that are distinguished.
     ///
     /// The returned key differs from every key of the network, except in the case of a hash
-    /// collision. The returned key is the same for all keys of a network, so their use can be
+    /// collision. The returned key is the same for all keys of a network, so their usage can be
     /// counted together.
     #[must_use]
     pub const fn network_key(self, networks: u16) -> Self {

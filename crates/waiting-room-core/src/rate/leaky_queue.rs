@@ -1,10 +1,10 @@
 //! The leaky bucket as a queue: requests that arrive faster than the rate are held until their
 //! turn.
 //!
-//! One request leaves the queue per interval, and a request with a higher cost takes as many
-//! intervals as its cost. The state of a key is the time of the next free departure. The first
-//! request in an idle queue leaves at once, and each further request leaves one interval after its
-//! predecessor. A request that does not fit within the capacity is refused.
+//! One request with a cost of one leaves the queue per interval. A request with a higher cost takes
+//! up as many intervals as its cost. The state of a key is the time of the next free departure. The
+//! first request in an idle queue leaves at once, and each further request leaves one interval
+//! after its predecessor. A request that does not fit within the capacity is refused.
 //!
 //! ```text
 //!      now                      free at
@@ -90,7 +90,7 @@ impl Meter for LeakyQueue {
         self.places.replenished_at(free_at, now)
     }
 
-    /// The time until the next free departure, which the request takes.
+    /// The time until the next free departure, which is assigned to the request.
     fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
         Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
     }

@@ -44,8 +44,9 @@ pub struct Limiter {
     algorithm: Algorithm,
     /// The number of keys in use that the memory has room for.
     keys: usize,
-    /// The current quotas, by tier. The mutex is held throughout a change, so that concurrent
-    /// changes reach the memory in the same order. Charges do not take the mutex.
+    /// The current quotas, by tier. The mutex is held until a change has also reached the memory,
+    /// so that concurrent changes are applied to this list and to the memory in the same order.
+    /// Charges do not take the mutex.
     quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }
@@ -53,7 +54,7 @@ pub struct Limiter {
 impl Limiter {
     /// The largest number of keys in use for which a limiter can be created.
     pub const MAX_KEYS: usize = 100_000_000;
-    /// The maximum memory that a limiter may take, in bytes: 4 GiB.
+    /// The maximum memory that a limiter may use, in bytes: 4 GiB.
     pub const MAX_BYTES: u64 = 4 << 30;
     /// The largest number of tiers.
     pub const MAX_TIERS: usize = 64;
@@ -67,7 +68,7 @@ impl Limiter {
     ///
     /// Returns an error if the algorithm does not support one of the quotas, or if a number is out
     /// of bounds. One of the bounds is [`MAX_BYTES`](Self::MAX_BYTES), which applies to the number
-    /// of keys times the memory that each key can take.
+    /// of keys times the memory that each key can use.
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
         Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
@@ -115,9 +116,9 @@ impl Limiter {
         Ok(())
     }
 
-    /// The maximum memory, in bytes, that a limiter with these arguments can take. The maximum is
+    /// The maximum memory, in bytes, that a limiter with these arguments can use. The maximum is
     /// reached when `keys` keys are in use, and each key has used up its quota in the way that
-    /// takes the most memory.
+    /// requires the most memory.
     ///
     /// The token bucket, GCRA and the leaky queue allocate the maximum at once. The other
     /// algorithms allocate memory as keys arrive. A sliding log also allocates memory as requests
@@ -157,7 +158,7 @@ impl Limiter {
 
     /// The number of keys that have a place in the table, whether or not they are in use.
     ///
-    /// This method visits every place of the table. It is meant for metrics, and is too slow to be
+    /// This method visits every place in the table. It is meant for metrics, and is too slow to be
     /// called for each request.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -173,14 +174,14 @@ impl Limiter {
     /// The number of keys that have lost their places to other keys while they were in use.
     ///
     /// The number of displaced keys grows when more than [`max_keys`](Self::max_keys) keys are in
-    /// use. A displaced key shares the state of its network, and new keys of the network may be
+    /// use. A displaced key shares the state of its network, so even new keys of the network may be
     /// refused.
     #[must_use]
     pub fn displaced(&self) -> u64 {
         self.memory.displaced()
     }
 
-    /// Returns the decision that a charge of `cost` would get now, without charging anything.
+    /// Returns the decision that a charge of `cost` would get at `now`, without charging anything.
     #[must_use]
     pub fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
         self.memory.look(key, tier, cost, now)

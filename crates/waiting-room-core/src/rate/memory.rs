@@ -7,7 +7,7 @@
 //! | memory | algorithms | state | new quotas apply |
 //! |---|---|---|---|
 //! | [`AtomicMemory`] | token bucket, GCRA, leaky queue | one time, common to all tiers | at once |
-//! | [`LockedMemory`] | windows and logs | any, separate for each tier | when next locked |
+//! | [`LockedMemory`] | windows, counters, logs | any, separate for each tier | when next locked |
 
 use std::{
     convert::Infallible,
@@ -41,7 +41,7 @@ pub(super) trait Memory: Send + Sync {
     ) -> Result<(Decision, Charge), Decision>;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
-    /// Applies new quotas for all users of this memory, and returns a handle with the new quotas.
+    /// Applies new quotas to all handles of this memory, and returns a handle with the new quotas.
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
     fn displaced(&self) -> u64;
@@ -65,7 +65,7 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
     }
 }
 
-/// The maximum memory, in bytes, that one key of a limit with these quotas can take. The result
+/// The maximum memory, in bytes, that one key of a limit with these quotas can use. The result
 /// includes the key's share of the table's spare places.
 pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     let of_tiers =
@@ -97,7 +97,7 @@ struct AtomicMemory<M> {
     /// The meters that this handle was created with, by tier. As long as `age` equals the number of
     /// changes, these are the current meters, so the common path reads no atomic pointer.
     meters: Vec<M>,
-    /// The number of changes when this handle was created.
+    /// The value of `changes` when this handle was created.
     age: u64,
     shared: Arc<SharedAtomicMemory<M>>,
 }
@@ -110,8 +110,8 @@ struct SharedAtomicMemory<M> {
     /// The number of times that the meters have been replaced.
     ///
     /// The counter is incremented after `in_force` is replaced and before the words are taken over.
-    /// If a request reads the same number before and after changing a word, the word was written
-    /// before `with_quotas` visits the words, and the request has nothing else to do.
+    /// If a request reads the same value of the counter before and after it changes a word,
+    /// `with_quotas` visits the word after the change, and the request has nothing else to do.
     changes: AtomicU64,
 }
 
@@ -131,8 +131,8 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         Self { meters, age: 0, shared: Arc::new(shared) }
     }
 
-    /// Runs `act` with the meter of a tier, and ensures that the word of the key is finally in the
-    /// units of the current meters.
+    /// Runs `act` with the meter of a tier, and ensures that the key's word ends up in the units of
+    /// the current meters.
     ///
     /// If the meters were replaced in the meantime, `act` may have changed the word with an old
     /// meter after the new meter had taken it over. In that case, the word is converted once more.
@@ -203,8 +203,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
         self.by_meter(key, tier, now, |meter, words| {
             // This is `Meter::check` split into two parts. The closure runs again whenever another
             // thread has changed the number, so it contains only the steps that are needed to
-            // decide. The decision is described only once, from the number that was finally stored
-            // or refused.
+            // decide. The decision is described only once, from the number that was stored or that
+            // led to the refusal.
             let mut last = 0;
             let is_in_use = |word| meter.used(&word, now) > 0;
             let taken = words.update(key, is_in_use, |word| {
@@ -269,7 +269,7 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
 /// state depends on the length of the window.
 struct LockedMemory<M: Meter> {
     make: Arc<Make<M>>,
-    /// The number of keys in use for which each table is created, including tables for tiers that
+    /// The number of keys in use that each table has room for, including the tables of tiers that
     /// are added later.
     keys: usize,
     /// The tables, by tier.
@@ -308,7 +308,7 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
         let change = |meter: &M, state: &mut M::State| settle(meter, state, charge, cost, now);
         if cost < charge.cost {
             // As in `AtomicMemory`, a key that has lost its place receives no refund, because the
-            // refund would be deducted from the use of its network. One lock covers both finding
+            // refund would be deducted from the usage of its network. One lock covers both finding
             // the key and changing its state.
             if let Some(settled) = table.update_known(key, change) {
                 *charge = settled;

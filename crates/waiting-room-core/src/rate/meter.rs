@@ -5,7 +5,7 @@
 //!               └─ no ──► refused, which only a log with penalty counts
 //! ```
 //!
-//! [`Meter::check`] performs all steps of the picture except the refund. A meter stores no state,
+//! [`Meter::check`] performs all steps in the picture except the refund. A meter stores no state,
 //! reads no clock and takes no lock. A [`Limiter`](super::Limiter) or a store performs these tasks.
 
 use std::{fmt::Debug, time::Duration};
@@ -15,17 +15,18 @@ use crate::Timestamp;
 
 /// The arithmetic of one algorithm with one quota.
 ///
-/// A meter is a plain value that contains the numbers of the quota. Each method receives the state
-/// of one key. A meter never reads a clock, and no value of `now` causes a panic. If `now` is
-/// earlier than in a previous call, the meter allows no more than it would at the later time.
+/// A meter is a plain value that contains the numbers that define the quota. Each method receives
+/// the state of one key. A meter never reads a clock, and no value of `now` causes a panic. If
+/// `now` is earlier than in a previous call, the meter allows no more than it would at the later
+/// time.
 ///
 /// A cost of zero is always allowed and changes nothing, so a caller can use it to query the state.
 pub trait Meter: Clone + Debug + Send + Sync {
-    /// The state of one key. The default is the state of a key that was never seen. The default is
+    /// The state of one key. The default is the state of a key that has never been seen, and is
     /// equivalent to the state of a key that has been idle for long enough.
     type State: Clone + Debug + Default + Send;
 
-    /// The maximum that can ever be spent at once.
+    /// The maximum amount that can ever be spent at once.
     fn limit(&self) -> u64;
 
     /// The amount that can be spent at `now`.
@@ -45,7 +46,7 @@ pub trait Meter: Clone + Debug + Send + Sync {
     fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp)
     -> Charge;
 
-    /// The part of the quota that is used at `now`, or zero if the key is not in use. The unit
+    /// The part of the quota that is in use at `now`, or zero if the key is not in use. The unit
     /// depends on the meter, and is the same for all keys of a meter.
     fn used(&self, state: &Self::State, now: Timestamp) -> u64;
 
@@ -62,12 +63,12 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Records that `cost` was refused, if the algorithm counts refusals.
     fn refused(&self, _state: &mut Self::State, _cost: u64, _now: Timestamp) {}
 
-    /// Converts a state of the meter `from`, which has a different quota. The key keeps the amount
+    /// Converts a state of the `from` meter, which has a different quota. The key keeps the amount
     /// that it has used, but waits no longer than the new quota alone could make it wait.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
     /// Merges `other` into `state`. At `now` or later, the result allows nothing that either of the
-    /// two states would refuse. The result takes no more memory than the state of a key that was
+    /// two states would refuse. The result uses no more memory than the state of a key that was
     /// charged once.
     fn join(&self, state: &mut Self::State, other: &Self::State, now: Timestamp);
 
@@ -123,7 +124,7 @@ pub trait Meter: Clone + Debug + Send + Sync {
         Some((delay, self.spend(state, cost, now)))
     }
 
-    /// Builds a decision from the given wait and the numbers of `state`.
+    /// Builds a decision from the given wait and the numbers that the meter derives from `state`.
     fn describe(&self, state: &Self::State, wait: Option<Duration>, now: Timestamp) -> Decision {
         let (limit, remaining) = (self.limit(), self.remaining(state, now));
         let reset = match remaining < limit {

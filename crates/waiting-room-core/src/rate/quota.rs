@@ -10,7 +10,7 @@ use crate::{ConfigError, error::ConfigErrorKind};
 /// An amount per window of time, and optionally a different amount that may be used at once.
 ///
 /// `Quota::per_minute(120)` allows 120 units per minute, and does not imply any other limit. A
-/// quota of 0 allows nothing, and does not stand for "unlimited".
+/// quota of 0 allows nothing, and does not mean "unlimited".
 ///
 /// ```
 /// use waiting_room_core::Quota;
@@ -28,7 +28,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// The largest limit, which is the largest integer in a structured header field (RFC 9651
+    /// The largest limit: the largest integer that a structured header field can contain (RFC 9651
     /// section 3.3.1).
     pub const MAX_LIMIT: u64 = 999_999_999_999_999;
     /// The longest window: 366 days.
@@ -63,7 +63,7 @@ impl Quota {
     ///
     /// For the token bucket and GCRA, the burst is the capacity of the bucket. For the leaky queue,
     /// the burst is the number of requests that fit into the queue. The other algorithms do not
-    /// support a burst, so [`validate`](Self::validate) rejects it for them.
+    /// support a burst, so [`validate`](Self::validate) rejects a burst for them.
     pub const fn burst(mut self, burst: u64) -> Self {
         self.burst = Some(burst);
         self
@@ -172,13 +172,13 @@ impl fmt::Display for Quota {
 
 /// The rule for applying a quota: when windows begin, and how much may be used at once.
 ///
-/// For help with the choice of an algorithm, see the
+/// For help with choosing an algorithm, see the
 /// [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
     /// A counter that is reset at the start of each window. Around the boundary between two
-    /// windows, up to twice the limit may pass within a moment.
+    /// windows, up to twice the limit may be used within a very short time.
     FixedWindow(Alignment),
     /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). The bucket allows
     /// the capacity at once, and then one unit per interval.
@@ -187,20 +187,20 @@ pub enum Algorithm {
     /// A leaky bucket as a queue: requests that arrive faster than the rate are held until their
     /// turn.
     LeakyQueue,
-    /// A weighted sum of the counters of the current and the previous window. The sum is nearly
-    /// exact for large limits.
+    /// A weighted sum of the counters of the current and the previous window. The sum is an
+    /// estimate that is nearly exact for large limits.
     SlidingCounter,
     /// A log of the times of all events within the window. The log never allows more than the limit
     /// in any window.
     SlidingLog(Refusals),
-    /// Tokens that arrive at a constant rate and are saved up to the capacity.
+    /// Tokens that arrive at a constant rate and accumulate up to the capacity.
     TokenBucket,
 }
 
 impl Algorithm {
     /// The largest limit of a sliding log.
     ///
-    /// At this limit a key can take 16 MB, so [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES)
+    /// At this limit, a key can use 16 MB, so [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES)
     /// also bounds the number of keys.
     pub const MAX_LOG: u64 = 1_000_000;
 
@@ -266,7 +266,8 @@ pub enum Alignment {
     /// clients may all return at once.
     #[default]
     Epoch,
-    /// The window of a key begins with its first request after its previous window.
+    /// The window of a key begins with the first request for the key after its previous window has
+    /// ended.
     ///
     /// Clients do not return all at once, but they cannot know the boundaries in advance.
     FirstHit,

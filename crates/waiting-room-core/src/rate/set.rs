@@ -1,4 +1,4 @@
-//! Charging several limits at once: either all of them or none.
+//! Charges several limits at once: either all are charged, or none are.
 //!
 //! ```text
 //! look at each ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
@@ -18,7 +18,7 @@ pub struct LimiterCharge<'a> {
     cost: u64,
     /// The limit's decision, or `None` until the limit has been consulted.
     decision: Option<Decision>,
-    /// The receipt for the cost, or `None` while the cost is not spent.
+    /// The receipt for the cost, or `None` if the cost has not been spent or has been refunded.
     charge: Option<Charge>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> LimiterCharge<'a> {
         }
     }
 
-    /// Refunds the cost if it was spent. The refund changes the numbers of the decision, so the
+    /// Refunds the cost if it was spent. The refund changes the numbers in the decision, so the
     /// decision is updated.
     fn give_back(&mut self, now: Timestamp) {
         if let Some(mut charge) = self.charge.take() {
@@ -93,10 +93,10 @@ impl<'a> LimiterCharge<'a> {
 
 /// Charges all limits, or none if any of them refuses, and returns whether they were charged.
 ///
-/// All limits are checked before any limit is charged, so a request that one limit refuses takes
-/// nothing from the other limits, not even for a moment. There is one exception: a concurrent
-/// request may spend the rest of a limit between the check and the charge. The limits earlier in
-/// the list have then already been charged, and their charges are refunded.
+/// All limits are checked before any limit is charged, so a request that one limit refuses uses
+/// none of the other limits, not even briefly. There is one exception: a concurrent request may
+/// spend the rest of a limit between the check and the charge. The limits earlier in the list have
+/// by then been charged, and their charges are refunded.
 ///
 /// If a limit is a [log that counts refusals](super::Refusals::Count), it still records the
 /// requests that it refuses.
@@ -104,8 +104,8 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     if let [only] = asks {
         return only.spend(now);
     }
-    // All limits are checked, even after one limit has refused, because the client is informed
-    // about each limit.
+    // All limits are checked, even after one limit has refused, because the decision of every limit
+    // may be reported to the client.
     let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
         let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());

@@ -13,7 +13,8 @@
 //!
 //! The estimate is nearly exact if many requests arrive evenly. A client that knows the window
 //! boundaries can use the whole limit at the end of one window, and again while the weight of that
-//! window falls. The client thus uses twice the limit in less time than the length of a window.
+//! window falls. In this way, the client can use twice the limit in less time than the length of a
+//! window.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ use crate::Timestamp;
 /// let mut state = Default::default();
 /// counter.spend(&mut state, 5, Timestamp::from_secs(30));
 /// counter.spend(&mut state, 3, Timestamp::from_secs(60));
-/// // 30 % into the second minute: 5 × 70 % + 3, rounded down, is 6 of 7.
+/// // 30% into the second minute: 5 × 70% + 3, rounded down, is 6 of 7.
 /// assert_eq!(counter.remaining(&state, Timestamp::from_secs(78)), 1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,8 @@ impl SlidingCounter {
         now.as_nanos().saturating_sub(state.start)
     }
 
-    /// The time after the end of a window with `count` events at which these events weigh no more
-    /// than `room`, in nanoseconds.
+    /// For a window with `count` events, returns the time from the end of the window until these
+    /// events weigh no more than `room`, in nanoseconds.
     fn fades_at(&self, count: u64, room: u64) -> u64 {
         match count.checked_sub(room) {
             None | Some(0) => 0,
@@ -148,7 +149,7 @@ impl Meter for SlidingCounter {
         charge.less(cost)
     }
 
-    /// The estimate, rounded down.
+    /// The estimated usage, rounded down.
     ///
     /// Once the estimate is zero, it stays zero until something is spent, because the weight only
     /// falls. The state of a key with an estimate of zero can therefore be dropped.

@@ -1,8 +1,8 @@
 //! The sliding log, which never allows more than the limit in *any* window.
 //!
-//! The log stores the times of the most recent events, and no more events than the limit. To decide
-//! whether one more event is allowed, the log reads a single entry, which is `limit` places from
-//! the end. If this entry has left the window, all older entries have also left it.
+//! The log stores the times of the most recent events, up to as many as the limit allows. To decide
+//! whether one more event is allowed, the log reads a single entry: the one that is `limit` places
+//! from the end. If this entry has left the window, all older entries have also left it.
 //!
 //! ```text
 //!           ├──────── window ────────┤ now
@@ -10,8 +10,8 @@
 //!        ▲ with a limit of 6, another is allowed because this one is outside
 //! ```
 //!
-//! All events at the same time form a run of eight bytes, so a cost of a million takes no more
-//! memory than a cost of one.
+//! All events at the same time are stored as one run of eight bytes, so a cost of a million uses no
+//! more memory than a cost of one.
 //!
 //! Time is counted in ticks. The length of a tick is the smallest power of ten, in nanoseconds, for
 //! which the window has fewer than 2³¹ ticks: 100 ns for a window of one minute, and 10 µs for a
@@ -102,7 +102,7 @@ impl Meter for SlidingLog {
         let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
         // The event leaves the window when it is `window` ticks old. If the clock has jumped back
         // to a time before the event, `ahead` is the time until the event; otherwise, `age` is the
-        // time since the event. Either `ahead` or `age` is always zero.
+        // time since the event. At least one of `ahead` and `age` is zero.
         let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
         let nanos = match ahead.saturating_add(self.window).saturating_sub(age) {
             0 => 0,
@@ -146,7 +146,8 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// Keeps the greater number of events of the two logs, all at the latest time in either log.
+    /// Keeps as many events as the log with more events contains, all at the latest time in either
+    /// log.
     ///
     /// The joined log consists of a single run, so the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {

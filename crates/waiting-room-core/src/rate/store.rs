@@ -20,12 +20,13 @@ use crate::StoreError;
 ///
 /// # Contract
 ///
-/// - **Atomic.** The store decides the requests of one call at one instant, in some total order
-///   over all nodes. The store charges either all [hard](ChargeRequest::is_soft) limits of the call
-///   or none of them.
+/// - **Atomic.** The store decides on all requests of one call at one instant, and the calls of all
+///   nodes have one total order. Either all [hard](ChargeRequest::is_soft) limits of the call are
+///   charged, or none are.
 /// - **The same arithmetic.** A reply equals the result of the algorithm's [`Meter`](super::Meter),
-///   with durations rounded up to the resolution of the store, which is one microsecond or finer.
-/// - **One clock.** The store determines the time, which is common to all nodes and never runs
+///   with durations rounded up to the resolution of the store. This resolution is one microsecond
+///   or finer.
+/// - **One clock.** The store determines the time. All nodes share this time, and it never runs
 ///   backwards for any key.
 /// - **In order.** A settlement by a node takes effect before any charges that the same node
 ///   requests later.
@@ -34,10 +35,10 @@ use crate::StoreError;
 /// - **Cancel safe.** If a future is dropped, the limits are in the same state as if the future had
 ///   either completed or never been created.
 pub trait RateStore: fmt::Debug + Send + Sync + 'static {
-    /// The hasher for keys, which is the same on all nodes.
+    /// The hasher for keys. It must produce the same hashes on all nodes.
     fn hasher(&self) -> KeyHasher;
 
-    /// Charges all hard limits or none of them. If all hard limits are charged, each soft limit is
+    /// Charges either all hard limits or none. If the hard limits are charged, each soft limit is
     /// then charged separately.
     ///
     /// `asks` must not contain the same limit twice. The replies are in the order of `asks`.
@@ -108,8 +109,8 @@ impl RatePolicy {
     /// Declares that charges of this limit may be refunded.
     ///
     /// If charges may be refunded, a refused client may be allowed earlier than its decision
-    /// states. A store must therefore not remember the refusals of an adjustable limit in order to
-    /// avoid calls.
+    /// states. A store that remembers refusals to avoid calls must therefore not do so for an
+    /// adjustable limit.
     #[must_use]
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;

@@ -1,7 +1,7 @@
-//! Gates in a configuration file: everything about a [`Concurrency`] that needs no closure.
+//! Gates in a configuration file: all options of a [`Concurrency`] that do not need a closure.
 //!
-//! Classes need a closure, and so do adaptive limits that are not built in. Classes and custom
-//! adaptive limits can therefore only be configured in code.
+//! Classes need a closure, and a custom adaptive limit is a type that the application defines, so
+//! both can be configured only in code.
 
 mod limit;
 
@@ -27,57 +27,59 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(super) struct ConcurrencyFile {
     /// The maximum number of requests that run at once. Exactly one of `limit` and `adaptive` is
-    /// required, so that a forgotten limit does not mean an unlimited gate.
+    /// required, so that forgetting the limit does not create an unlimited gate.
     #[serde(default, deserialize_with = "given")]
     limit: Option<LimitFile>,
-    /// A limit that is adjusted according to how long requests hold their permits.
+    /// A limit that adapts to how long requests hold their permits.
     adaptive: Option<AdaptiveFile>,
     /// The name of the gate in headers, logs and metrics. The default is `gate`.
     name: Option<String>,
-    /// The maximum number of requests that wait for a permit. The default is 1 024. With a value of
-    /// 0, no request waits.
+    /// The maximum number of requests that may wait for a permit. The default is 1 024. With a
+    /// value of 0, no request waits.
     queue: Option<u32>,
-    /// The longest time for which a request waits for a permit. The default is `5s`.
+    /// The longest time that a request may wait for a permit. The default is `5s`.
     #[serde(default, with = "optional")]
     max_wait: Option<Duration>,
-    /// The longest `Retry-After` of a refusal. The default is `60s`.
+    /// The longest `Retry-After` that a refusal states. The default is `60s`.
     #[serde(default, with = "optional")]
     longest_retry: Option<Duration>,
     /// The order in which the queue is served. The default is controlled delay.
     discipline: Option<DisciplineFile>,
-    /// The key whose values have separate gates. By default, all requests share one gate.
+    /// The key that selects a gate: each value of the key has a separate gate. By default, all
+    /// requests share one gate.
     for_each: Option<KeyFile>,
     /// The treatment of requests that lack the key of `for_each`. The default is `address`.
     missing_key: Option<MissingKey>,
     /// The methods that the gate covers. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path that the gate covers. By default, the gate covers all paths. If `path_prefix` is
-    /// given too, a request must match both fields.
+    /// The path that the gate covers. By default, the gate covers all paths. If `path` and
+    /// `path_prefix` are both given, a request must match both.
     path: Option<String>,
     /// The prefix of the paths that the gate covers.
     path_prefix: Option<String>,
     /// The point at which a permit is released, either `body_end` (the default) or `head`.
     release_at: Option<ReleaseAt>,
-    /// The longest wait for a frame of a request's body. The default is `30s`.
+    /// The longest time that the application waits for a frame of a request's body. The default is
+    /// `30s`.
     #[serde(default, deserialize_with = "given")]
     body_read_timeout: Option<HoldFile>,
-    /// The time after which the permit of a response that is not being read is released. The
-    /// default is `30s`.
+    /// The time after which a permit is released if the response is not being read. The default is
+    /// `30s`.
     #[serde(default, deserialize_with = "given")]
     body_stall: Option<HoldFile>,
     /// The time after which a permit is released unconditionally. The default is `none`.
     #[serde(default, deserialize_with = "given")]
     max_hold: Option<HoldFile>,
-    /// The number of bytes of a request's body that are read while the request waits, to notice
-    /// that its client disconnects. The default is 32 768. With a value of 0, the body is not
-    /// touched.
+    /// The number of bytes of a request's body that are read while the request waits, to detect
+    /// when the client disconnects. The default is 32 768. With a value of 0, the body is not read.
     watched_bytes: Option<usize>,
-    /// Headers in which clients state how long they wait for an answer, in milliseconds.
-    /// `grpc-timeout` is always read.
+    /// The names of headers in which clients state, in milliseconds, how long they will wait for
+    /// the response. `grpc-timeout` is always read.
     #[serde(default)]
     client_deadline_ms: Vec<String>,
-    /// Headers in which clients state how long they wait for an answer, in seconds.
+    /// The names of headers in which clients state, in seconds, how long they will wait for the
+    /// response.
     #[serde(default)]
     client_deadline_s: Vec<String>,
     /// The statuses of refusals, either `limiter` (the default) or `origin`.
@@ -127,7 +129,7 @@ enum DisciplineFile {
         #[serde(with = "required")]
         interval: Duration,
     },
-    /// Serves the values of a key in turns.
+    /// Lets requests with different values of a key take turns.
     FairBy {
         key: KeyFile,
         /// Whether the values share a fixed number of queues, which suits keys that clients can
@@ -140,12 +142,12 @@ enum DisciplineFile {
 }
 
 impl ConcurrencyFile {
-    /// Converts the fields to a gate of the builder.
+    /// Converts the fields to a gate for the builder.
     ///
     /// # Errors
     ///
-    /// Returns an error if no limit or both kinds of limit are given, or if a method or a key is
-    /// malformed. Bounds are checked when the configuration is built.
+    /// Returns an error if neither or both of `limit` and `adaptive` are given, or if a method or a
+    /// key is malformed. Bounds are checked when the configuration is built.
     pub(super) fn concurrency(self) -> Result<Concurrency, ConfigError> {
         let mut gate = limit::begin(self.limit, self.adaptive)?;
         gate = with(gate, self.name, Concurrency::name);
@@ -192,7 +194,7 @@ impl HoldFile {
 }
 
 impl DisciplineFile {
-    /// Applies the discipline to a gate. `name` is the name of the gate in error messages.
+    /// Applies the discipline to a gate. `name` is the name of the gate, for error messages.
     fn of(self, gate: Concurrency, name: &str) -> Result<Concurrency, ConfigError> {
         Ok(match self {
             Self::AdaptiveLifo { interval } => {

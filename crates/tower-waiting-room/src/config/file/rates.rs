@@ -1,7 +1,7 @@
-//! Rate limits in a configuration file: everything about a [`RateLimit`] that needs no closure.
+//! Rate limits in a configuration file: all options of a [`RateLimit`] that do not need a closure.
 //!
-//! Tiers, and costs, conditions and keys that are closures, can only be configured in code. The
-//! table `rate_limit` has the same form as in a rules file.
+//! Tiers can be configured only in code, and so can costs, conditions and keys that are closures.
+//! The `rate_limit` table has the same form as in a rules file.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Rates {
     pub(super) file: Option<std::path::PathBuf>,
     pub(super) headers: Option<RateHeaders>,
     pub(super) client_ip: Option<ClientIpFile>,
-    /// The maximum number of requests in all leaky queues together.
+    /// The maximum number of requests that all leaky queues together may delay at the same time.
     pub(super) max_held: Option<usize>,
 }
 
@@ -42,21 +42,23 @@ pub(super) struct RateLimitFile {
     key: KeyFile,
     /// The name, the quota and the algorithm of the limit. This field is required.
     rate_limit: RateFile,
-    /// Whether the limit only counts and reports requests, and refuses none. The default is false.
+    /// Whether the limit only counts and reports requests, without refusing any. The default is
+    /// false.
     #[serde(default)]
     shadow_mode: bool,
-    /// Whether requests over the limit are forwarded with a mark. The default is false.
+    /// Whether requests that exceed the limit are marked and forwarded instead of refused. The
+    /// default is false.
     #[serde(default)]
     soft: bool,
-    /// The methods of the requests that are limited. An empty list covers all methods.
+    /// The methods that the limit covers. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path of the requests that are limited. By default, all paths are limited. If
-    /// `path_prefix` is given too, a request must match both fields.
+    /// The path that the limit covers. By default, the limit covers all paths. If `path` and
+    /// `path_prefix` are both given, a request must match both.
     path: Option<String>,
-    /// The prefix of the paths of the requests that are limited.
+    /// The prefix of the paths that the limit covers.
     path_prefix: Option<String>,
-    /// The unit of the quota, as stated in headers, either `requests` (the default) or
+    /// The unit of the quota that is stated in headers, either `requests` (the default) or
     /// `content_bytes`.
     quota_unit: Option<QuotaUnit>,
     /// The treatment of requests that lack the key, one of `address` (the default), `bypass` and
@@ -66,7 +68,7 @@ pub(super) struct RateLimitFile {
     adjustable: Option<bool>,
 }
 
-/// The table `rate_limit`, as in a rules file. Only there, a rule may be `unlimited`.
+/// The `rate_limit` table, as in a rules file. Only in a rules file may a rule be `unlimited`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateFile {
@@ -75,18 +77,19 @@ struct RateFile {
     name: String,
     /// The number of units that each window allows. With 0, nothing is allowed.
     requests_per_unit: u64,
-    /// The length of the window, one of `second`, `minute`, `hour`, `day` and `week`. Either `unit`
-    /// or `window` is required.
+    /// The length of the window, one of `second`, `minute`, `hour`, `day` and `week`. Exactly one
+    /// of `unit` and `window` is required.
     unit: Option<String>,
     /// The length of the window as a duration from `1ms` to 366 days.
     #[serde(default, with = "friendly")]
     window: Option<Duration>,
     /// The name of the algorithm. The default is `gcra`.
     algorithm: Option<String>,
-    /// The treatment of refused requests by a `sliding_log`, either `ignore` (the default) or
+    /// The treatment of refused requests in a `sliding_log`, either `ignore` (the default) or
     /// `count`.
     refusals: Option<String>,
-    /// The start of the windows of a `fixed_window`, either `epoch` (the default) or `first_hit`.
+    /// The time at which the windows of a `fixed_window` start, either `epoch` (the default) or
+    /// `first_hit`.
     alignment: Option<String>,
     /// The number of units that are allowed at once, for algorithms that support a burst. The
     /// default is `requests_per_unit`.
@@ -97,8 +100,8 @@ struct RateFile {
     max_keys: Option<usize>,
 }
 
-/// The name of a key such as `remote_address`, or a list of names. Requests share a key of several
-/// parts only if they share every part.
+/// The name of a key such as `remote_address`, or a list of names. If a key has several parts,
+/// requests share the key only if all of their parts are equal.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
 pub(super) enum KeyFile {
@@ -111,7 +114,8 @@ pub(super) enum KeyFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
     /// The header in which the proxies report the address. This field requires `trusted` or `hops`,
-    /// because clients could choose their address if the header were trusted from any sender.
+    /// because clients could choose their own address if the header were trusted regardless of its
+    /// sender.
     header: Option<String>,
     /// The networks of the trusted proxies.
     trusted: Option<Vec<String>>,
@@ -148,7 +152,7 @@ impl Rates {
 }
 
 impl RateLimitFile {
-    /// Converts the fields to a limit of the builder.
+    /// Converts the fields to a limit for the builder.
     ///
     /// # Errors
     ///
@@ -166,7 +170,7 @@ impl RateLimitFile {
             (true, false) => OverLimit::Shadow,
             (true, true) => {
                 let given = format!("true in the limit {:?}", rate.name);
-                let expected = "no such field beside shadow_mode";
+                let expected = "either soft or shadow_mode, but not both";
                 return Err(ConfigError::new(
                     ConfigErrorKind::Contradicts,
                     "soft",
@@ -190,12 +194,12 @@ impl RateLimitFile {
 }
 
 impl RateFile {
-    /// Returns the quota. Its numbers are checked when the configuration is built.
+    /// Returns the quota. The numbers in the quota are checked when the configuration is built.
     ///
     /// # Errors
     ///
-    /// Returns an error if neither `unit` nor `window` is given, or both are. There is no default,
-    /// because a window that the author of the file did not choose would be a guess.
+    /// Returns an error if neither or both of `unit` and `window` are given. There is no default
+    /// window, because any default would be a guess at the intention of the file's author.
     fn quota(&self) -> Result<Quota, ConfigError> {
         let window = match (&self.unit, self.window) {
             (Some(unit), None) => self.one_of("unit", unit, &UNITS)?,
@@ -204,7 +208,7 @@ impl RateFile {
                 return Err(self.contradicts(
                     "window",
                     format!("{window:?}"),
-                    "no such field beside unit",
+                    "either unit or window, but not both",
                 ));
             }
             (None, None) => {
@@ -216,12 +220,12 @@ impl RateFile {
         Ok(with(Quota::new(self.requests_per_unit, window), self.burst, Quota::burst))
     }
 
-    /// Returns the algorithm with its option.
+    /// Returns the algorithm, including its option.
     ///
     /// # Errors
     ///
     /// Returns an error if a name is unknown, or if an option is given for an algorithm that does
-    /// not have it: ignoring the option would hide a mistake.
+    /// not have this option. Ignoring the option would hide a mistake.
     fn algorithm(&self) -> Result<Algorithm, ConfigError> {
         let mut algorithm = match &self.algorithm {
             Some(name) => self.one_of("algorithm", name, &ALGORITHMS)?,
@@ -229,14 +233,14 @@ impl RateFile {
         };
         if let Some(name) = &self.refusals {
             let Algorithm::SlidingLog(refusals) = &mut algorithm else {
-                let expected = "no such field without algorithm: sliding_log";
+                let expected = "no value unless the algorithm is sliding_log";
                 return Err(self.contradicts("refusals", format!("{name:?}"), expected));
             };
             *refusals = self.one_of("refusals", name, &REFUSALS)?;
         }
         if let Some(name) = &self.alignment {
             let Algorithm::FixedWindow(alignment) = &mut algorithm else {
-                let expected = "no such field without algorithm: fixed_window";
+                let expected = "no value unless the algorithm is fixed_window";
                 return Err(self.contradicts("alignment", format!("{name:?}"), expected));
             };
             *alignment = self.one_of("alignment", name, &ALIGNMENTS)?;
@@ -244,11 +248,11 @@ impl RateFile {
         Ok(algorithm)
     }
 
-    /// Returns the value that a field refers to by its name.
+    /// Returns the value that a field selects by name.
     ///
     /// # Errors
     ///
-    /// Returns an error that lists all names if this name is not among them.
+    /// Returns an error that lists the valid names if `name` is not one of them.
     fn one_of<T: Copy>(
         &self,
         field: &'static str,
@@ -264,7 +268,7 @@ impl RateFile {
         })
     }
 
-    /// Returns the error for a field that another field rules out.
+    /// Returns the error for a field that contradicts another field.
     fn contradicts(&self, field: &'static str, given: String, expected: &str) -> ConfigError {
         let given = format!("{given} in the limit {:?}", self.name);
         ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
@@ -272,7 +276,7 @@ impl RateFile {
 }
 
 impl KeyFile {
-    /// Converts the names to a key. `limit` is the name of the limit or the gate in error messages.
+    /// Converts the names to a key. `limit` is the name of the limit or gate, for error messages.
     ///
     /// # Errors
     ///
@@ -295,12 +299,12 @@ impl KeyFile {
 }
 
 impl ClientIpFile {
-    /// Converts the fields to an option of the builder.
+    /// Converts the fields to an option for the builder.
     ///
     /// # Errors
     ///
-    /// Returns an error if a network is malformed, if the proxies are given in both ways, or if the
-    /// header is given without the proxies or the proxies without the header.
+    /// Returns an error if a network is malformed, if both `trusted` and `hops` are given, or if a
+    /// header is given without proxies or proxies are given without a header.
     fn client_ip(self) -> Result<ClientIp, ConfigError> {
         let wrong =
             |kind, given, expected: &str| Err(ConfigError::new(kind, "client_ip", given, expected));
@@ -317,8 +321,8 @@ impl ClientIpFile {
         };
         let client_ip = match (self.header, trusted) {
             (None, None) => ClientIp::peer(),
-            // `Forwarded` and `X-Forwarded-For` are chains to which each proxy adds an entry. Every
-            // other header contains a single address.
+            // `Forwarded` and `X-Forwarded-For` contain chains to which each proxy adds an entry.
+            // Every other header contains a single address.
             (Some(header), Some(trusted)) => match &*header.to_ascii_lowercase() {
                 "forwarded" => ClientIp::forwarded(trusted),
                 "x-forwarded-for" => ClientIp::x_forwarded_for(trusted),
@@ -326,7 +330,7 @@ impl ClientIpFile {
             },
             (Some(_), None) => {
                 let expected =
-                    "trusted or hops as well, since only proxies are trusted with a header";
+                    "trusted or hops as well, because a header is trusted only from proxies";
                 return wrong(ConfigErrorKind::Missing, "a header alone", expected);
             }
             (None, Some(_)) => {
@@ -338,8 +342,8 @@ impl ClientIpFile {
     }
 }
 
-/// Returns the key with this name, or `None` if no key has this name. Keys are displayed under the
-/// same names.
+/// Returns the key with this name, or `None` if no key has this name. Displaying a key prints the
+/// same name.
 fn key(name: &str) -> Option<Key> {
     match name {
         "everyone" => Some(Key::global()),

@@ -45,9 +45,9 @@ pub(super) enum MethodName {
     Fifo,
     /// Visitors are admitted without waiting. Visitors are counted, but the limits have no effect.
     Passthrough,
-    /// Visitors are admitted in an order drawn by lot. New lots are drawn every minute.
+    /// Visitors are admitted in random order. A new order is drawn every minute.
     Random,
-    /// Visitors who find the room full are refused instead of waiting.
+    /// Visitors who arrive while the room is full are refused instead of waiting.
     Reject,
 }
 
@@ -77,8 +77,8 @@ pub(super) enum RecoveryName {
 
 /// A limit on places, written as `1000`, `{ "shadow": 1000 }` or `"off"`.
 ///
-/// A bare number is the usual case. By default, an untagged enum reports only that no variant
-/// matched, so this message lists the accepted forms.
+/// A bare number is the usual case. For an untagged enum, serde's default error says only that no
+/// variant matched, so the `expecting` message lists the accepted forms.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -93,9 +93,9 @@ pub(super) enum PlacesFile {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OtherPlaces {
-    /// A single network may hold all places of the line.
+    /// A single network may hold all places in the line.
     Off,
-    /// A single network may hold all places of the line, but visitors beyond this number are
+    /// A single network may hold all places in the line, but visitors in excess of this number are
     /// reported.
     Shadow(u32),
 }
@@ -106,11 +106,13 @@ pub(super) enum OtherPlaces {
 pub(super) struct CookieFile {
     /// The full name of the cookie, including its prefix. The default is `__Host-wr-<room>`.
     name: Option<String>,
-    /// A domain whose hosts share the room. By default, only one host receives the cookie.
+    /// A domain whose hosts share the room. By default, only the host that set the cookie receives
+    /// it.
     domain: Option<String>,
     /// The path below which the cookie is sent. The default is `/`.
     path: Option<String>,
-    /// The requests from other sites that include the cookie. The default is `lax`.
+    /// The attribute that determines which requests from other sites include the cookie. The
+    /// default is `lax`.
     same_site: Option<SameSiteName>,
     /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
     /// default is false.
@@ -126,7 +128,7 @@ enum SameSiteName {
     Strict,
 }
 
-/// The HTTP statuses of answers to clients that wait, by the kind of the client.
+/// The HTTP statuses of answers to waiting clients, one for each kind of client.
 ///
 /// Each status is 200, 202, 429 or 503. There is no field for gRPC clients, whose HTTP status is
 /// always 200.
@@ -200,7 +202,7 @@ fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
 }
 
 impl CookieFile {
-    /// Returns the default settings, changed by every given field.
+    /// Returns the default settings with every given field applied.
     fn settings(self) -> CookieSettings {
         let mut cookie = CookieSettings::default();
         if self.insecure == Some(true) {

@@ -71,7 +71,7 @@ fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
     {
         assert_eq!(gate_of(gate).rules, Concurrency::limit(limit).rules, "{gate}");
     }
-    let either = "a number, unlimited, or adaptive instead";
+    let either = "either limit (a number or unlimited) or adaptive";
     for (gate, message) in [
         (r#"{ "queue": 8 }"#, format!("limit is missing, expected {either}")),
         (
@@ -156,7 +156,7 @@ fn what_a_gate_cannot_keep_is_named_with_both_values() {
         (r#"{ "limit": 1, "client_deadline_ms": ["a b"] }"#, "client_deadline is \"a b\""),
         (
             r#"{ "limit": 1 }, { "limit": 2 }"#,
-            "concurrency is \"gate\" twice, expected a name for each gate",
+            "concurrency is \"gate\" twice, expected a different name for each gate",
         ),
         (
             r#"{ "limit": 1, "max_wait": "2h" }"#,

@@ -174,7 +174,7 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
         ),
         (
             r#""key": "path", "soft": true, "shadow_mode": true"#,
-            "soft is true in the limit \"x\", expected no such field beside shadow_mode",
+            "soft is true in the limit \"x\", expected either soft or shadow_mode, but not both",
         ),
     ] {
         let error = with_limit(fields).unwrap_err().to_string();
@@ -195,7 +195,7 @@ fn what_is_wrong_with_a_rate_in_a_file_is_named() {
         ),
         (
             minute(r#""window": "1m""#),
-            "window is 60s in the limit \"x\", expected no such field beside unit",
+            "window is 60s in the limit \"x\", expected either unit or window, but not both",
         ),
         (
             r#""unit": "fortnight", "requests_per_unit": 5"#.to_owned(),
@@ -207,11 +207,11 @@ fn what_is_wrong_with_a_rate_in_a_file_is_named() {
         ),
         (
             minute(r#""refusals": "count""#),
-            "refusals is \"count\" in the limit \"x\", expected no such field without algorithm: sliding_log",
+            "refusals is \"count\" in the limit \"x\", expected no value unless the algorithm is sliding_log",
         ),
         (
             minute(r#""alignment": "epoch""#),
-            "alignment is \"epoch\" in the limit \"x\", expected no such field without algorithm: \
+            "alignment is \"epoch\" in the limit \"x\", expected no value unless the algorithm is \
              fixed_window",
         ),
         (minute(r#""max_keys": 0"#), "max_keys is 0, expected at least 1"),

@@ -1,9 +1,9 @@
 //! Validation of the gates in a configuration.
 //!
-//! Settings that a gate cannot honor, or that contradict each other, are errors, and the layer is
-//! not built. Settings that a gate can honor, but that rarely do what their author wants, take
-//! effect and are reported as a [`Misconfiguration`]. The core crate's `GateRules` check their own
-//! bounds, while this module checks the settings that this crate adds.
+//! Settings that a gate cannot honor, or that contradict each other, are errors that prevent the
+//! layer from being built. Settings that a gate can honor, but that rarely have the intended
+//! effect, are applied and reported as a [`Misconfiguration`]. The core crate's `GateRules` check
+//! their own bounds, while this module checks the settings that this crate adds.
 
 use std::time::Duration;
 
@@ -22,16 +22,16 @@ impl Concurrency {
     /// requests that run normally would lose their permits, and the sweeper would run more than 40
     /// times per second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
-    /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer time would have
-    /// hardly any effect, and `None` states that intention more clearly.
+    /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer bound would hardly
+    /// ever take effect, and `None` states more clearly that there is no bound.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     /// Checks every setting of one gate.
     ///
     /// # Errors
     ///
-    /// Returns an error for the first violation, with the field, the given value and the expected
-    /// value.
+    /// Returns an error for the first violation. The error names the field, the given value and the
+    /// expected value.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("concurrency", &self.name)?;
         let too_large = |field, given: String, expected: String| {
@@ -55,7 +55,7 @@ impl Concurrency {
         // if it gets fewer than about ten requests per minute.
         if self.adaptive.is_some() && self.for_each.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
-            let expected = "a fixed limit: one value of a key has too few requests to adapt to";
+            let expected = "a fixed limit, because one key value has too few requests to adapt to";
             return Err(ConfigError::new(kind, "for_each", given, expected));
         }
         self.validate_discipline()?;
@@ -76,7 +76,7 @@ impl Concurrency {
         Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
     }
 
-    /// Checks that the discipline matches the option that distinguishes its waiting requests:
+    /// Checks that the discipline comes with the option by which it distinguishes waiting requests:
     /// `fair_by` for turns by tenant, and `classes` for priorities.
     ///
     /// Each of these options sets its discipline. A mismatch therefore means that a later call
@@ -94,7 +94,7 @@ impl Concurrency {
             (true, true) => "either fair_by or classes, but not both",
             (true, false) => "the discipline that fair_by sets",
             (false, true) => "the discipline that classes sets",
-            (false, false) => "fair_by or classes instead, which take the key or the class",
+            (false, false) => "the option fair_by or classes, which also sets the discipline",
         };
         Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
     }
@@ -103,8 +103,8 @@ impl Concurrency {
 /// Returns the settings of these gates that are allowed but probably not intended, each at most
 /// once.
 ///
-/// `NoCommonGate` concerns all gates together. Gates for a key that clients can make up protect
-/// nothing by themselves, because each new value gets a new gate.
+/// `NoCommonGate` concerns all gates together. Gates for a key whose values clients can make up
+/// protect nothing by themselves, because each new value gets a new gate.
 pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
     let is_long = gates.iter().any(has_long_wait);
     let is_open = !gates.iter().any(is_for_everybody)
@@ -117,9 +117,9 @@ pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = M
 /// because the queue contains only requests whose clients have given up.
 fn has_long_wait(gate: &Concurrency) -> bool {
     let wait = gate.rules.current_max_wait();
-    // Disciplines by tenant or by class do not shorten the wait under overload, which is easy to
-    // miss. A plain first-come, first-served queue is not reported, because it is chosen explicitly
-    // and `max_wait` is obviously the only bound on its waits.
+    // The disciplines that serve requests by tenant or by class do not shorten waits under
+    // overload, which is easy to overlook. A plain first-come, first-served queue is not reported,
+    // because it is chosen explicitly and `max_wait` is obviously the only bound on its waits.
     let is_without_shedding = matches!(
         gate.rules.current_discipline(),
         Discipline::FairByTenant(_) | Discipline::Priority { .. }
@@ -138,10 +138,11 @@ fn is_for_everybody(gate: &Concurrency) -> bool {
     is_common && gate.is_for_all()
 }
 
-/// The shortest `max_wait` that is reported for every discipline. Common proxies may give up within
-/// this time, before the request is served.
+/// The `max_wait` from which a gate is reported as a [`Misconfiguration`], whatever its discipline.
+/// Common proxies may give up within this time, before the request is served.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
-/// The longest `max_wait` that is not reported for a discipline without shedding. Under overload,
-/// every request waits for the whole `max_wait`, and people give up sooner than proxies do.
+/// The longest `max_wait` that is not reported for a discipline that sheds no requests. Under
+/// overload, every request at such a gate waits for the whole `max_wait`, and people give up sooner
+/// than proxies do.
 const LONG_PLAIN_WAIT: Duration = Duration::from_secs(1);

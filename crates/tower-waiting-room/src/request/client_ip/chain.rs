@@ -20,7 +20,7 @@ use http::{
 
 use super::entry;
 
-/// The notation of the entries in a list.
+/// The notation of the entries in a forwarding header.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Syntax {
     /// The notation of `Forwarded`, as in `for=192.0.2.7;proto=https, for="[2001:db8::1]"`.
@@ -32,8 +32,9 @@ pub(super) enum Syntax {
 /// An iterator over the entries of all lines of a header, from the last to the first.
 ///
 /// Reading from the end guarantees that an entry is never affected by anything to its left, which
-/// the client may have written. An item is `None` if the entry is not an address, or exceeds
-/// [`MAX_ENTRIES`] or [`MAX_LEN`]. An item that is `None` ends the walk over the chain.
+/// the client may have written. An item is `None` if the entry is not an address, or if the entry
+/// is beyond one of the bounds [`MAX_ENTRIES`] and [`MAX_LEN`]. A `None` item ends the walk along
+/// the chain.
 pub(super) struct Chain<'a> {
     /// The unread part of the current line; `None` before the first line and between two lines.
     line: Option<&'a [u8]>,
@@ -57,12 +58,12 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Removes the last entry from `line`, and stores the part before its comma for the next call.
-    /// Returns `None` if the entry does not begin within the bounds.
+    /// Removes the last entry from `line`, and stores the part of the line before the entry for the
+    /// next call. Returns `None` if the entry does not begin within the bounds.
     fn take_last(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         self.entries_left = self.entries_left.checked_sub(1)?;
-        // Only the part of the line within the bound is searched, so a longer line costs no more
-        // work.
+        // Only the part of the line within the bound is searched, so a longer line causes no
+        // additional work.
         let beyond = line.len().saturating_sub(self.bytes_left);
         let within = &line[beyond..];
         let comma = match self.syntax {
@@ -96,10 +97,9 @@ impl Iterator for Chain<'_> {
     }
 }
 
-/// The maximum number of entries that are read. It exceeds the number of proxies of any real
-/// request.
+/// The maximum number of entries that are read. No real request passes through this many proxies.
 pub(super) const MAX_ENTRIES: usize = 32;
 
-/// The maximum number of bytes that are read over all lines, from the end. The bound suffices for
-/// 32 entries of 128 bytes.
+/// The maximum number of bytes that are read over all lines, from the end. The bound is sufficient
+/// for 32 entries of 128 bytes each.
 const MAX_LEN: usize = 4096;

@@ -5,8 +5,8 @@
 //! contains a node as the value of `for`.
 //!
 //! The parsers accept what real proxies write, such as an IPv6 address without the required quotes.
-//! The parsers do not guess: any other entry is not an address, and ends the walk over the entries.
-//! All parsers work on bytes, copy nothing, and take linear time.
+//! The parsers do not guess: any other entry is not treated as an address, and ends the walk along
+//! the chain. All parsers work on bytes, copy nothing, and run in linear time.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// `[2001:db8::1]` or `[2001:db8::1]:80`.
 ///
 /// Returns `None` for anything else, such as `unknown`, an obfuscated name (`_gateway`), or an
-/// address with a zone, which is meaningful only on the machine of the sender.
+/// address with a zone identifier, which is meaningful only on the sender's machine.
 pub(super) fn address(node: &[u8]) -> Option<IpAddr> {
     let node = text(node)?;
     match node.rsplit_once(':') {
@@ -24,8 +24,8 @@ pub(super) fn address(node: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Returns the address before the last colon. The colon is required, so `2001:db8::1:443` stands
-/// for `2001:db8::1` with port 443. `CloudFront-Viewer-Address` uses this notation.
+/// Returns the address before the last colon. The port is required, so `2001:db8::1:443` is read as
+/// `2001:db8::1` with port 443. `CloudFront-Viewer-Address` uses this notation.
 pub(super) fn address_before_port(node: &[u8]) -> Option<IpAddr> {
     let (host, port) = text(node)?.rsplit_once(':')?;
     with_port(host, port)

@@ -5,10 +5,11 @@
 //! | trust | recognizes a proxy by | fails if |
 //! |---|---|---|
 //! | networks | its address | a client has an address in one of the networks |
-//! | hops | its position, counted from the service | a client reaches the service past a proxy |
+//! | hops | its position, counted from the service | a client bypasses one of the proxies |
 //!
-//! If too few addresses are trusted, clients share the limit of a proxy, which is soon noticed. If
-//! too many addresses are trusted, a client can choose its address, which goes unnoticed.
+//! If too few addresses are trusted, all clients behind an untrusted proxy share one limit. Such a
+//! mistake is soon noticed. If too many addresses are trusted, clients can claim any address. Such
+//! a mistake goes unnoticed.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -41,12 +42,12 @@ impl TrustedProxies {
     /// Trusts proxies with addresses in these networks, such as `10.0.0.0/8`, `192.0.2.7` or `::1`.
     ///
     /// IPv4 and IPv6 networks are separate, so `::/0` contains no IPv4 address. An IPv4-mapped IPv6
-    /// network is treated as the IPv4 network.
+    /// network is treated as the corresponding IPv4 network.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no network, if a network cannot be parsed, or if a network has
-    /// bits beyond its prefix. For example, `10.0.0.1/8` could mean either the address or the
+    /// bits set beyond its prefix. For example, `10.0.0.1/8` could mean either the address or the
     /// network.
     pub fn networks<'a>(cidrs: impl IntoIterator<Item = &'a str>) -> Result<Self, ConfigError> {
         let networks = cidrs.into_iter().map(network).collect::<Result<Vec<_>, _>>()?;
@@ -64,7 +65,7 @@ impl TrustedProxies {
     /// no effect.
     ///
     /// Trusting a number of hops is safe only if clients cannot bypass the first proxy and connect
-    /// to the service, or to one of the other proxies, directly. A client that bypasses any of the
+    /// directly to the service or to one of the other proxies. A client that bypasses any of the
     /// proxies can claim any address.
     pub const fn hops(count: u8) -> Self {
         Self(Trust::Hops(count))
@@ -118,7 +119,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Walks the chain from `peer` outwards and returns the client: the first hop that is not a
+    /// Walks the chain outward from `peer` and returns the client: the first hop that is not a
     /// trusted proxy or, if the chain ends earlier, the last known hop.
     pub(super) fn client(&self, peer: IpAddr, chain: Chain<'_>) -> IpAddr {
         match &self.0 {
@@ -171,7 +172,7 @@ fn contain(networks: &[IpNet], address: IpAddr) -> bool {
 /// # Errors
 ///
 /// Returns an error if the string is neither a network nor an address, or if the address has bits
-/// beyond the prefix.
+/// set beyond the prefix.
 pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     let wrong = |expected: &str| {
         let given = format_args!("{cidr:?}");
@@ -187,7 +188,7 @@ pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     Ok(network)
 }
 
-/// Parses a network that may have bits beyond its prefix.
+/// Parses a network that may have bits set beyond its prefix.
 fn parse(cidr: &str) -> Option<IpNet> {
     let Some((address, prefix)) = cidr.split_once('/') else {
         return Some(IpNet::from(cidr.parse::<IpAddr>().ok()?.to_canonical()));
@@ -211,7 +212,8 @@ fn parse(cidr: &str) -> Option<IpNet> {
 const FIELD: &str = "trusted_proxies";
 
 /// The networks of [`TrustedProxies::private`]. The network 100.64.0.0/10 (RFC 6598) is not
-/// included, because its addresses belong to the customers of a carrier, who are clients.
+/// included, because its addresses belong to the customers of a carrier, which are clients and not
+/// proxies.
 const PRIVATE: [IpNet; 8] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)),
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),

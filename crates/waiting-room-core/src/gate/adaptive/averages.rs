@@ -70,8 +70,8 @@ impl Median {
         self.count += 1;
     }
 
-    /// Returns the median in seconds, interpolated as if the holds of a bucket were spread evenly
-    /// over the bucket. The median of an empty histogram is the shortest hold that the histogram
+    /// Returns the median in seconds, interpolated as if the holds in a bucket were spread evenly
+    /// over it. The median of an empty histogram is the shortest hold that the histogram
     /// distinguishes.
     #[expect(clippy::cast_precision_loss, reason = "the rounding error is smaller than a bucket")]
     pub(super) fn seconds(&self) -> f64 {

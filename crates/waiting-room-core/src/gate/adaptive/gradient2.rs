@@ -10,11 +10,11 @@ use crate::ConfigError;
 
 /// A limit that follows the ratio of the usual hold to the current hold.
 ///
-/// If the hold of a window is more than one and a half times the mean of the last 600 windows, the
-/// suggested limit shrinks in proportion, at most to half of the current limit. Four requests are
-/// then added to the suggestion. A fifth of the difference between the suggestion and the limit is
-/// applied per window, so the limit grows by less than one per window, and a single slow window has
-/// little effect.
+/// If the hold of a window is more than one and a half times the mean hold of the last 600 windows,
+/// the suggested limit shrinks in proportion, but never to less than half of the current limit.
+/// Four requests are then added to the suggestion. A fifth of the difference between the suggestion
+/// and the limit is applied in each window, so the limit grows by less than one per window, and a
+/// single slow window has little effect.
 ///
 /// This is the algorithm of the same name in Netflix's concurrency-limits, with the same constants.
 /// The original algorithm has two known defects. Mild overload drives the limit up permanently
@@ -90,7 +90,8 @@ const TOLERANCE: f64 = 1.5;
 /// would never grow.
 const QUEUE: f64 = 4.0;
 
-/// The fraction of the difference between the suggestion and the limit that is applied per window.
+/// The fraction of the difference between the suggestion and the limit that is applied in each
+/// window.
 const SMOOTHING: f64 = 0.2;
 
 #[cfg(test)]

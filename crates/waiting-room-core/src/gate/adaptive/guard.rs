@@ -8,7 +8,7 @@
 //! the first condition that is true                the next limit
 //! ──────────────────────────────────────────────  ─────────────────────────────────────────────
 //! the typical hold is above the target            a tenth lower, or the limit suggested by the
-//! more than 1 % of the samples report overload    rule if the suggestion is even lower
+//! more than 1% of the samples report overload     rule if the suggestion is even lower
 //! the limit is above five times the peak          a tenth lower, but at least five times the peak
 //! the peak is below half of the limit             unchanged: the load is no evidence
 //! the rule suggests more, the gate was full, and  a tenth lower
@@ -122,8 +122,8 @@ impl<R: Rule> Guarded<R> {
 /// The factor by which a limit is multiplied if it turns out to be too high.
 const BACK_OFF: f64 = 0.9;
 
-/// The highest allowed limit, as a multiple of the peak. The load has come nowhere near a higher
-/// limit, so the effect of such a limit is unknown.
+/// The highest allowed limit, as a multiple of the peak. The load has not come anywhere near a
+/// higher limit, so the effect of such a limit is unknown.
 const HEADROOM: f64 = 5.0;
 
 /// The mean fraction of the limit that must be in use during a window for the gate to count as

@@ -50,11 +50,11 @@ impl History {
     ///
     /// The method returns true if the throughput is negatively correlated with the number of
     /// requests in flight. The method also returns true if the holds are positively correlated with
-    /// the number of requests in flight, while the throughput either is hardly correlated with that
-    /// number or hardly varies at all.
+    /// the number of requests in flight, while the throughput is hardly correlated with that number
+    /// or hardly varies at all.
     ///
     /// Both conditions are taken from Failsafe-go's adaptive limiter, which adopted the first
-    /// condition from Uber's Cinnamon. This implementation counts the throughput, whereas
+    /// condition from Uber's Cinnamon. This implementation measures the throughput, whereas
     /// Failsafe-go estimates it as the number of requests in flight divided by the hold.
     pub(super) fn says_more_is_not_faster(&self) -> bool {
         if self.len < LEAST {
@@ -68,7 +68,7 @@ impl History {
         work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
     }
 
-    /// Returns the values that the closure selects from all points, as deviations from their mean.
+    /// Returns the series of the values that the closure selects from the points.
     #[expect(clippy::cast_precision_loss, reason = "there are at most `LENGTH` points")]
     fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
         let points = &self.points[..self.len];
@@ -123,8 +123,8 @@ const LENGTH: usize = 20;
 /// The minimum number of windows from which a correlation is computed.
 const LEAST: usize = 8;
 
-/// The number of windows that are kept after the limit has been reduced. The lower limit then has
-/// `LEAST - KEPT` windows to prove itself.
+/// The number of windows that are kept after the limit has been reduced. `LEAST - KEPT` windows
+/// with the lower limit then have to pass before a correlation is computed again.
 const KEPT: usize = 5;
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use crate::Timestamp;
 /// of the gate is set to the value that [`observe`](Self::observe) returns.
 ///
 /// The caller holds a lock while it calls a method of this trait, and other requests wait for that
-/// lock. An implementation must therefore be fast, must not block, and must not panic for any
-/// sample.
+/// lock. An implementation must therefore be fast, must not block, and must not panic, whatever the
+/// sample contains.
 ///
-/// With a limit of zero, no request runs and there are no more samples, so the limit would never
-/// recover. Callers should treat 0 as 1.
+/// With a limit of zero, no request would run and there would be no more samples, so the limit
+/// would never recover. Callers should treat 0 as 1.
 ///
 /// ```
 /// use waiting_room_core::gate::{AdaptiveLimit, Sample};
@@ -53,18 +53,18 @@ impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
     }
 }
 
-/// The measurements of one request that ran to its end.
+/// The measurements of one request that ran to completion.
 ///
 /// A request that was refused, or whose client disconnected, must not become a sample. A refused
-/// request takes no time, and if the client disconnects, the run time depends on the client's
-/// patience rather than on the service.
+/// request does not run at all, and the run time of a request whose client disconnects depends on
+/// the client's patience rather than on the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
     /// The time at which the request ended.
     pub now: Timestamp,
     /// The number of requests that were running when this request was admitted, including this
-    /// request. The number may exceed the current limit if the limit has been lowered since the
+    /// request. This number may exceed the current limit if the limit was lowered after the
     /// admission.
     pub in_flight: u32,
     /// The time from admission to release, not including the wait in the queue.
@@ -94,7 +94,7 @@ pub enum PermitOutcome {
     /// The request was served, so only its hold matters. A request that ended with an application
     /// error unrelated to load also has this outcome.
     Done,
-    /// The service could not keep up: the request timed out, was answered with 503 or 504, or was
-    /// marked as overloaded by the application.
+    /// The service could not keep up: the request timed out, was answered with 503 or 504, or
+    /// caused the application to report an overload.
     Overloaded,
 }

@@ -26,8 +26,8 @@ use crate::{ConfigError, error::ConfigErrorKind};
 pub struct AdaptiveRules {
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The initial limit, or `None` for the default, which is moved to the nearest bound if
-    /// necessary.
+    /// The initial limit, or `None` for the default. A default that is out of bounds is replaced by
+    /// the nearest bound.
     initial: Option<u32>,
     pub(super) latency_target: Option<Duration>,
     pub(super) window: Duration,
@@ -72,7 +72,7 @@ impl AdaptiveRules {
     /// Sets the initial limit, in requests; by default 20, or the bound nearest to 20.
     ///
     /// A value that is too low does less harm than a value that is too high. Later windows are
-    /// compared with the first windows, which should therefore show the service when it is fast.
+    /// compared with the first windows, so the service should be fast during the first windows.
     pub const fn initial(mut self, initial: u32) -> Self {
         self.initial = Some(initial);
         self
@@ -81,11 +81,11 @@ impl AdaptiveRules {
     /// Sets the longest acceptable typical hold, at least 1 ms; `None` by default.
     ///
     /// While the typical hold is above the target, the limit falls by at least a tenth in each
-    /// window. The typical hold is the median hold of a window, smoothed over a few windows, so one
-    /// request in ten may stream for minutes without any effect.
+    /// window. The typical hold is the median hold of a window, smoothed over a few windows, so it
+    /// hardly changes if one request in ten streams for minutes.
     ///
-    /// **Set a target if you can name a number.** Without a target, an adaptive limit can detect
-    /// only that requests have become slower, not that they are too slow.
+    /// **Set a target if you know which hold is too long.** Without a target, an adaptive limit can
+    /// detect only that requests have become slower, not that they are too slow.
     pub fn latency_target(mut self, target: impl Into<Option<Duration>>) -> Self {
         self.latency_target = target.into();
         self
@@ -105,8 +105,8 @@ impl AdaptiveRules {
     ///
     /// # Errors
     ///
-    /// Returns an error if a rule is out of bounds or contradicts another rule. The error contains
-    /// the value of the first such rule.
+    /// Returns an error if a rule is out of bounds or contradicts another rule. The error names the
+    /// first such rule and its value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
@@ -170,5 +170,5 @@ fn wrong(
     Err(ConfigError::new(kind, field, given, expected))
 }
 
-/// The initial limit if the rules do not specify another value.
+/// The default initial limit, in requests.
 const INITIAL: u32 = 20;

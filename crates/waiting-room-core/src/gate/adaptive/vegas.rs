@@ -1,4 +1,5 @@
-//! Vegas: a limit based on an estimate of how many running requests are only waiting.
+//! Vegas: a limit based on an estimate of how many running requests are queueing inside the
+//! service.
 
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
@@ -11,8 +12,9 @@ use crate::ConfigError;
 /// comparing the current hold with the shortest hold.
 ///
 /// Let `base` be the shortest typical hold, and `hold` the current typical hold. By Little's law,
-/// `limit × (1 - base / hold)` of `limit` requests are then queueing somewhere. The limit grows if
-/// few requests are queueing, shrinks if many requests are queueing, and otherwise stays the same.
+/// `limit × (1 - base / hold)` of the `limit` running requests are then queueing somewhere in the
+/// service. The limit grows if few requests are queueing, shrinks if many requests are queueing,
+/// and otherwise stays the same.
 ///
 /// The hold of a window becomes the new base if it is shorter than the old base. Once every 60
 /// windows, the base is replaced unconditionally, because a service that has become permanently
@@ -26,11 +28,12 @@ use crate::ConfigError;
 /// The algorithm is based on L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on
 /// a global Internet", IEEE JSAC 13(8), 1995, with the step sizes of Netflix's concurrency-limits.
 /// The implementation differs from that library in three ways. First, this limit changes once per
-/// window rather than once per request. Second, this limit stays the same while the queue is
-/// between a tenth and a fifth of the limit, as the library's documentation states. In the
-/// library's code, the corresponding range is between 3 and 6 × log₁₀ of the limit, which is less
-/// than the noise if the limit is large. Third, this limit probes at fixed intervals rather than at
-/// random, because the windows of two processes are not synchronized anyway.
+/// window rather than once per request. Second, a limit above about 50 stays the same while the
+/// queue is between a tenth and a fifth of the limit, as the library's documentation states. The
+/// library's code uses the range from 3 to 6 × log₁₀ of the limit, as this implementation does for
+/// smaller limits. For a large limit, that range is narrower than the noise. Third, this limit
+/// replaces the base at fixed rather than random intervals, because the windows of two processes
+/// are not synchronized anyway.
 ///
 /// **Use this limit** if holds are similar, for example because all requests are of one kind. The
 /// limit reacts quickly and settles close to the capacity.
@@ -69,7 +72,8 @@ pub(super) struct QueueSize {
 
 impl Rule for QueueSize {
     fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
-        // If the hold of this window has become the base, there is no earlier hold to compare with.
+        // If the hold of this window has become the base, there is no earlier hold to compare it
+        // with.
         let Some(base) = self.base(reading.hold) else { return limit };
         let queue = limit * (1.0 - base / reading.hold);
         let step = limit.log10().max(1.0);
@@ -86,8 +90,7 @@ impl Rule for QueueSize {
 }
 
 impl QueueSize {
-    /// Returns the base with which this hold is compared, or `None` if the hold has become the new
-    /// base.
+    /// Returns the base to compare this hold with, or `None` if the hold has become the new base.
     fn base(&mut self, hold: f64) -> Option<f64> {
         self.windows_since_probe += 1;
         if self.windows_since_probe < PROBE

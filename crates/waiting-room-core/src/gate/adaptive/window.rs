@@ -15,12 +15,13 @@ pub(super) struct WindowReading {
     pub(super) peak: f64,
     /// The number of requests that ended per second.
     pub(super) throughput: f64,
-    /// The median hold in seconds, which is not affected by a few streams.
+    /// The median hold, in seconds. A few long streams do not affect the median.
     pub(super) hold: f64,
     /// Whether more than one sample in a hundred reported overload.
     pub(super) overloaded: bool,
-    /// Whether there were too few samples for so long before this window that earlier windows no
-    /// longer count as evidence.
+    /// Whether a pause of more than a minute preceded this window. During a pause, there are too
+    /// few samples to complete a window, and earlier windows no longer count as evidence
+    /// afterwards.
     pub(super) after_a_pause: bool,
 }
 
@@ -38,8 +39,8 @@ pub(super) struct Window {
     /// The minimum length of any window, as set in the rules.
     shortest: Duration,
     /// The minimum length of this window, usually at least twice the hold of the previous window.
-    /// With this length, most requests of the window ran under the limit that their samples are
-    /// used to judge.
+    /// With this length, most requests in the window ran under the limit that the window is used to
+    /// judge.
     span: Duration,
     /// The start of the window, or `None` before the first sample.
     opened_at: Option<Timestamp>,
@@ -137,8 +138,8 @@ impl Tally {
 /// The minimum number of samples in a completed window, as in Netflix's concurrency-limits.
 const LEAST_SAMPLES: u32 = 10;
 
-/// The time after which an incomplete window is abandoned. The limit of a gate with fewer than ten
-/// requests in that time does not adapt.
+/// The time after which an incomplete window is abandoned. If fewer than ten requests end in that
+/// time, the limit does not adapt.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! Two rules determine which class is served next. A class that has waiting requests, and fewer
 //! running requests than reserved permits, goes first. If there is no such class, the class with
-//! the lowest number goes first. Each full aging period that a request has waited lowers the
-//! request's class number by one for this comparison.
+//! the lowest number goes first. For this comparison, a request's class number is lowered by one
+//! for each full aging period that the request has waited.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ pub(in crate::gate) struct Classes {
     /// The classes, indexed by class number. There is at least one class, because rules without
     /// classes are invalid.
     classes: Vec<Class>,
-    /// The waiting time after which a request counts as one class lower.
+    /// The length of an aging period, after which a waiting request's class number counts as one
+    /// lower.
     aging: Duration,
 }
 
@@ -38,11 +39,11 @@ impl Classes {
 
     /// Returns the class to serve next, or `None` if no request is waiting.
     ///
-    /// The lowest class that has waiting requests, and fewer running requests than reserved
-    /// permits, is served next. If there is no such class, the class with the lowest number after
-    /// aging is served next. Each full aging period that the oldest request of a class has waited
-    /// lowers the number of the class by one. Only the oldest request of each class matters,
-    /// because the other requests have waited for less time.
+    /// Of the classes that have waiting requests and fewer running requests than reserved permits,
+    /// the lowest is served next. If there is no such class, the class with the lowest number after
+    /// aging is served next: the number of a class is lowered by one for each full aging period
+    /// that its oldest request has waited. Only the oldest request of each class matters, because
+    /// the others have not waited as long.
     fn next_class(
         &self,
         now: Timestamp,
@@ -69,11 +70,11 @@ impl Classes {
     }
 }
 
-/// The share of the queue that is guaranteed to a class. The share has space for as many requests
-/// as the class has reserved permits.
+/// The share of the queue that is guaranteed to a class: space for as many requests as the class
+/// has reserved permits.
 ///
-/// Without this guarantee, a crowd of another class that fills the queue would also get the
-/// reserved permits, because no request of the class would be waiting for them.
+/// Without this guarantee, a crowd of another class could fill the queue and would then also get
+/// the reserved permits, because no request of this class would be waiting for them.
 impl Class {
     fn has_less_than_its_share(&self) -> bool {
         (self.lane.len() as u64) < self.reserved.into()
@@ -108,8 +109,8 @@ impl Line for Classes {
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
         // Only a class that uses more than its share of the queue can lose a request, and the
-        // highest such class loses a request first. A newcomer evicts only requests of higher
-        // classes, unless the newcomer's own class uses less than its share.
+        // highest such class loses one first. A newcomer evicts only requests of higher classes,
+        // unless the newcomer's own class uses less than its share.
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);

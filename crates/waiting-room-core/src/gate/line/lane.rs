@@ -5,8 +5,8 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// The waiting requests of a gate, in the order of its discipline. The gate bounds the number of
-/// waiting requests.
+/// The waiting requests of a gate, in the order that its discipline determines. The gate bounds the
+/// number of waiting requests.
 ///
 /// All methods run under the gate's lock, so none of them iterates over the whole line. The cost of
 /// a method grows with the number of classes, or with the logarithm of the number of lanes. Only
@@ -20,8 +20,8 @@ pub(in crate::gate) trait Line: Send {
 
     /// Removes and returns the next request, or returns `None` if the line is empty.
     ///
-    /// The argument `is_standing` indicates whether the queue has been non-empty for long enough to
-    /// count as overload. The closure `running` returns the number of running requests of a class.
+    /// The `is_standing` argument indicates whether the queue has been non-empty for long enough to
+    /// count as overload. The `running` closure returns the number of running requests of a class.
     fn next(
         &mut self,
         now: Timestamp,
@@ -37,8 +37,8 @@ pub(in crate::gate) trait Line: Send {
     /// Removes a request that is in the line.
     fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// Returns a lower bound for the number of requests that are served before a request that joins
-    /// `lane` now.
+    /// Returns a lower bound on the number of requests that will be served before a request that
+    /// joins `lane` now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
     /// Returns the arrival time of the request that has waited the longest, or `None` if the line

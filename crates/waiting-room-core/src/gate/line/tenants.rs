@@ -1,4 +1,4 @@
-//! A line with a lane for each tenant that has waiting requests, and a turn for each lane.
+//! A line with a lane for each tenant that has waiting requests.
 //!
 //! Lanes take turns, and one request is served per turn. This is deficit round robin (M. Shreedhar
 //! and G. Varghese, SIGCOMM 1995) with a cost of one per request, so no deficit is ever carried
@@ -27,12 +27,12 @@ pub(in crate::gate) struct ByTenant {
     turns: BTreeMap<u64, u64>,
     /// The turn number that was most recently assigned to a lane.
     next_turn: u64,
-    /// The lanes ordered by length, for finding the longest lane.
+    /// The lanes ordered by length, so that the longest lane can be found quickly.
     by_len: BTreeSet<(usize, u64)>,
     /// The number of requests in all lanes.
     len: usize,
-    /// Whether each tenant shares a few of a fixed number of lanes with other tenants, rather than
-    /// having its own lane.
+    /// Whether all tenants share a fixed number of lanes, a few of which are dealt to each tenant.
+    /// Otherwise, each tenant has its own lane.
     is_shuffled: bool,
 }
 
@@ -51,10 +51,10 @@ impl ByTenant {
         self.lanes.get(&lane).map_or(0, |it| it.lane.len())
     }
 
-    /// Changes a lane, and updates the indexes of lanes accordingly.
+    /// Changes a lane, and updates the lane indexes accordingly.
     ///
-    /// A lane that does not exist yet is created, with a turn after all other lanes. A lane that is
-    /// empty after the change is removed.
+    /// A lane that does not exist yet is created, with a turn after those of all other lanes. A
+    /// lane that is empty after the change is removed.
     fn change<T>(&mut self, lane: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let next_turn = &mut self.next_turn;
         let turns = self.lanes.entry(lane).or_insert_with(|| {
@@ -101,7 +101,7 @@ impl Line for ByTenant {
         let is_served = now <= waiters[id].deadline;
         // A lane that has been served goes to the end of the round, unless the lane is empty and
         // has been removed. If the request's deadline has passed, the lane keeps its turn, because
-        // the lane receives no permit.
+        // none of its requests has received a permit in this turn.
         if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
             self.turns.remove(&turns.turn);
             self.next_turn += 1;

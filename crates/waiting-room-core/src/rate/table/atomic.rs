@@ -1,4 +1,4 @@
-//! A table of one number per key, without locks for keys that have a place.
+//! A table with one number per key. A key that has a place is charged without a lock.
 //!
 //! With every algorithm that uses this table, the number of a key grows with use, so the smallest
 //! number belongs to the least used key. Zero always means that nothing was used.
@@ -13,7 +13,7 @@
 //!
 //! # Concurrency
 //!
-//! Any thread may change a number at any time, by compare-and-exchange. The key of a place is
+//! Any thread may change a number at any time with a compare-and-exchange. The key of a place is
 //! changed only under the lock of its group, so a key never has two places. Once a place has been
 //! given to a key, it never becomes free again.
 //!
@@ -40,16 +40,16 @@ use crate::{
 pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
     /// For each network, the greatest number that any key had when it lost its place. A key without
-    /// a place may be the displaced key, so it starts with the number of its network.
+    /// a place may be such a displaced key, so it starts with the number of its network.
     given_up: Box<[AtomicU64]>,
     /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
-    /// The locks of the groups, each of which is shared by many groups. The lock of a group is held
-    /// while one of its places is given to a key, so that no key gets two places.
+    /// The locks of the groups. Many groups share one lock. The lock of a group is held while one
+    /// of its places is given to a key, so that no key gets two places.
     placing: Box<[Mutex<()>]>,
 }
 
-/// Seven places in two cache lines, the first of which is filled first.
+/// Seven places in two cache lines. The places in the first line are filled first.
 #[derive(Default)]
 #[repr(align(64))]
 struct Group {
@@ -70,12 +70,12 @@ impl AtomicTable {
     /// The memory per key in use, in bytes, rounded up.
     ///
     /// There are 15 places for every 8 keys, because keys are spread unevenly over the groups. The
-    /// last two bytes are the key's share of the networks, which take eight bytes for every eight
+    /// last two bytes are the key's share of the networks, which use eight bytes for every eight
     /// places.
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
-    /// Creates a table for `keys` keys in use at a time. The table takes 37 bytes per key.
+    /// Creates a table for `keys` keys in use at a time. The table uses 37 bytes per key.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
@@ -86,11 +86,11 @@ impl AtomicTable {
         }
     }
 
-    /// The number of a key, or the number with which it would start if it has no place.
+    /// The number of a key, or its starting number if the key has no place.
     pub(in crate::rate) fn get(&self, key: KeyHash) -> u64 {
         match self.find(key) {
-            // Relaxed suffices, because no charge depends on this number, and a stale number is as
-            // good as a number that was read a moment earlier.
+            // Relaxed suffices, because no charge depends on this number, and a stale number does
+            // no more harm than a read that happened a moment earlier.
             Some(place) => place.word.load(Ordering::Relaxed),
             None => self.start(key),
         }
@@ -116,14 +116,14 @@ impl AtomicTable {
     /// ```text
     /// add ── take          the taken number contains the charge, and the network keeps it
     /// take ── add          thus: overwrite key ── take ── add ── read key; this read shows the
-    ///                      handover, and the charge is added again where the key stands next
+    ///                      handover, and the charge is added again in the key's next place
     /// ```
     ///
-    /// In the second case, the charge also remains in the word of the new key, so the table counts
-    /// too much, never too little. If all four operations were Relaxed, the read could miss the
-    /// handover in the second case, and the charge would be lost. Acquire and Release on the word
-    /// would be enough to prevent this loss, but SeqCst reduces the argument to a single order of
-    /// all operations.
+    /// In the second case, the charge also remains in the word of the new key, so the table may
+    /// count too much, but never too little. If all four operations were Relaxed, the read could
+    /// miss the handover in the second case, and the charge would be lost. Acquire and Release on
+    /// the word would be enough to prevent this loss, but SeqCst reduces the argument to a single
+    /// order of all operations.
     pub(in crate::rate) fn update<T, E>(
         &self,
         key: KeyHash,
@@ -149,11 +149,12 @@ impl AtomicTable {
                 let mut next = word;
                 let given = change(&mut next)?;
                 // The ordering on success is SeqCst, because this is "add" in the documentation
-                // above. SeqCst also rules out the opposite error, in which a handover takes an
-                // addition although the adding thread had already found the new key by a relaxed
-                // load. Such an addition would happen before the take, because the addition
-                // releases and the take acquires. The addition would then also happen before the
-                // new key was written, but the thread had already read that key.
+                // above. SeqCst also rules out the opposite error, in which a handover carries off
+                // a charge for the new key, because the charging thread saw the new key through a
+                // relaxed load before the handover was complete. Such an addition would have to
+                // happen before the take, because the addition releases and the take acquires. The
+                // addition would then also happen before the new key is written, which is
+                // impossible, because the charging thread reads the new key before the addition.
                 let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
                 match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
@@ -164,8 +165,8 @@ impl AtomicTable {
             if place.key.load(Ordering::SeqCst) == key.bits().get() {
                 return Ok(outcome);
             }
-            // The place was handed over in the meantime. The charge is repeated, in a place that
-            // may be new, with the number with which the key starts there.
+            // The place was handed over in the meantime. The charge is repeated in the key's
+            // current place, with the number in that place.
             place = self.place(key, &is_in_use);
         }
     }
@@ -175,7 +176,7 @@ impl AtomicTable {
     ///
     /// In contrast to [`update`](Self::update), the number may decrease. The locks are therefore
     /// held, which prevents the place from being handed over. Otherwise, the refund could be
-    /// deducted from the number of another key, whose recorded use would then be too low.
+    /// deducted from the number of another key, whose recorded usage would then be too low.
     pub(in crate::rate) fn update_known<T>(
         &self,
         key: KeyHash,
@@ -200,10 +201,10 @@ impl AtomicTable {
         }
     }
 
-    /// Changes all numbers, including those with which new keys would start.
+    /// Changes all numbers, including the starting numbers of new keys.
     ///
     /// The method takes no lock, and changes every number separately. The update may miss a number
-    /// that is being moved from a place to its network at the same time.
+    /// that is being moved from a place to a network at the same time.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
         let update = |word: &AtomicU64| {
             // Zero means that nothing was used, whatever the unit. For a number that is zero, the
@@ -244,8 +245,7 @@ impl AtomicTable {
         })
     }
 
-    /// The number with which a key without a place starts, which is the greatest number that the
-    /// key can have had.
+    /// The starting number of a key without a place: the greatest number that the key can have had.
     fn start(&self, key: KeyHash) -> u64 {
         self.given_up(key.network()).load(Ordering::SeqCst)
     }
@@ -260,13 +260,14 @@ impl AtomicTable {
     ///
     /// Both groups are locked, so no other thread hands over a place in them. The numbers are not
     /// locked: a thread that charges the old key may change its number until it sees that the place
-    /// no longer belongs to that key. The order of four steps ensures that no charge is lost:
+    /// no longer belongs to that key. The order of the following four steps ensures that no charge
+    /// is lost:
     ///
     /// 1. The place is marked as belonging to no key. A thread that adds a charge for the old key
     ///    after this step then sees the mark, and charges again elsewhere.
     /// 2. The number is taken and stored for the network. The number contains the charges of all
     ///    threads that have not seen the mark.
-    /// 3. The number with which the new key starts is written.
+    /// 3. The starting number of the new key is written.
     /// 4. The new key is written last, so its charges are added to that starting number.
     #[cold]
     fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Cell {
@@ -294,7 +295,7 @@ impl AtomicTable {
         // This is step 3. The starting number is read under the lock, after any earlier handover in
         // these groups, so it includes what this key had used when it last lost a place. The word
         // may already contain a late charge of the old key. The greater of the two numbers is kept,
-        // so the table counts too much, never too little.
+        // so the table may count too much, but never too little.
         place.word.fetch_max(self.start(key), Ordering::SeqCst);
         // This is step 4.
         place.key.store(key.bits().get(), Ordering::SeqCst);
@@ -330,8 +331,8 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place that a new key gets in its two groups. This is a free place if there is one,
-    /// preferably in the first group, or otherwise the place of the least used key.
+    /// The place that a new key gets in its two groups: a free place if there is one, preferably in
+    /// the first group, or otherwise the place of the least used key.
     fn least(groups: [&Self; 2]) -> (&Self, usize) {
         groups
             .into_iter()
@@ -384,9 +385,9 @@ const GROUP: usize = 7;
 const LINE: usize = 4;
 /// The number of locks that the groups share.
 const LOCKS: usize = 1_024;
-/// The key of a place that was never given to a key. No hash is zero.
+/// The value of `key` in a place that has never been given to a key. No hash is zero.
 const EMPTY: u64 = 0;
-/// The key of a place that is being handed over. No hash is `u64::MAX`.
+/// The value of `key` in a place that is being handed over. No hash is `u64::MAX`.
 const RESERVED: u64 = u64::MAX;
 
 #[cfg(test)]

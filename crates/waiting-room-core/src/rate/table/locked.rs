@@ -1,4 +1,4 @@
-//! A table of one state of any size per key, protected by many small locks.
+//! A table that stores a state of any size for each key. Many small locks protect the states.
 //!
 //! ```text
 //! key ─► shard (a mutex, up to 16 keys with their states) ─► change
@@ -54,18 +54,18 @@ struct InForce<M> {
 
 /// The joined state of the displaced keys of a network.
 struct Shared<M: Meter> {
-    /// The meter to which the state belongs.
+    /// The meter that the state belongs to.
     by: Arc<InForce<M>>,
     state: M::State,
 }
 
 /// Up to [`SHELF`] keys with their states.
 struct Shard<M: Meter> {
-    /// The meter to which the states belong.
+    /// The meter that the states belong to.
     ///
-    /// If a new meter was set since the shard was last locked, the new meter takes over the states.
-    /// The conversion applies as of the time at which the new meter was set, no matter how much
-    /// later the shard is locked.
+    /// If a new meter has been set since the shard was last locked, the new meter takes over the
+    /// states. The conversion applies as of the time at which the new meter was set, no matter how
+    /// much later the shard is locked.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
@@ -86,7 +86,7 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// The maximum memory, in bytes, that a key in use can take. The result includes two places,
+    /// The maximum memory, in bytes, that a key in use can require. The result includes two places,
     /// and a share of the shard and of the networks. `of_state` is the memory that a state
     /// allocates outside its place.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
@@ -100,7 +100,7 @@ impl<M: Meter> LockedTable<M> {
         self.in_force.store(Arc::new(InForce { meter, since: now }));
     }
 
-    /// Reads the state of a key, or the state with which it would start if it has no place.
+    /// Reads the state of a key, or its starting state if the key has no place.
     pub(in crate::rate) fn look<T>(
         &self,
         key: KeyHash,
@@ -184,8 +184,7 @@ impl<M: Meter> LockedTable<M> {
         guard
     }
 
-    /// Gives a key a place in its shard, which is a free place or the place of the key that makes
-    /// room.
+    /// Gives a key a place in its shard: a free place, or the place of the key that makes room.
     fn place(&self, shard: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
         match shard.least(now).filter(|_| shard.states.len() >= SHELF) {
             Some(least) => {
@@ -199,7 +198,7 @@ impl<M: Meter> LockedTable<M> {
     }
 
     /// Locks the joined state of the displaced keys in this key's network, and converts it to the
-    /// meter `by`.
+    /// `by` meter.
     fn given_up(
         &self,
         key: KeyHash,
@@ -210,8 +209,8 @@ impl<M: Meter> LockedTable<M> {
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
         // Two shards may have last seen different meters, so the conversion may also go back to the
-        // older meter. The conversion never applies as of a time before the meter to which the
-        // state belongs was set.
+        // older meter. The conversion never applies as of a time before the state's own meter was
+        // set.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);
@@ -230,7 +229,7 @@ impl<M: Meter> LockedTable<M> {
 }
 
 impl<M: Meter> Shard<M> {
-    /// The index of the key that makes room.
+    /// The index of the key that makes room for a new key.
     ///
     /// A key with remaining quota is chosen before an exhausted key. Within each of these two sets,
     /// the key that will be replenished first is chosen. An exhausted key, which may belong to an

@@ -14,8 +14,7 @@ use crate::{config::file::rates::with, gate::Concurrency};
 
 /// A number such as `64`, or `unlimited` (or `null`).
 ///
-/// A limit of 0 closes the gate. The operator can change a number, and also `unlimited`, through
-/// the handle.
+/// A limit of 0 closes the gate. The operator can change either form of limit through the handle.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "limit is neither a number up to 4194303 nor unlimited")]
 pub(super) enum LimitFile {
@@ -32,21 +31,21 @@ pub(super) enum UnlimitedName {
     Unlimited,
 }
 
-/// An adaptive limit: the name of its algorithm, and the rules of the limit.
+/// An adaptive limit: its algorithm and its rules.
 ///
-/// The limit is adjusted between `min` and `max`, according to how long requests hold their permits
-/// and how the requests end.
+/// The limit varies between `min` and `max`, depending on how long requests hold their permits and
+/// on how the requests end.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AdaptiveFile {
     /// Increases the limit by one after a good window, and reduces it by a tenth after a bad
     /// window.
     Aimd(AdaptiveRulesFile),
-    /// Compares how long permits are held with the mean of many windows. This algorithm suits
-    /// requests that hold their permits for widely varying times.
+    /// Compares how long permits are currently held with the mean over many windows. This algorithm
+    /// suits requests that hold their permits for widely varying lengths of time.
     Gradient2(AdaptiveRulesFile),
     /// Estimates the number of requests that wait inside the service, based on how long permits are
-    /// held. This algorithm suits requests that hold their permits for similar times.
+    /// held. This algorithm suits requests that hold their permits for similar lengths of time.
     Vegas(AdaptiveRulesFile),
 }
 
@@ -56,22 +55,22 @@ pub(super) enum AdaptiveFile {
 pub(super) struct AdaptiveRulesFile {
     /// The lowest value of the limit. The default is 1.
     min: Option<u32>,
-    /// The highest value of the limit. The default is 200. The service must be able to handle the
-    /// highest number of concurrent requests.
+    /// The highest value of the limit. The default is 200. The service must be able to handle this
+    /// many concurrent requests.
     max: Option<u32>,
-    /// The initial value of the limit. The default is 20, or the nearest bound if 20 is out of
-    /// bounds.
+    /// The initial value of the limit. The default is 20, or the nearer of `min` and `max` if 20 is
+    /// not between them.
     initial: Option<u32>,
-    /// The target for the time that permits are held. The limit does not grow while permits are
-    /// typically held for longer than the target. By default, there is no target.
+    /// The target for how long permits are held. The limit does not grow while permits are
+    /// typically held for longer than this target. By default, there is no target.
     #[serde(default, with = "friendly")]
     latency_target: Option<Duration>,
-    /// The time for which samples are collected before the limit changes. The default is `1s`.
+    /// The time for which samples are collected before the limit is adjusted. The default is `1s`.
     #[serde(default, with = "friendly")]
     window: Option<Duration>,
 }
 
-/// Creates a gate with this limit, and with the defaults of all other options.
+/// Creates a gate with this limit and the defaults for all other options.
 ///
 /// # Errors
 ///
@@ -82,7 +81,7 @@ pub(super) fn begin(
     adaptive: Option<AdaptiveFile>,
 ) -> Result<Concurrency, ConfigError> {
     let wrong = |kind, given| {
-        let expected = "a number, unlimited, or adaptive instead";
+        let expected = "either limit (a number or unlimited) or adaptive";
         Err(ConfigError::new(kind, "limit", given, expected))
     };
     match (limit, adaptive) {
@@ -113,8 +112,7 @@ impl AdaptiveFile {
 
 impl From<AdaptiveRulesFile> for AdaptiveRules {
     fn from(file: AdaptiveRulesFile) -> Self {
-        // The method `latency_target` takes an `Option`, whose value `None` means that there is no
-        // target.
+        // An absent `latency_target` is passed on as `None`, which means that there is no target.
         let mut rules = Self::new().latency_target(file.latency_target);
         rules = with(rules, file.min, Self::min);
         rules = with(rules, file.max, Self::max);
