@@ -197,7 +197,7 @@ async fn what_a_share_cannot_be_kept_by_is_refused_by_name_and_value() {
         );
         assert_eq!(
             cause(&server, "checkout", options().deadline(Duration::from_secs(2))).await,
-            "deadline is 2s, expected 1s at most"
+            "deadline is 2s, expected at most 1s"
         );
         let evicts = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
         let evicts = EngineServer::start_with(engine, &evicts).unwrap();
