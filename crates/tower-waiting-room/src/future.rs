@@ -15,8 +15,8 @@
 //! forwarded.
 //!
 //! A future enters `Finishing` in only two cases. Either the application responds before the store
-//! has renewed the pass, or the application ends the session, and the end has to be reported to the
-//! store before the response is sent.
+//! has renewed the pass, or the application ends the session, which has to be reported to the store
+//! before the response is sent.
 
 use std::{
     fmt,
@@ -73,8 +73,8 @@ pin_project! {
         #[pin]
         state: State<S, B, S::Response>,
         journey: Journey,
-        // The client's address and the readings of the path, cached so that they are not computed
-        // again when a waiting request is resumed.
+        // The client's address and the possible interpretations of the path, cached so that they
+        // are not computed again when a waiting request is resumed.
         findings: Findings,
     }
 }
@@ -205,7 +205,7 @@ where
                     response
                 }
                 StateProjection::Finishing { response } => {
-                    let finishing = response.as_mut().expect("the response has not been returned yet");
+                    let finishing = response.as_mut().expect("the response is still present");
                     ready!(pipeline.poll_finish(journey, finishing, cx));
                     response.take().expect("the response was borrowed above")
                 }

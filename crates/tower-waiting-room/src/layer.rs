@@ -34,7 +34,7 @@ impl WaitingRoomLayer {
     ///
     /// # Panics
     ///
-    /// This function never panics, because every config was validated when it was built.
+    /// This function never panics, because every configuration was validated when it was built.
     #[must_use]
     pub fn new(config: WaitingRoomConfig) -> Self {
         Self::with_clock(config, SystemClock::new())
@@ -48,14 +48,14 @@ impl WaitingRoomLayer {
     ///
     /// # Panics
     ///
-    /// This function never panics, because every config was validated when it was built.
+    /// This function never panics, because every configuration was validated when it was built.
     #[must_use]
     pub fn with_clock(config: WaitingRoomConfig, clock: impl Clock) -> Self {
         // Without a room, the store serves only as the clock of the limits and gates.
         let no_room = || RoomRules::new(&*config.name, RoomRules::MAX_USERS);
         let rules = config.room.clone().unwrap_or_else(no_room);
         let store = MemoryStore::with_clock(rules, clock)
-            .expect("the rules of a config were validated when it was built");
+            .expect("the rules of a configuration are validated when it is built");
         Self { pipeline: Arc::new(Pipeline::new(config, store, StoreFailure::Wait)) }
     }
 }

@@ -165,7 +165,7 @@ impl CheckInPace {
     }
 }
 
-/// The visitor of a request, which is always `Unknown` or, for a preflight, `Preflight`.
+/// The visitor of a request. Without a room, the visitor is `Unknown` in every request.
 pub(crate) enum Visitor {
     Inside(Pass),
     Outside(Option<Ticket>),

@@ -27,7 +27,7 @@ impl RulesSource {
 pub(crate) enum FollowedFile {}
 
 impl FollowedFile {
-    #[expect(clippy::needless_pass_by_value, reason = "`new` in `followed.rs` stores its arguments")]
+    #[expect(clippy::needless_pass_by_value, reason = "`new` in `followed.rs` owns its arguments")]
     pub(crate) fn new(
         source: RulesSource,
         _limits: Arc<LimitSet>,

@@ -9,9 +9,9 @@
 //! - Durations are written as `5m`, `90s` or `1m 30s`.
 //! - Names of variants are in `snake_case`.
 //!
-//! Fields have the same names as in Cloudflare Waiting Room, wherever it has the feature. Stores,
-//! closures and partitioned cookies cannot be configured in a file. The store of the room is passed
-//! to the layer. Everything else that a file cannot contain is added with
+//! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
+//! Stores, closures and partitioned cookies cannot be configured in a file. The store of the room
+//! is passed to the layer. Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
 mod gates;
@@ -78,8 +78,8 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     refresh_interval: Option<std::time::Duration>,
-    /// The percentage of the slots in use from which newcomers are tested. A tested newcomer must
-    /// return a cookie before it gets a slot. By default, newcomers are not tested.
+    /// The percentage of slots in use at which the testing of newcomers begins. A tested newcomer
+    /// must return a cookie before it gets a slot. By default, newcomers are not tested.
     #[cfg(feature = "room")]
     cookie_test: Option<u8>,
     /// The way in which a room starts after it has lost its state. The default is `admit_at_once`.
@@ -156,8 +156,8 @@ struct BypassRule {
 enum RuleTest {
     /// The name of a cookie that must be present, whatever its value.
     Cookie(String),
-    /// A header. Written as `name`, the header must be present; written as `name: value`, it must
-    /// have exactly this value.
+    /// A test of a header: `name` requires the header to be present, and `name: value` requires the
+    /// header to have exactly this value.
     Header(String),
     /// The host that a request must name, without a port.
     Host(String),

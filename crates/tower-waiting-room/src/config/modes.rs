@@ -21,7 +21,8 @@ pub enum Enforcement {
 ///
 /// A preflight is an `OPTIONS` request with the headers `origin` and
 /// `access-control-request-method`. Any client can send any number of preflights, so by default
-/// they skip only the room. A layer without a room charges preflights like any other request.
+/// they skip only the room. A layer without a room charges preflights in the same way as any other
+/// request.
 ///
 /// The browser reports a refused preflight as a network error, and a forwarded preflight is charged
 /// to the same limits as the request that it announces. To avoid both effects, make the CORS layer
@@ -52,7 +53,7 @@ pub enum Preflight {
     Bypass,
     /// Preflights go through all stages, like any other request. Browsers send preflights without a
     /// pass, so each preflight takes a separate slot or waits. `EnterRoom` suits services that are
-    /// used only from their own origin, because browsers send no preflights there.
+    /// used only from their own origin, for which browsers send no preflights.
     EnterRoom,
     /// Preflights go through rate limits and gates, but not through the room. Preflights need no
     /// slot, and are forwarded as `bypass:preflight`.

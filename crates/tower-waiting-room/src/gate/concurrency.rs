@@ -233,8 +233,8 @@ impl Concurrency {
         self
     }
 
-    /// Sets how to treat requests that lack the key of [`for_each`](Self::for_each). The default is
-    /// [`MissingKey::Address`], which uses one gate for each client address.
+    /// Sets how requests that lack the key of [`for_each`](Self::for_each) are treated. The default
+    /// is [`MissingKey::Address`], which uses one gate for each client address.
     pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self

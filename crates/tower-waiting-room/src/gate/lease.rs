@@ -63,9 +63,9 @@ pub(crate) struct HeldPermit {
     is_swept: AtomicBool,
     /// The outcome of the request as reported to an adaptive limit: a [`Went`] as a `u8`.
     went: AtomicU8,
-    /// Whether the response was sent completely or, with [`ReleaseAt::Head`], at least its head.
-    /// The hold time of an incomplete response reflects the client rather than the service, so it
-    /// is not sampled.
+    /// Whether the response counts as complete: it was sent completely or, with
+    /// [`ReleaseAt::Head`], its head is ready. The hold time of an incomplete response reflects the
+    /// client rather than the service, so it is not sampled.
     is_over: AtomicBool,
 }
 

@@ -16,10 +16,10 @@
 //! # Locks
 //!
 //! The map of gates has one lock per shard. While the lock of its shard is held, a gate is created
-//! from the current rules and the current drain state. A change of either is therefore stored first
-//! and then applied to all gates in the map. Creating a gate needs no lock that is held across
-//! these two steps. A gate that is created at the same time either reads the new value, or is
-//! already in the map when the change visits its shard.
+//! from the current rules and the current drain state. A change of the rules or of the drain state
+//! is therefore stored first and then applied to all gates in the map. Creating a gate needs no
+//! lock that is held across these two steps. A gate that is created at the same time either reads
+//! the new value, or is already in the map when the change visits its shard.
 
 use std::{
     fmt,
@@ -70,8 +70,8 @@ pub(crate) struct GateSet {
     /// gates are open. This mutex is never locked while the gates are being visited (see `make`).
     draining: Mutex<Option<DrainQueue>>,
     /// The limit that adapts itself to the samples of finished requests, or `None` for a fixed
-    /// limit. Only a single gate can be adaptive, because validation rejects an adaptive limit with
-    /// a key.
+    /// limit. Only a gate without a key can be adaptive, because validation rejects an adaptive
+    /// limit with a key.
     adaptive: Option<Mutex<Box<dyn AdaptiveLimit>>>,
     clock: StageClock,
     telemetry: Telemetry,
@@ -273,7 +273,7 @@ impl GateRef {
         &self.set.concurrency
     }
 
-    /// Returns whether this is the gate of one key value. A refusal by such a gate concerns one
+    /// Returns whether this gate belongs to one key value. A refusal by such a gate concerns one
     /// client or tenant rather than the whole service.
     pub(crate) const fn is_by_key(&self) -> bool {
         self.key.is_some()
@@ -334,8 +334,8 @@ impl GateRef {
         patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
-    /// Returns whether both references are to the same gate, that is, to the gate with the same
-    /// layer, name and key value.
+    /// Returns whether both references are to the same gate, that is, whether they agree in layer,
+    /// name and key value.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.set, &other.set) && self.key == other.key
     }
@@ -432,8 +432,8 @@ impl fmt::Debug for GateRef {
 }
 
 /// Locks a mutex, even if a thread panicked while holding it. Most of the guarded values are
-/// replaced as a whole, so a panic leaves them consistent. An adaptive limit may be code of the
-/// application. Even if that code panics, the gate continues to work.
+/// replaced as a whole, so a panic leaves them consistent. If an adaptive limit that the
+/// application defines panics, the gate continues to work.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@
 //! counted from the next tick, because the frame may have been taken at the very end of the period.
 //! No permit is therefore taken back too early. If a permit's time limit is a multiple of the
 //! period, as the shortest time limit is, the permit is taken back less than one period too late.
-//! Otherwise it is taken back less than two periods too late.
+//! Otherwise the permit is taken back less than two periods too late.
 //!
 //! The sweeper holds only `Weak` references, and never keeps a permit alive. Without a tokio
 //! runtime there is no task, and no permit is taken back.
@@ -118,14 +118,14 @@ impl<T: Sweep> Sweeper<T> {
     /// which case the task has to continue.
     fn sweep(&self) -> bool {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-        // A frame was taken at some time between its tick and the next one. Only the periods after
-        // that next tick have certainly passed.
+        // A frame was taken at some point between its recorded tick and the next tick. Only the
+        // periods after that next tick have certainly passed.
         let stalled = |since: u32| self.period * tick.wrapping_sub(since).saturating_sub(1);
         let now = self.clock.now();
         // The list is taken out and checked without the lock. Taking a permit back, or dropping the
         // last reference to a permit here, wakes waiters and may run code of the application, which
-        // may add a permit and take the lock. Values that are added meanwhile are in the new list,
-        // and are merged below.
+        // may add a permit and take the lock. Values that are added in the meantime go into a new
+        // list, which is merged below.
         let mut held = mem::take(&mut self.lock().held);
         held.retain(|held| held.upgrade().is_some_and(|held| !held.sweep(stalled, now)));
         let mut swept = self.lock();
@@ -183,8 +183,9 @@ impl<T: Sweep> Drop for Running<T> {
 /// Runs one sweep in each period, until no value is left or the layer is dropped.
 async fn run<T: Sweep>(mut running: Running<T>, period: Duration) {
     let mut ticks = time::interval(period);
-    // If the process was suspended, the missed ticks are not made up for at once. Otherwise the
-    // suspension would count as a stall of every client, although no client had a chance to read.
+    // If the process was suspended, the missed ticks are not all caught up on at once. Otherwise
+    // the suspension would count as a stall of every client, although no client had a chance to
+    // read.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first tick of an interval completes immediately.
     ticks.tick().await;

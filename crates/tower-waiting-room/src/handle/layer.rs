@@ -121,7 +121,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
     }
 
-    /// Returns the settings that are valid but were found to be probably unintended.
+    /// Returns the settings found so far that are valid but probably not intended.
     #[must_use]
     pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.pipeline.telemetry.misconfigurations()

@@ -84,7 +84,7 @@ pub(crate) struct Journey {
     ahead: &'static [Stage],
     /// The time of arrival, from which the client's deadline at a gate is counted.
     pub(super) arrived: Timestamp,
-    /// The time that the current stages of the request use. The clock is read on arrival and again
+    /// The time that the stages use as the current time. The clock is read on arrival and again
     /// after each wait, so all stages that run without a wait in between use the same time.
     pub(super) now: Timestamp,
     /// The part of the request in which the client's token arrived. The next token is sent in the

@@ -45,8 +45,8 @@ pub(crate) enum Resumed {
 }
 
 impl Pending {
-    /// Polls the wait. At a gate, polling also reads up to a bound from `body`, the request's body,
-    /// to detect that the client has disconnected.
+    /// Polls the wait. At a gate, polling also reads the request's `body`, up to a bound, to detect
+    /// that the client has disconnected.
     ///
     /// # Panics
     ///

@@ -53,7 +53,7 @@ enum By {
     Limits,
     /// The pace at which tickets may be shown.
     Pace,
-    /// The room, or its store, which does not answer.
+    /// The room, including the case in which its store does not answer in time.
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
     SetUp,

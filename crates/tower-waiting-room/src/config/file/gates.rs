@@ -22,7 +22,7 @@ use crate::{
     request::MissingKey,
 };
 
-/// The fields of one gate. An absent field has the default of [`Concurrency`].
+/// The fields of one gate. An absent field has the same default as in [`Concurrency`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConcurrencyFile {
@@ -108,15 +108,16 @@ enum NoneName {
     None,
 }
 
-/// The disciplines that need no closure. Each discipline is a table of its parameters, such as
-/// `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`. The table of `fifo` is empty.
+/// The disciplines that need no closure. Each discipline is written as a table of its parameters,
+/// such as `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`. The table of `fifo`
+/// is empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum DisciplineFile {
     /// Serves requests in order of arrival, but the newest request first while the gate is
     /// overloaded.
     AdaptiveLifo {
-        /// The time for which the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         #[serde(with = "required")]
         interval: Duration,
     },
@@ -125,15 +126,15 @@ enum DisciplineFile {
         /// The longest wait under overload.
         #[serde(with = "required")]
         target: Duration,
-        /// The time for which the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before the gate counts as overloaded.
         #[serde(with = "required")]
         interval: Duration,
     },
     /// Lets requests with different values of a key take turns.
     FairBy {
         key: KeyFile,
-        /// Whether the values share a fixed number of queues, which suits keys that clients can
-        /// make up. The default is false.
+        /// Whether the values share a fixed number of queues, which suits keys whose values clients
+        /// can make up. The default is false.
         #[serde(default)]
         shuffled: bool,
     },
@@ -214,8 +215,8 @@ impl DisciplineFile {
 
 /// Deserializes a field that is present, even if its value is `null`.
 ///
-/// Serde's own `Option` treats `null` like an absent field, so an explicit "no limit" would become
-/// the default.
+/// Serde's `Option` treats `null` in the same way as an absent field, so an explicit "no limit"
+/// would become the default.
 fn given<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

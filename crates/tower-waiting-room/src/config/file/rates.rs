@@ -32,7 +32,7 @@ pub(super) struct Rates {
     pub(super) max_held: Option<usize>,
 }
 
-/// The fields of one rate limit. An absent field has the default of [`RateLimit`].
+/// The fields of one rate limit. An absent field has the same default as in [`RateLimit`].
 ///
 /// `key`, `rate_limit`, `shadow_mode` and `soft` have the same form and meaning as in a rules file.
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ struct RateFile {
     /// The name of the limit in headers, logs and metrics. The name is required, and must be unique
     /// among all limits.
     name: String,
-    /// The number of units that each window allows. With 0, nothing is allowed.
+    /// The number of units that each window allows. With a value of 0, every request is refused.
     requests_per_unit: u64,
     /// The length of the window, one of `second`, `minute`, `hour`, `day` and `week`. Exactly one
     /// of `unit` and `window` is required.
@@ -101,7 +101,7 @@ struct RateFile {
 }
 
 /// The name of a key such as `remote_address`, or a list of names. If a key has several parts,
-/// requests share the key only if all of their parts are equal.
+/// requests share the key only if they agree in every part.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
 pub(super) enum KeyFile {
@@ -109,7 +109,7 @@ pub(super) enum KeyFile {
     Several(Vec<String>),
 }
 
-/// The source of a client's address. Without any field, the address of the connection is used.
+/// The source of a client's address. If no field is given, the address of the connection is used.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
@@ -342,8 +342,8 @@ impl ClientIpFile {
     }
 }
 
-/// Returns the key with this name, or `None` if no key has this name. Displaying a key prints the
-/// same name.
+/// Returns the key with this name, or `None` if no key has this name. The key is displayed under
+/// the same name.
 fn key(name: &str) -> Option<Key> {
     match name {
         "everyone" => Some(Key::global()),

@@ -100,7 +100,7 @@ pub(super) enum OtherPlaces {
     Shadow(u32),
 }
 
-/// The settings of the cookie. An absent field has the default of [`CookieSettings`].
+/// The settings of the cookie. An absent field has the same default as in [`CookieSettings`].
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CookieFile {
@@ -191,7 +191,7 @@ impl RoomFields {
     }
 }
 
-/// Decodes the keys of a ring. Returns `None` if there are no keys.
+/// Decodes the keys of a key ring. Returns `None` if there are no keys.
 fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
     let Some((sealing, older)) = keys.split_first() else { return Ok(None) };
     let mut ring = KeyRing::new(TokenKey::from_base64(sealing)?);

@@ -79,9 +79,9 @@ impl Concurrency {
     /// Checks that the discipline comes with the option by which it distinguishes waiting requests:
     /// `fair_by` for turns by tenant, and `classes` for priorities.
     ///
-    /// Each of these options sets its discipline. A mismatch therefore means that a later call
-    /// replaced the discipline, or that the discipline was set without its option and cannot
-    /// distinguish waiting requests.
+    /// Each of these options also sets the matching discipline. A mismatch therefore means that a
+    /// later call replaced the discipline, or that the discipline was set without its option and
+    /// cannot distinguish waiting requests.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
         let (has_turns, has_classes) = match self.rules.current_discipline() {
             Discipline::FairByTenant(_) => (true, false),

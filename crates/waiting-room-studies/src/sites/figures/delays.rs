@@ -31,7 +31,7 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
     let ideal = worlds::ramp(0.0);
     let possible = |&seed: &u64| (seed, Contender::IDEAL.run(&ideal, seed).admitted as f64);
     let possible: BTreeMap<_, _> = seeds.iter().map(possible).collect();
-    let head = ("delay", "News that are older, and ledgers that are farther away");
+    let head = ("delay", "Older snapshots, and more distant ledgers");
     Sheet::measure(head, DELAY, seeds, &items, |(contender, [ramp, spike]), seed| {
         let (on_ramp, on_spike) = (contender.run(ramp, seed), contender.run(spike, seed));
         let highest = on_ramp.max_active_over_limit.max(on_spike.max_active_over_limit);
@@ -57,7 +57,7 @@ pub(super) fn turn(seeds: &[u64]) -> Sheet {
             (format!("{}, {per_minute} a minute", contender.name), (contender, world))
         })
         .collect();
-    let head = ("turn", "A spike five seconds before the turn of a minute");
+    let head = ("turn", "A spike five seconds before the end of a minute");
     Sheet::measure(head, TURN, seeds, &items, |(contender, world), seed| {
         let report = contender.run(world, seed);
         let highest = report.max_active_over_limit;
@@ -116,15 +116,15 @@ const CROWDS: [f64; 3] = [3_000.0, 4_500.0, 30_000.0];
 const DELAY: &[Column] = &[
     Column::new("first too early %", 1),
     Column::new("too early", 0),
-    Column::new("of one that knows all %", 1),
+    Column::new("of the ideal ledger %", 1),
     Column::new("highest active %", 1),
-    Column::new("of 1 + N·staleness/60/L", 3),
-    Column::new("of the bound", 3),
+    Column::new("ratio to 1 + N·staleness/60/L", 3),
+    Column::new("ratio to the bound", 3),
 ];
 
 const TURN: &[Column] = &[
     Column::new("highest active %", 1),
     Column::new("user-seconds above", 0),
-    Column::new("of 1 + N·staleness/60/L", 3),
-    Column::new("of the bound", 3),
+    Column::new("ratio to 1 + N·staleness/60/L", 3),
+    Column::new("ratio to the bound", 3),
 ];

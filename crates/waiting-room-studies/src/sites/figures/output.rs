@@ -62,7 +62,7 @@ pub(super) fn markdown(
     for sheet in sheets.iter().filter(|sheet| !IS_A_PICTURE.contains(&sheet.name)) {
         write!(page, "\n## {}\n\n{}\n", sheet.title, table(sheet))?;
     }
-    page.push_str("\n## Bars\n\nEach line is the worst of all seeds, or their mean if stated.\n\n");
+    page.push_str("\n## Targets\n\nEach line shows the worst value of all seeds or, where stated, their mean.\n\n");
     for bar in bars {
         writeln!(page, "- {bar}")?;
     }
@@ -93,7 +93,7 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
                 Axis { name: "s", most: 600.0, step: 100.0 },
             ),
             "overload" => {
-                bars(&["of one that knows all %"], Axis { name: "%", most: 110.0, step: 25.0 })
+                bars(&["of the ideal ledger %"], Axis { name: "%", most: 110.0, step: 25.0 })
             }
             "spike" => bars(&["highest active %"], Axis { name: "%", most: 180.0, step: 25.0 }),
             "two-days" => draw_curves(seeds, &two_days(sheet)),

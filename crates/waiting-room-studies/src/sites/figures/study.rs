@@ -78,8 +78,8 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         usual("skew 0.5 %", Bound::AtMost(80.0)),
         of(spike, "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
         of(first, "nodes alike %", "Counters", Bound::AtLeast(88.0)),
-        of(delay, "of 1 + N·staleness/60/L", "Counters", Bound::AtMost(1.0)),
-        of(turn, "of the bound", "Counters", Bound::AtMost(1.0)),
+        of(delay, "ratio to 1 + N·staleness/60/L", "Counters", Bound::AtMost(1.0)),
+        of(turn, "ratio to the bound", "Counters", Bound::AtMost(1.0)),
         of_escrow(sheet("dead-site")),
         of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),
         of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
@@ -89,7 +89,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
         of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
         in_full("cut-site", "highest active %"),
-        in_full("overload", "idle slots, of one that knows all %"),
+        in_full("overload", "idle slots, of the ideal ledger %"),
     ]
     .concat()
 }

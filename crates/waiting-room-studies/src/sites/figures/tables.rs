@@ -56,7 +56,7 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
         Sheet::new(head, columns, lines)
     };
     vec![
-        sheet(("latency", "What a new visitor waits for the first answer"), LATENCY, &|it, _| {
+        sheet(("latency", "How long a new visitor waits for the first answer"), LATENCY, &|it, _| {
             vec![
                 it.answer_p50_ms as f64,
                 it.answer_p95_ms as f64,
@@ -69,7 +69,7 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
             ]
         }),
         sheet(
-            ("overload", "Visitors let in while more come than can be served"),
+            ("overload", "Visitors admitted while more arrive than can be served"),
             OVERLOAD,
             &|it, ideal| {
                 vec![
@@ -179,19 +179,19 @@ const LATENCY: &[Column] = &[
     Column::new("longest to the queue ms", 0),
     Column::new("site trips", 2),
     Column::new("world trips", 2),
-    Column::new("trips of who returns", 2),
+    Column::new("trips of returning visitors", 2),
     Column::new("messages a second", 0),
 ];
 
 const OVERLOAD: &[Column] = &[
     Column::new("admitted", 0),
-    Column::new("of one that knows all %", 1),
-    Column::new("idle slots, of one that knows all %", 1),
+    Column::new("of the ideal ledger %", 1),
+    Column::new("idle slots, of the ideal ledger %", 1),
     Column::new("highest active %", 1),
 ];
 
 const ORDER: &[Column] = &[
-    Column::new("let in before others %", 1),
+    Column::new("admitted before others %", 1),
     Column::new("before others by at most s", 0),
     Column::new("wait p50 s", 0),
     Column::new("wait wrong by p50 s", 0),

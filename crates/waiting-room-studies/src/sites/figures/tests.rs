@@ -60,7 +60,7 @@ fn a_visitor_too_early_is_a_bar_that_is_missed() {
 #[test]
 fn ledgers_that_are_farther_away_are_not_the_same_world() {
     let sheet = delays::delays(&[1]);
-    let escrow = sheet.figures("of one that knows all %", |name| name.starts_with("Escrow, round"));
+    let escrow = sheet.figures("of the ideal ledger %", |name| name.starts_with("Escrow, round"));
     let mut admitted: Vec<_> = escrow.map(|(_, it)| it.mean().to_bits()).collect();
     admitted.dedup();
     assert!(admitted.len() > 2, "{sheet:?}");
@@ -81,8 +81,8 @@ fn a_crowd_before_the_turn_of_a_minute_is_met_by_the_slots_of_two() {
     let of =
         |column, line| sheet.figures(column, move |name| name == line).next().unwrap().1.mean();
     let crowd = "Counters, 30000 a minute";
-    assert!(of("of 1 + N·staleness/60/L", crowd) > 1.5, "{sheet:?}");
-    assert!((0.9..=1.0).contains(&of("of the bound", crowd)), "{sheet:?}");
+    assert!(of("ratio to 1 + N·staleness/60/L", crowd) > 1.5, "{sheet:?}");
+    assert!((0.9..=1.0).contains(&of("ratio to the bound", crowd)), "{sheet:?}");
     assert!(of("highest active %", "Escrow, 30000 a minute") <= 100.0, "{sheet:?}");
 }
 

@@ -30,7 +30,7 @@ impl Contender {
     pub(super) const CURVE: Self = Self::new("Curve, factor 1", Policy::Curve);
     pub(super) const ESCROW: Self = Self::new("Escrow", Policy::Escrow);
     pub(super) const EVEN: Self = Self::new("Even", Policy::Even);
-    pub(super) const IDEAL: Self = Self::new("one ledger that knows all", Policy::Ideal);
+    pub(super) const IDEAL: Self = Self::new("ideal ledger", Policy::Ideal);
 
     const fn new(name: &'static str, policy: Policy) -> Self {
         Self { name, policy, curve_factor: 1.0 }

@@ -49,7 +49,7 @@ pub(super) enum AdaptiveFile {
     Vegas(AdaptiveRulesFile),
 }
 
-/// The rules of an adaptive limit. An absent field has the default of [`AdaptiveRules`].
+/// The rules of an adaptive limit. An absent field has the same default as in [`AdaptiveRules`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdaptiveRulesFile {
