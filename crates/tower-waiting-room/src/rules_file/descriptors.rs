@@ -194,7 +194,9 @@ impl<'a> Reading<'a> {
         let key = key(given, self.registered)?;
         // The first published example of this format spells `value` with a capital letter.
         let value = match (fields.take("value"), fields.take("Value")) {
-            (Some(_), Some(second)) => return Err(second.wrong("no such field beside value")),
+            (Some(_), Some(second)) => {
+                return Err(second.wrong("either value or Value, but not both"));
+            }
             (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
         };
         let entry = RuleEntry { key, value, except: Arc::default() };
@@ -216,13 +218,13 @@ impl<'a> Reading<'a> {
         let RateLimit { name, mut limit } = match fields.take("rate_limit") {
             Some(given) => rate_limit(given)?,
             None => match over_limit {
-                Some((_, given)) => return Err(given.wrong("no such field without a rate_limit")),
+                Some((_, given)) => return Err(given.wrong("no value without a rate_limit")),
                 None => return Ok(()),
             },
         };
         match (&mut limit, over_limit) {
             (Some(limit), Some((over_limit, _))) => limit.over_limit = over_limit,
-            (None, Some((_, given))) => return Err(given.wrong("no such field beside unlimited")),
+            (None, Some((_, given))) => return Err(given.wrong("no value together with unlimited")),
             (_, None) => {}
         }
         if self.rules.len() == MAX_RULES {
@@ -268,7 +270,7 @@ fn over_limit<'a>(
             continue;
         }
         if said.is_some() {
-            return Err(given.wrong("no such field beside shadow_mode"));
+            return Err(given.wrong("no value together with shadow_mode"));
         }
         said = Some((over_limit, given));
     }

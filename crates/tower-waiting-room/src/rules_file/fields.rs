@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
     pub(super) fn only_beside(self, other: &str) -> Result<(), RulesFileError> {
         let Some(field) = self.fields.into_iter().next() else { return Ok(()) };
         let place = self.place.field(&field.name, field.at);
-        Err(place.wrong(field.node.value, format_args!("no such field beside {other}")))
+        Err(place.wrong(field.node.value, format_args!("no value together with {other}")))
     }
 }
 

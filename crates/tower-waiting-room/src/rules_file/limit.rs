@@ -104,13 +104,13 @@ fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     };
     if let Some(given) = fields.take("refusals") {
         let Algorithm::SlidingLog(refusals) = &mut algorithm else {
-            return Err(given.wrong("no such field without algorithm: sliding_log"));
+            return Err(given.wrong("no value unless the algorithm is sliding_log"));
         };
         *refusals = given.one_of(&REFUSALS)?;
     }
     if let Some(given) = fields.take("alignment") {
         let Algorithm::FixedWindow(alignment) = &mut algorithm else {
-            return Err(given.wrong("no such field without algorithm: fixed_window"));
+            return Err(given.wrong("no value unless the algorithm is fixed_window"));
         };
         *alignment = given.one_of(&ALIGNMENTS)?;
     }
@@ -128,7 +128,7 @@ fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFile
     let window = fields.take("window");
     match (unit, window) {
         (Some(unit), None) => Ok((unit.one_of(&UNITS)?, unit.place)),
-        (Some(_), Some(window)) => Err(window.wrong("no such field beside unit")),
+        (Some(_), Some(window)) => Err(window.wrong("either unit or window, but not both")),
         (None, Some(window)) => {
             let expected = "a duration such as 10s or 1m 30s";
             // The error is prepared in advance, because `text` consumes the value.

@@ -138,7 +138,7 @@ fn a_wrong_descriptor_is_named() {
         ),
         (
             "  - key: path\n    value: /a\n    Value: /b\n",
-            "5:12: descriptors[0].Value is \"/b\", expected no such field beside value",
+            "5:12: descriptors[0].Value is \"/b\", expected either value or Value, but not both",
         ),
         (
             "  - key: path\n    limit: 1\n",
@@ -158,15 +158,15 @@ fn a_wrong_descriptor_is_named() {
         ("  - key: path\n    soft: 1\n", "4:11: descriptors[0].soft is 1, expected true or false"),
         (
             "  - key: path\n    soft: true\n",
-            "4:11: descriptors[0].soft is true, expected no such field without a rate_limit",
+            "4:11: descriptors[0].soft is true, expected no value without a rate_limit",
         ),
         (
             "  - key: path\n    soft: true\n    shadow_mode: true\n",
-            "4:11: descriptors[0].soft is true, expected no such field beside shadow_mode",
+            "4:11: descriptors[0].soft is true, expected no value together with shadow_mode",
         ),
         (
             "  - key: path\n    soft: true\n    rate_limit: { unlimited: true }\n",
-            "4:11: descriptors[0].soft is true, expected no such field beside unlimited",
+            "4:11: descriptors[0].soft is true, expected no value together with unlimited",
         ),
         (
             "  - key: path\n    descriptors:\n      - key: path\n",
@@ -304,12 +304,12 @@ fn a_wrong_limit_is_named() {
         (
             "unit: day, requests_per_unit: 5, refusals: count",
             62,
-            "refusals is \"count\", expected no such field without algorithm: sliding_log",
+            "refusals is \"count\", expected no value unless the algorithm is sliding_log",
         ),
         (
             "unit: day, requests_per_unit: 5, algorithm: sliding_log, alignment: epoch",
             87,
-            "alignment is \"epoch\", expected no such field without algorithm: fixed_window",
+            "alignment is \"epoch\", expected no value unless the algorithm is fixed_window",
         ),
         (
             "unit: day, requests_per_unit: 5, algorithm: fixed_window, alignment: clock",
@@ -325,7 +325,7 @@ fn a_wrong_limit_is_named() {
         (
             "unit: day, window: 5s, requests_per_unit: 5",
             38,
-            "window is 5s, expected no such field beside unit",
+            "window is 5s, expected either unit or window, but not both",
         ),
         (
             "window: 5, requests_per_unit: 5",
@@ -342,7 +342,7 @@ fn a_wrong_limit_is_named() {
         (
             "unlimited: true, unit: day",
             36,
-            "unit is \"day\", expected no such field beside unlimited",
+            "unit is \"day\", expected no value together with unlimited",
         ),
         (
             "unlimited: true, name: a\"b",
