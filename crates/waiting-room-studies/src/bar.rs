@@ -43,7 +43,7 @@ impl Bar {
     ) -> Vec<Self> {
         let bars = Self::held_against(sheet, column, wanted, bound, Spread::mean);
         bars.into_iter()
-            .map(|bar| Self { what: format!("{}, the mean", bar.what), ..bar })
+            .map(|bar| Self { what: format!("{}, on average", bar.what), ..bar })
             .collect()
     }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Bar {
             Bound::AtLeast(bound) => ("at least", bound),
             Bound::AtMost(bound) => ("at most", bound),
         };
-        write!(f, "{met}: {}: {:.2}, {word} {bound}", self.what, self.worst)
+        write!(f, "{met}: {}: {:.2} (required: {word} {bound})", self.what, self.worst)
     }
 }
 

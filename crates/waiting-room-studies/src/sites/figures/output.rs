@@ -62,7 +62,9 @@ pub(super) fn markdown(
     for sheet in sheets.iter().filter(|sheet| !IS_A_PICTURE.contains(&sheet.name)) {
         write!(page, "\n## {}\n\n{}\n", sheet.title, table(sheet))?;
     }
-    page.push_str("\n## Targets\n\nEach line shows the worst seed or, where stated, the mean.\n\n");
+    page.push_str(
+        "\n## Targets\n\nEach line shows the worst seed or, where stated, the average.\n\n",
+    );
     for bar in bars {
         writeln!(page, "- {bar}")?;
     }

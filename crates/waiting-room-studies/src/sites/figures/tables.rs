@@ -56,22 +56,18 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
         Sheet::new(head, columns, lines)
     };
     vec![
-        sheet(
-            ("latency", "The wait of new visitors for the first answer"),
-            LATENCY,
-            &|it, _| {
-                vec![
-                    it.answer_p50_ms as f64,
-                    it.answer_p95_ms as f64,
-                    it.answer_max_ms as f64,
-                    it.told_to_wait_max_ms as f64,
-                    it.site_trips_per_new,
-                    it.wan_trips_per_new,
-                    it.trips_per_returning,
-                    it.ledger_messages_per_s,
-                ]
-            },
-        ),
+        sheet(("latency", "The wait of new visitors for the first answer"), LATENCY, &|it, _| {
+            vec![
+                it.answer_p50_ms as f64,
+                it.answer_p95_ms as f64,
+                it.answer_max_ms as f64,
+                it.told_to_wait_max_ms as f64,
+                it.site_trips_per_new,
+                it.wan_trips_per_new,
+                it.trips_per_returning,
+                it.ledger_messages_per_s,
+            ]
+        }),
         sheet(
             ("overload", "Visitors admitted while more arrive than can be served"),
             OVERLOAD,
