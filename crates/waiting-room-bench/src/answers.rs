@@ -10,6 +10,6 @@ mod targets;
 pub(crate) use self::{
     bench::{run, run_refusals},
     load::LoadKind,
-    rooms::ALONE,
+    rooms::{ALONE, BEHIND_AXUM},
     server::serve,
 };

@@ -34,6 +34,14 @@ pub(crate) enum What {
     All,
     /// Answers per second to waiting visitors, over loopback.
     Answers,
+    /// The bars: the most that each kind of request may cost, beside its peer, in one table. The
+    /// exit status is 1 if a bar is missed.
+    Bars {
+        /// Counts instructions and allocations only, and compares them with their last known values
+        /// and not with the bars. The exit status is 1 if one of them has grown by more than 2 %.
+        #[arg(long)]
+        counted_only: bool,
+    },
     /// The gate: overload over loopback, permits compared with tokio's, and the size of a waiter.
     Gate,
     /// Rate limits: the check of a key, an admitted request, and a refused one.

@@ -63,20 +63,32 @@ impl Bar {
     pub(crate) fn all(bars: &[Self]) -> String {
         bars.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
+
+    /// Formats the condition, without the figure.
+    pub(crate) fn condition(&self) -> String {
+        let (sign, limit) = match self.limit {
+            Limit::AtLeast(limit) => ('≥', limit),
+            Limit::AtMost(limit) => ('≤', limit),
+        };
+        format!("{} {sign} {limit}", self.what)
+    }
+
+    /// Whether the bar is met; `None` if it was not measured.
+    pub(crate) fn is_met(&self) -> Option<bool> {
+        // The slack absorbs rounding errors; measurements are far less precise.
+        let slack = |limit: f64| limit.abs().max(1.0) * 1e-6;
+        self.found.map(|found| match self.limit {
+            Limit::AtLeast(limit) => found >= limit - slack(limit),
+            Limit::AtMost(limit) => found <= limit + slack(limit),
+        })
+    }
 }
 
 impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, limit, found } = self;
-        let (sign, limit) = match limit {
-            Limit::AtLeast(limit) => ('≥', *limit),
-            Limit::AtMost(limit) => ('≤', *limit),
-        };
-        write!(f, "{what} {sign} {limit}: ")?;
-        let Some(found) = *found else { return f.write_str("not measured") };
-        // The slack absorbs rounding errors; measurements are far less precise.
-        let slack = limit.abs().max(1.0) * 1e-6;
-        let is_met = if sign == '≤' { found <= limit + slack } else { found >= limit - slack };
+        write!(f, "{}: ", self.condition())?;
+        let Some(found) = self.found else { return f.write_str("not measured") };
+        let is_met = self.is_met() == Some(true);
         write!(f, "{} {}", figure(found), if is_met { "met" } else { "MISSED" })
     }
 }

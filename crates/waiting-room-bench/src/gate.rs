@@ -16,6 +16,6 @@ pub(crate) use self::{
     overload::{Contender, Work, serve},
     permits::{HANDED_ON, PERMITS},
     refused::REFUSED,
-    routers::ADMITTED,
+    routers::{ADMITTED, limit, shedding_and_timing_out},
     waiters::WAITERS,
 };

@@ -7,11 +7,13 @@ mod keyed;
 mod refused;
 mod routers;
 mod turns;
+mod unseen;
 
 pub(crate) use self::{
     algorithms::{ALGORITHMS, KEY_MEMORY},
     bench::run,
     keyed::{MILLION, ONE, THOUSAND, TWO_THREADS},
     refused::{REFUSED, REFUSING, Refusing},
-    routers::ADMITTED,
+    routers::{ADMITTED, governor_with_headers, never_used_up},
+    unseen::{UNSEEN, slowest},
 };

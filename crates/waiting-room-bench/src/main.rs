@@ -9,6 +9,7 @@
 //! cargo run --release -p waiting-room-bench -- gate      the gate: overload, permits, waiters
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
+//! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
 //!
@@ -30,6 +31,8 @@
 
 mod answers;
 mod args;
+mod bars;
+mod browsers;
 mod case;
 mod child;
 mod effort;
@@ -49,6 +52,8 @@ mod usage;
 mod valgrind;
 mod visitors;
 
+use std::process::ExitCode;
+
 use anyhow::{Context, Result};
 use clap::Parser;
 
@@ -57,10 +62,10 @@ use crate::{
     case::Group,
 };
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let Args { what, effort, counting, load } = Args::parse();
     let effort = effort.chosen();
-    match what {
+    let done = match what {
         What::All => {
             pass::run(effort, counting)?;
             println!("{}", paths::run(effort));
@@ -73,6 +78,9 @@ fn main() -> Result<()> {
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
+        What::Bars { counted_only } => {
+            return bars::run(bars::Rows::of(counted_only), effort, counting);
+        }
         What::Gate => gate::run(effort, counting),
         What::Nodes => nodes::run(effort),
         What::Limits => {
@@ -89,7 +97,8 @@ fn main() -> Result<()> {
         What::Serve => answers::serve(),
         What::ServeGated { contender, work } => gate::serve(contender, work),
         What::Token => token::run(effort, counting),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Runs one case in this process, and prints the resident bytes after it.
@@ -110,6 +119,8 @@ fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
 /// All groups whose cases a child process can run.
 const GROUPS: &[Group] = &[
     answers::ALONE,
+    answers::BEHIND_AXUM,
+    bars::TOGETHER,
     gate::ADMITTED,
     gate::HANDED_ON,
     gate::PERMITS,
@@ -123,6 +134,7 @@ const GROUPS: &[Group] = &[
     limits::REFUSED,
     limits::THOUSAND,
     limits::TWO_THREADS,
+    limits::UNSEEN,
     pass::BEHIND_AXUM,
     pass::WITHOUT_AXUM,
     paths::PATHS,

@@ -1,6 +1,6 @@
 //! Reports: tables in Markdown, each with its command and its machine, ready to be pasted.
 
-use std::{fmt, fs, process::Command, thread};
+use std::{env, ffi::OsStr, fmt, fs, path::Path, process::Command, thread};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
@@ -126,6 +126,17 @@ pub(crate) fn machine() -> String {
     format!("{processor}, {cores} cores, Linux {}, {compiler}, {build}", kernel.trim())
 }
 
+/// Describes how this program was built.
+pub(crate) fn build() -> String {
+    let path = env::current_exe().ok();
+    let folder = path.as_deref().and_then(Path::parent).and_then(Path::file_name);
+    let profile = folder.map_or_else(Default::default, OsStr::to_string_lossy);
+    // Cargo.toml does not turn it on; a test makes sure of that.
+    let lto = option_env!("CARGO_PROFILE_RELEASE_LTO").unwrap_or("off");
+    let units = option_env!("CARGO_PROFILE_RELEASE_CODEGEN_UNITS").unwrap_or("16");
+    format!("Built with the profile {profile}: LTO {lto}, {units} codegen units.")
+}
+
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -144,4 +155,15 @@ fn compiler() -> String {
     let version = Command::new("rustc").arg("--version").output().ok();
     let words = version.and_then(|said| String::from_utf8(said.stdout).ok()).unwrap_or_default();
     words.split(" (").next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_release_is_built_without_lto_unless_the_environment_turns_it_on() {
+        let manifest = include_str!("../../../Cargo.toml");
+        let profile = manifest.split("[profile.release]").nth(1).expect("there is the profile");
+        let profile = profile.split("\n[").next().expect("it has an end");
+        assert!(!profile.contains("lto") && !profile.contains("codegen-units"), "{profile}");
+    }
 }

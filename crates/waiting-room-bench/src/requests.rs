@@ -1,6 +1,10 @@
 //! Requests that are sent repeatedly without a network, with their expected status.
 
-use std::{fmt::Debug, hint::black_box, net::SocketAddr};
+use std::{
+    fmt::Debug,
+    hint::black_box,
+    net::{IpAddr, SocketAddr},
+};
 
 use axum::{Router, body::Body, extract::ConnectInfo, routing::get};
 use http::{
@@ -9,7 +13,7 @@ use http::{
 use tokio::runtime::{Builder, Runtime};
 use tower::{Service, ServiceExt};
 
-use crate::case::Repeat;
+use crate::{browsers::Preferences, case::Repeat};
 
 /// Other cookies that a visitor of a shop may have: two before ours, and one after it.
 const OTHER_COOKIES: [&str; 3] = [
@@ -18,18 +22,24 @@ const OTHER_COOKIES: [&str; 3] = [
     "theme=dark",
 ];
 
-/// A request of a browser, as a template for clones.
+/// Requests of browsers that take turns, as a template for clones.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     uri: Uri,
-    headers: HeaderMap,
-    extensions: Extensions,
+    turns: Vec<Turn>,
     status: StatusCode,
 }
 
-impl Template {
+/// The request of one turn.
+#[derive(Clone, Debug)]
+struct Turn {
+    headers: HeaderMap,
+    extensions: Extensions,
+}
+
+impl Turn {
     /// Creates a request with these cookies among others.
-    pub(crate) fn new<'a>(cookies: impl IntoIterator<Item = &'a str>) -> Self {
+    fn new<'a>(cookies: impl IntoIterator<Item = &'a str>) -> Self {
         let [first, second, last] = OTHER_COOKIES;
         let cookies: Vec<&str> = [first, second].into_iter().chain(cookies).chain([last]).collect();
         let mut headers = HeaderMap::new();
@@ -41,20 +51,52 @@ impl Template {
             header::COOKIE,
             HeaderValue::try_from(cookies).expect("cookies are visible ASCII"),
         );
-        let (uri, extensions, status) = (Uri::from_static("/"), Extensions::new(), StatusCode::OK);
-        Self { uri, headers, extensions, status }
+        Self { headers, extensions: Extensions::new() }
+    }
+}
+
+impl Template {
+    /// Creates a request with these cookies among others.
+    pub(crate) fn new<'a>(cookies: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { uri: Uri::from_static("/"), turns: vec![Turn::new(cookies)], status: StatusCode::OK }
+    }
+
+    /// Creates the requests of visitors, each with a cookie and an address, which take turns.
+    pub(crate) fn of_visitors<'a>(visitors: impl IntoIterator<Item = (&'a str, Peer)>) -> Self {
+        let of_visitor = |(cookie, peer)| {
+            let mut turn = Turn::new([cookie]);
+            turn.extensions.insert(peer);
+            turn
+        };
+        let turns = visitors.into_iter().map(of_visitor).collect();
+        Self { uri: Uri::from_static("/"), turns, status: StatusCode::OK }
     }
 
     /// Sets the accepted types, and the expected status.
     pub(crate) fn accept(mut self, types: &'static str, status: StatusCode) -> Self {
-        self.headers.insert(header::ACCEPT, HeaderValue::from_static(types));
-        self.status = status;
-        self
+        for turn in &mut self.turns {
+            turn.headers.insert(header::ACCEPT, HeaderValue::from_static(types));
+        }
+        self.answered(status)
     }
 
     /// Makes it the request of a program, which accepts any type.
-    pub(crate) fn of_a_program(mut self) -> Self {
-        self.headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+    pub(crate) fn of_a_program(self) -> Self {
+        let status = self.status;
+        self.accept("*/*", status)
+    }
+
+    /// Makes it the requests of clients with these preferences, which take turns.
+    pub(crate) fn of_clients(mut self, clients: impl IntoIterator<Item = Preferences>) -> Self {
+        let clients: Vec<Preferences> = clients.into_iter().collect();
+        let turn = |number: usize| {
+            let mut turn = self.turns[number % self.turns.len()].clone();
+            let Preferences { types, languages } = clients[number % clients.len()].clone();
+            turn.headers.insert(header::ACCEPT, types);
+            turn.headers.insert(header::ACCEPT_LANGUAGE, languages);
+            turn
+        };
+        self.turns = (0..clients.len().max(self.turns.len())).map(turn).collect();
         self
     }
 
@@ -66,8 +108,9 @@ impl Template {
 
     /// Adds the address of the peer, as a server does that knows it.
     pub(crate) fn with_peer(mut self) -> Self {
-        let peer = SocketAddr::from(([127, 0, 0, 1], 50_000));
-        self.extensions.insert(ConnectInfo(peer));
+        for turn in &mut self.turns {
+            turn.extensions.insert(peer([127, 0, 0, 1]));
+        }
         self
     }
 
@@ -76,16 +119,30 @@ impl Template {
         self.status
     }
 
-    /// Returns the next request.
+    /// Returns the first request.
     pub(crate) fn request<B>(&self, body: B) -> Request<B> {
+        self.request_of(0, body)
+    }
+
+    /// Returns the request of this number; after the last turn, the first follows again.
+    fn request_of<B>(&self, number: usize, body: B) -> Request<B> {
+        let turn = &self.turns[number % self.turns.len()];
         let mut request = Request::new(body);
         *request.method_mut() = Method::GET;
         *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        *request.extensions_mut() = self.extensions.clone();
+        *request.headers_mut() = turn.headers.clone();
+        *request.extensions_mut() = turn.extensions.clone();
         request
     }
 }
+
+/// Returns the address of a peer, as a server adds it.
+pub(crate) fn peer(address: impl Into<IpAddr>) -> Peer {
+    ConnectInfo(SocketAddr::new(address.into(), 50_000))
+}
+
+/// The address of a peer.
+pub(crate) type Peer = ConnectInfo<SocketAddr>;
 
 const BROWSER: [(header::HeaderName, &str); 4] = [
     (header::HOST, "shop.example"),
@@ -94,17 +151,22 @@ const BROWSER: [(header::HeaderName, &str); 4] = [
     (header::ACCEPT_LANGUAGE, "en-GB,en;q=0.7,de;q=0.3"),
 ];
 
-/// Sends clones of one request to a service, and checks the status of each response.
-pub(crate) fn drive<S, B, R>(mut service: S, template: Template, body: fn() -> B) -> Repeat
+/// Sends clones of a template to a service, and checks the status of each response.
+pub(crate) fn drive<S, B, R>(
+    mut service: S,
+    template: Template,
+    mut body: impl FnMut() -> B + 'static,
+) -> Repeat
 where
     S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
     B: 'static,
 {
-    let (runtime, status) = (runtime(), template.status());
+    let (runtime, status, mut number) = (runtime(), template.status(), 0);
     Repeat::new(move |times| {
         runtime.block_on(async {
             for _ in 0..times {
-                let request = template.request(body());
+                let request = template.request_of(number, body());
+                number += 1;
                 let service = service.ready().await.expect("no service here fails");
                 let response = service.call(request).await.expect("no service here fails");
                 assert_eq!(response.status(), status, "the case measures something else");
@@ -114,13 +176,18 @@ where
     })
 }
 
-/// Sends the same to a router, after 1 024 requests that are not measured: a layer may check the
-/// first ones more closely.
+/// Sends the same to a router, after 1 024 requests of programs that are not measured: a layer may
+/// check the first ones more closely.
 pub(crate) fn drive_router(router: Router, template: Template) -> Repeat {
     // As `axum::serve` does. Otherwise axum applies the layers to the handler for every request.
-    let mut repeat = drive(router.with_state::<()>(()), template, Body::empty);
-    repeat.run(1_024);
-    repeat
+    let router = router.with_state::<()>(());
+    let first = template.clone().of_a_program();
+    runtime().block_on(async {
+        for number in 0..1_024 {
+            let Ok(_) = router.clone().oneshot(first.request_of(number, Body::empty())).await;
+        }
+    });
+    drive(router, template, Body::empty)
 }
 
 /// Returns the smallest application with a response body.

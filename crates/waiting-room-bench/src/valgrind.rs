@@ -1,14 +1,16 @@
 //! Instructions and allocations of a case, counted by valgrind in child processes.
 
-use std::{env, process::Command, thread};
+use std::{
+    env, iter,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::{
-    case::{Case, Group},
-    effort::Effort,
-};
+use crate::{case::Group, effort::Effort};
 
 /// Whether to count instructions and allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -51,31 +53,47 @@ pub(crate) fn count(
     if counting.excuse().is_some() {
         return Ok(vec![None; cases.len()]);
     }
-    let (few, many) = effort.counted();
-    let repetitions = f64::from(u32::try_from(many - few)?);
-    // The two tools are slow, so they run at the same time; nothing is timed meanwhile.
-    let (instructions, heap) = thread::scope(|scope| {
-        let heap = scope.spawn(|| -> Result<Vec<[f64; 2]>> {
-            let dhat = |case: &Case, times| dhat(group, case.name, times).map(|heap| heap.total);
-            let both = |case| Ok((dhat(case, few)?, dhat(case, many)?));
-            let each = |(less, more): ([f64; 2], [f64; 2])| {
-                [0, 1].map(|field| (more[field] - less[field]) / repetitions)
-            };
-            cases.iter().map(|case| both(case).map(each)).collect()
-        });
-        let instructions: Result<Vec<f64>> =
-            cases.iter().map(|case| callgrind(group, case.name, few, many - few)).collect();
-        (instructions, heap.join().expect("the thread only runs valgrind"))
-    });
-    let counts = |(instructions, [bytes, allocations]): (f64, [f64; 2])| {
-        Some(Counts { instructions: instructions / repetitions, allocations, bytes })
+    let cases: Vec<_> = cases.iter().map(|case| (group, case.name)).collect();
+    let counts = count_each(&cases, effort.counted())?;
+    Ok(counts.into_iter().map(Some).collect())
+}
+
+/// Counts one repetition of each case, identified by its group and its name.
+///
+/// The counts are the difference between two numbers of repetitions. The tools are slow, so each
+/// core counts another case; nothing may be timed meanwhile.
+pub(crate) fn count_each(cases: &[(Group, &str)], repetitions: (u64, u64)) -> Result<Vec<Counts>> {
+    let next = AtomicUsize::new(0);
+    let count_some = || -> Result<Vec<(usize, Counts)>> {
+        let turns = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let turns = turns.map_while(|turn| cases.get(turn).map(|case| (turn, *case)));
+        turns.map(|(turn, (group, case))| Ok((turn, of(group, case, repetitions)?))).collect()
     };
-    Ok(instructions?.into_iter().zip(heap?).map(counts).collect())
+    let cores = thread::available_parallelism()?.get();
+    let found: Result<Vec<_>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(count_some)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("it only counts");
+        threads.into_iter().map(join).collect()
+    });
+    let mut counts: Vec<(usize, Counts)> = found?.into_iter().flatten().collect();
+    counts.sort_by_key(|(turn, _)| *turn);
+    Ok(counts.into_iter().map(|(_, counts)| counts).collect())
+}
+
+/// Counts one repetition of a case.
+fn of(group: Group, case: &str, (few, many): (u64, u64)) -> Result<Counts> {
+    let repetitions = f64::from(u32::try_from(many - few)?);
+    let instructions = callgrind(group, case, few, many - few)? / repetitions;
+    let (less, more) = (dhat(group, case, few)?.total, dhat(group, case, many)?.total);
+    let [bytes, allocations] = [0, 1].map(|field| (more[field] - less[field]) / repetitions);
+    Ok(Counts { instructions, allocations, bytes })
 }
 
 /// Runs one case under DHAT.
 pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
-    let said = run(&["--tool=dhat", "--dhat-out-file=/dev/null"], group, case, [0, times])?;
+    // Where inlined functions come from takes long to read, and is of no use here.
+    let tool = ["--tool=dhat", "--dhat-out-file=/dev/null", "--read-inline-info=no"];
+    let said = run(&tool, group, case, [0, times])?;
     Heap::parse(&said).with_context(|| format!("DHAT said: {said}"))
 }
 

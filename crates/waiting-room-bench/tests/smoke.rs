@@ -1,18 +1,23 @@
 //! Runs every benchmark, with so few repetitions that its figures mean nothing.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Returns the output of the program for these arguments.
 #[track_caller]
 fn bench(arguments: &[&str]) -> String {
+    let (printed, status) = bench_and_status(arguments);
+    assert!(status.success(), "{arguments:?}: {status}");
+    printed
+}
+
+fn bench_and_status(arguments: &[&str]) -> (String, ExitStatus) {
     let output = Command::new(env!("CARGO_BIN_EXE_waiting-room-bench"))
         .args(arguments)
         .args(["--smoke", "--counting", "off", "--load", "hyper"])
         .stderr(Stdio::inherit())
         .output()
         .expect("the program starts");
-    assert!(output.status.success(), "{arguments:?}: {}", output.status);
-    String::from_utf8(output.stdout).expect("it prints text")
+    (String::from_utf8(output.stdout).expect("it prints text"), output.status)
 }
 
 #[track_caller]
@@ -136,6 +141,25 @@ fn the_tables_of_the_gate_have_their_rows() {
         assert!(printed.contains(bar), "no bar {bar:?} in:\n{printed}");
     }
     assert!(printed.contains("Poisson arrivals, seed 1"), "{printed}");
+}
+
+#[test]
+fn the_table_of_the_bars_has_its_rows_and_fails_if_a_bar_is_not_met() {
+    let (printed, status) = bench_and_status(&["bars"]);
+    has_rows(
+        &printed,
+        &[
+            "the layer with nothing to do",
+            "refused by a limit, made-up Accept",
+            "waiting: early ticket, page, a dozen browsers",
+            "… p99.9 of such a check",
+            "a bare 429",
+        ],
+    );
+    // Without counting, no bar of instructions is known to be met.
+    assert!(printed.contains("not measured") && !status.success(), "{status}: {printed}");
+    let (printed, status) = bench_and_status(&["bars", "--counted-only"]);
+    assert!(printed.is_empty() && !status.success(), "{status}: {printed}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use tower_waiting_room::Concurrency;
 
 use super::routers::{bulkhead, ours, shedding};
 use crate::{
+    browsers::{Preferences, dozen, made_up},
     case::{Case, Group, Repeat},
     limits::REFUSING,
     requests::{Template, drive_router, runtime},
@@ -27,19 +28,19 @@ pub(crate) const REFUSED: Group = Group::new(
         },
         Case {
             name: OURS,
-            set_up: || {
-                full(ours(busy(), Concurrency::limit(1).queue(0)), StatusCode::TOO_MANY_REQUESTS)
-            },
+            set_up: || full(ours(busy(), only_one()), refused(StatusCode::TOO_MANY_REQUESTS)),
         },
+        Case { name: "ours, to a dozen browsers", set_up: || to_clients(dozen()) },
+        Case { name: "ours, to made-up Accept headers", set_up: || to_clients(made_up()) },
         Case {
             name: "tower's limit, LoadShed",
-            set_up: || full(shedding(busy(), 1), StatusCode::SERVICE_UNAVAILABLE),
+            set_up: || full(shedding(busy(), 1), refused(StatusCode::SERVICE_UNAVAILABLE)),
         },
         Case {
             name: "tower-resilience bulkhead, reject_when_full",
             set_up: || {
                 let router = bulkhead(busy(), 1, |options| options.reject_when_full());
-                full(router, StatusCode::SERVICE_UNAVAILABLE)
+                full(router, refused(StatusCode::SERVICE_UNAVAILABLE))
             },
         },
     ],
@@ -50,8 +51,17 @@ pub(super) fn busy() -> Router {
     Router::new().route("/", get(pending::<()>))
 }
 
+fn only_one() -> Concurrency {
+    Concurrency::limit(1).queue(0)
+}
+
+fn to_clients(clients: impl Iterator<Item = Preferences>) -> Repeat {
+    let template = Template::new(["other=1"]).of_clients(clients);
+    full(ours(busy(), only_one()), template.answered(StatusCode::TOO_MANY_REQUESTS).with_peer())
+}
+
 /// Sends requests to a router in which one request runs, and no other may.
-fn full(router: Router, status: StatusCode) -> Repeat {
+fn full(router: Router, template: Template) -> Repeat {
     let router = router.with_state::<()>(());
     let mut running = Box::pin(router.clone().oneshot(Request::new(Body::empty())));
     let runtime = runtime();
@@ -59,7 +69,7 @@ fn full(router: Router, status: StatusCode) -> Repeat {
     let is_over = running.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
     drop(timers);
     assert!(!is_over, "the case measures something else");
-    let mut repeat = drive_router(router, refused(status));
+    let mut repeat = drive_router(router, template);
     Repeat::new(move |times| {
         repeat.run(times);
         // The running request holds its permit as long as others are sent.

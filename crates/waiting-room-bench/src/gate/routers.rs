@@ -12,7 +12,7 @@ use tower::{
 use tower_resilience_bulkhead::{BulkheadConfigBuilder, BulkheadLayer};
 use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer, gate::ReleaseAt};
 
-use super::sources::ENOUGH;
+use super::sources::{ENOUGH, LONG};
 use crate::{
     case::{Case, Group, Repeat},
     requests::{Template, drive_router, hello},
@@ -37,6 +37,17 @@ pub(super) fn shedding(app: Router, limit: u32) -> Router {
             .layer(HandleErrorLayer::new(failed))
             .layer(LoadShedLayer::new())
             .layer(limit_of(limit)),
+    )
+}
+
+/// Applies tower's limit with load shedding, and a timeout for the request.
+pub(crate) fn shedding_and_timing_out(app: Router) -> Router {
+    app.layer(
+        ServiceBuilder::new()
+            .layer(HandleErrorLayer::new(failed))
+            .layer(LoadShedLayer::new())
+            .layer(limit_of(ENOUGH))
+            .layer(TimeoutLayer::new(LONG)),
     )
 }
 
@@ -93,7 +104,8 @@ pub(crate) const ADMITTED: Group = Group::new(
     ],
 );
 
-fn limit() -> Concurrency {
+/// Returns a gate with a permit for every request.
+pub(crate) fn limit() -> Concurrency {
     Concurrency::limit(ENOUGH)
 }
 

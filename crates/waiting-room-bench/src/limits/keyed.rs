@@ -54,7 +54,7 @@ pub(crate) const TWO_THREADS: Group = Group::new(
 
 /// The number of keys of [`MILLION`]. Without optimization, a million take too long to insert, and
 /// the times are meaningless anyway.
-const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
+pub(super) const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
 
 const fn cases<const KEYS: u32>() -> [Case; 13] {
     [

@@ -17,6 +17,7 @@ use super::{
     turns::Outcome,
 };
 use crate::{
+    browsers::{Preferences, dozen, made_up},
     case::{Case, Group, Repeat},
     requests::{Template, drive_router, hello, runtime},
 };
@@ -37,7 +38,7 @@ pub(crate) const REFUSING: &[Refusing] = &[
     Refusing { name: "tower-resilience, no key", app: resilience },
 ];
 
-/// The same applications as cases, and the page for a browser.
+/// The same applications as cases, and our page for browsers.
 pub(crate) const REFUSED: Group = Group::new(
     "refused",
     &[
@@ -48,12 +49,18 @@ pub(crate) const REFUSED: Group = Group::new(
         case::<4>(),
         case::<5>(),
         Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
+        Case { name: "ours, to a dozen browsers", set_up: || to_clients(dozen()) },
+        Case { name: "ours, to made-up Accept headers", set_up: || to_clients(made_up()) },
     ],
 );
 
 const fn case<const INDEX: usize>() -> Case {
     let set_up = || sent((REFUSING[INDEX].app)(), Template::new(["other=1"]).of_a_program());
     Case { name: REFUSING[INDEX].name, set_up }
+}
+
+fn to_clients(clients: impl Iterator<Item = Preferences>) -> Repeat {
+    sent(ours(), Template::new(["other=1"]).of_clients(clients))
 }
 
 fn bare() -> Router {
@@ -74,7 +81,7 @@ fn ours() -> Router {
 }
 
 fn governor(headers: Headers) -> Router {
-    used_up(routers::governor(Outcome::Refused, headers))
+    used_up(routers::governor(hello(), Outcome::Refused, headers))
 }
 
 fn resilience() -> Router {
@@ -94,4 +101,23 @@ fn used_up(router: Router) -> Router {
 
 fn sent(router: Router, template: Template) -> Repeat {
     drive_router(router, template.answered(StatusCode::TOO_MANY_REQUESTS).with_peer())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+
+    use super::*;
+
+    #[test]
+    fn every_browser_and_every_made_up_client_gets_the_page() {
+        let router = ours();
+        for (number, client) in dozen().chain(made_up().take(3)).enumerate() {
+            let template = Template::new(["other=1"]).of_clients([client]).with_peer();
+            let asked = router.clone().oneshot(template.request(Body::empty()));
+            let Ok(response) = runtime().block_on(asked);
+            let form = response.headers().get(header::CONTENT_TYPE).expect("it has a body");
+            assert_eq!(form, "text/html; charset=utf-8", "client {number}");
+        }
+    }
 }

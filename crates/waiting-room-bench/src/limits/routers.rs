@@ -30,6 +30,16 @@ pub(super) fn ours(outcome: Outcome, headers: Headers) -> Router {
     layered([RateLimit::per_ip(quota(outcome))], headers)
 }
 
+/// Returns an application behind a limit for another path than that of the requests.
+fn idle() -> Router {
+    layered([RateLimit::per_ip(quota(Outcome::Allowed)).path("/login")], Headers::All)
+}
+
+/// Returns a limit per address that is never used up.
+pub(crate) fn never_used_up() -> RateLimit {
+    RateLimit::per_ip(quota(Outcome::Allowed))
+}
+
 /// Returns an application behind a limit per address and a global one.
 pub(super) fn two_of_ours() -> Router {
     let quota = quota(Outcome::Allowed);
@@ -46,8 +56,8 @@ fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Rou
     hello().layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
 }
 
-/// Returns an application behind tower_governor, by the address of the peer, which is its default.
-pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
+/// Applies tower_governor, by the address of the peer, which is its default.
+pub(super) fn governor(app: Router, outcome: Outcome, headers: Headers) -> Router {
     let (period, burst) = match outcome {
         Outcome::Allowed => (Duration::from_nanos(1), BURST),
         Outcome::Refused => (LONG, 1),
@@ -56,11 +66,14 @@ pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
     config.period(period).burst_size(burst);
     let wrong = "neither the period nor the burst is zero";
     match headers {
-        Headers::All => {
-            hello().layer(GovernorLayer::new(config.use_headers().finish().expect(wrong)))
-        }
-        Headers::None => hello().layer(GovernorLayer::new(config.finish().expect(wrong))),
+        Headers::All => app.layer(GovernorLayer::new(config.use_headers().finish().expect(wrong))),
+        Headers::None => app.layer(GovernorLayer::new(config.finish().expect(wrong))),
     }
+}
+
+/// Applies tower_governor with its headers, and a limit that is never used up.
+pub(crate) fn governor_with_headers(app: Router) -> Router {
+    governor(app, Outcome::Allowed, Headers::All)
 }
 
 /// Returns an application behind the limiter of tower-resilience, which has no keys and sends no
@@ -104,6 +117,7 @@ pub(crate) const ADMITTED: Group = Group::new(
         Case { name: "+ a layer that decides, then forwards", set_up: deciding },
         Case { name: "+ ours, a limit by IP, all headers", set_up: || limited(Headers::All) },
         Case { name: "+ ours, a limit by IP, no headers", set_up: || limited(Headers::None) },
+        Case { name: "+ ours, a limit for another path", set_up: || sent_to(idle()) },
         Case { name: "+ ours, two limits, all headers", set_up: || sent_to(two_of_ours()) },
         Case { name: "+ tower_governor, by IP", set_up: || governed(Headers::None) },
         Case { name: "+ tower_governor, by IP, use_headers", set_up: || governed(Headers::All) },
@@ -124,7 +138,7 @@ fn limited(headers: Headers) -> Repeat {
 }
 
 fn governed(headers: Headers) -> Repeat {
-    sent_to(governor(Allowed, headers))
+    sent_to(governor(hello(), Allowed, headers))
 }
 
 fn sent_to(router: Router) -> Repeat {

@@ -1,0 +1,12 @@
+//! The bars: the most that each kind of request may cost, beside its peer, in one table.
+
+mod bench;
+mod costs;
+mod counted;
+mod timed;
+mod together;
+
+pub(crate) use self::{
+    bench::{Rows, run},
+    together::TOGETHER,
+};
