@@ -17,14 +17,14 @@
 //! to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] holds the numbers for the
 //! operator.
 //!
-//! Each verb first removes everything that has lapsed, so a room needs no background task. A room
+//! Each verb decides as if everything that has lapsed were gone, so a room needs no background task. A room
 //! performs no I/O, reads no clock and does not handle sealed tokens: a [`Store`](crate::Store)
 //! serializes the calls, and a layer seals passes and tickets for the clients.
 
 // The parts: `room.rs` contains the verbs, and `admission.rs` the conditions that they check.
-// `sessions.rs` keeps the active visitors, `line.rs` keeps the waiting ones in the orders defined
-// in `orders.rs`, and `estimate.rs` measures rates. `timing.rs` derives all intervals from the
-// rules.
+// `sessions.rs` keeps the active visitors, and `line.rs` keeps the waiting ones, in hash maps
+// (`shards.rs`) and in the orders defined in `orders/`. `work.rs` bounds the work of one verb.
+// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
 
 mod admission;
 mod estimate;
@@ -35,9 +35,11 @@ mod orders;
 mod room;
 mod rules;
 mod sessions;
+mod shards;
 mod snapshot;
 mod timing;
 mod verdict;
+mod work;
 
 pub use self::{
     estimate::WaitEstimate,

@@ -77,7 +77,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Ends a visitor's session, or gives up its place in line. The slot or place is free at once.
     fn leave(&self, id: VisitorId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Removes lapsed slots and places.
+    /// Removes lapsed slots and places, or some of them if there are many.
     ///
     /// The other verbs do the same before they decide, so this verb matters only while no requests
     /// arrive.

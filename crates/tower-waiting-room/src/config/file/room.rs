@@ -45,7 +45,7 @@ pub(super) enum MethodName {
     Fifo,
     /// Without waiting: the limits are counted, but do not apply.
     Passthrough,
-    /// By lot among the visitors who wait, drawn again every minute.
+    /// By lot among the visitors who wait. Each draws a new lot at its first check-in of a minute.
     Random,
     /// Visitors who find the room full are refused instead of waiting.
     Reject,
