@@ -66,6 +66,8 @@ pub(crate) enum What {
     },
     /// The verbs of the room, and its memory.
     Room,
+    /// A part of `room`: the longest verbs, and a steady state, with up to a million visitors.
+    RoomCrowded,
     /// Serves the requests of `answers`, until its standard input ends.
     #[command(hide = true)]
     Serve,

@@ -117,6 +117,23 @@ impl Effort {
         }
     }
 
+    /// The numbers of visitors of rooms whose longest verbs are measured.
+    pub(crate) const fn crowds(self) -> &'static [u32] {
+        match self {
+            Self::Full | Self::Quick => &[1_000, 10_000, 100_000, 1_000_000],
+            Self::Smoke => &[500, 1_000],
+        }
+    }
+
+    /// The number of rounds of measurements that take seconds to prepare.
+    pub(crate) const fn prepared_rounds(self) -> u32 {
+        match self {
+            Self::Full => 5,
+            Self::Quick => 2,
+            Self::Smoke => 1,
+        }
+    }
+
     /// The number of keys of a limiter whose memory is weighed.
     pub(crate) const fn keys(self) -> u64 {
         match self {

@@ -10,6 +10,7 @@
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
+//! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
 //!
@@ -94,6 +95,10 @@ fn main() -> Result<ExitCode> {
         }
         What::Repeat { group, case, first, then } => repeat(&group, &case, first, then),
         What::Room => room::run(effort, counting),
+        What::RoomCrowded => {
+            room::run_crowded(effort);
+            Ok(())
+        }
         What::Serve => answers::serve(),
         What::ServeGated { contender, work } => gate::serve(contender, work),
         What::Token => token::run(effort, counting),

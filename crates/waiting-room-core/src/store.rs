@@ -80,7 +80,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// free immediately.
     fn leave(&self, id: VisitorId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Removes lapsed slots and places.
+    /// Removes lapsed slots and places, or some of them if there are many.
     ///
     /// All other operations remove lapsed slots and places before they decide, so a call to `sweep`
     /// matters only while no requests arrive.

@@ -1,11 +1,12 @@
 //! An exact sliding log of a room's new visitors. The log never allows more than a limit within
 //! *any* window.
 //!
-//! The log stores the times of the recorded events, oldest first. To decide whether one more event
-//! is allowed, the log reads a single entry: the one that is `limit` places from the end. If this
-//! entry has left the window, all older entries have also left it. The check is O(1) for any limit.
-//! Recording an event removes at most two lapsed entries, so it is also O(1). The log stores one
-//! timestamp per event, and allocates memory as needed.
+//! The log stores the times of the events that it allowed, oldest first. To decide whether one more
+//! event is allowed, it reads a single entry, the one `limit` places from the end. If that entry
+//! has left the window, so have all older entries. The check is O(1) for any limit. Recording
+//! removes at most two lapsed entries, so it is O(1) as well. The log takes one timestamp per event
+//! in the window. They are stored in blocks of a fixed size, so the log is never copied as a whole
+//! when it grows.
 //!
 //! ```text
 //!        ├──────── window ────────┤ now
@@ -26,26 +27,36 @@ use crate::Timestamp;
 #[derive(Clone, Debug)]
 pub(crate) struct EventLog {
     window: Duration,
-    events: VecDeque<Timestamp>,
+    events: EventBlocks,
+}
+
+/// A queue of times, in blocks that are full except for the first and the last.
+#[derive(Clone, Debug, Default)]
+struct EventBlocks {
+    /// Each block has [`SIZE`](Self::SIZE) times. No block is empty.
+    blocks: VecDeque<Vec<Timestamp>>,
+    /// The number of times that have been removed from the first block.
+    removed: usize,
+    len: usize,
 }
 
 impl EventLog {
     /// Creates an empty log for windows of this length.
     pub(crate) const fn new(window: Duration) -> Self {
-        Self { window, events: VecDeque::new() }
+        Self { window, events: EventBlocks { blocks: VecDeque::new(), removed: 0, len: 0 } }
     }
 
     /// Records an event at `now`, or at the time of the last event if that is later.
     pub(crate) fn record(&mut self, now: Timestamp) {
-        let now = self.events.back().map_or(now, |&last| last.max(now));
-        // Two removals per recorded event are enough to shrink the log after a busy period, and no
-        // single call has to remove all lapsed entries.
+        let now = self.events.back().map_or(now, |last| last.max(now));
+        // Two removals per event are enough: the log shrinks after a busy period, and no single
+        // call has to remove all lapsed entries.
         for _ in 0..2 {
-            if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
-                self.events.pop_front();
+            if self.events.len > 0 && self.is_outside(self.events.at(0), now) {
+                self.events.remove_first();
             }
         }
-        self.events.push_back(now);
+        self.events.push(now);
     }
 
     /// The earliest time at which one more event conforms to `limit`, if `reserved` other events
@@ -55,9 +66,9 @@ impl EventLog {
             return Timestamp::MAX;
         };
         let places = places as usize;
-        match self.events.len().checked_sub(places) {
+        match self.events.len.checked_sub(places) {
             None => Timestamp::ZERO,
-            Some(index) => self.events[index] + self.window,
+            Some(index) => self.events.at(index) + self.window,
         }
     }
 
@@ -69,11 +80,56 @@ impl EventLog {
 
     /// The number of events in the window that ends at `now`, found in O(log n).
     pub(crate) fn count(&self, now: Timestamp) -> usize {
-        self.events.len() - self.events.partition_point(|&event| self.is_outside(event, now))
+        let (mut inside, mut outside) = (self.events.len, 0);
+        while outside < inside {
+            let middle = outside.midpoint(inside);
+            match self.is_outside(self.events.at(middle), now) {
+                true => outside = middle + 1,
+                false => inside = middle,
+            }
+        }
+        self.events.len - outside
     }
 
     fn is_outside(&self, event: Timestamp, now: Timestamp) -> bool {
         event + self.window <= now
+    }
+}
+
+impl EventBlocks {
+    /// The number of times in a block.
+    const SIZE: usize = if cfg!(test) { 8 } else { 1_024 };
+
+    fn push(&mut self, time: Timestamp) {
+        match self.blocks.back_mut().filter(|block| block.len() < Self::SIZE) {
+            Some(block) => block.push(time),
+            None => {
+                let mut block = Vec::with_capacity(Self::SIZE);
+                block.push(time);
+                self.blocks.push_back(block);
+            }
+        }
+        self.len += 1;
+    }
+
+    /// Removes the first time, which must exist.
+    fn remove_first(&mut self) {
+        self.len -= 1;
+        self.removed += 1;
+        if self.removed == Self::SIZE || self.len == 0 {
+            self.blocks.pop_front();
+            self.removed = 0;
+        }
+    }
+
+    /// Returns the time at `index`, which must exist.
+    fn at(&self, index: usize) -> Timestamp {
+        let index = self.removed + index;
+        self.blocks[index / Self::SIZE][index % Self::SIZE]
+    }
+
+    fn back(&self) -> Option<Timestamp> {
+        self.blocks.back().and_then(|block| block.last()).copied()
     }
 }
 
@@ -160,7 +216,8 @@ mod tests {
         for second in 0..100_000 {
             log.record(Timestamp::from_secs(second));
         }
-        assert!(log.events.len() <= 61);
+        assert!(log.events.len <= 61);
+        assert!(log.events.blocks.len() <= 61 / EventBlocks::SIZE + 2);
     }
 
     #[test]

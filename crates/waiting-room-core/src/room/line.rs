@@ -16,87 +16,138 @@
 //!
 //! The line also counts the places of each network. The network of a visitor is part of its id.
 //!
-//! Each place is stored under the id of its visitor, and appears once in the order of ranks and
-//! once in the order of deadlines. Each change keeps all three structures consistent.
+//! A place is stored by id, and appears once in each of two orders: by arrival, and by a time at
+//! which it may lapse. While the order of the line is random, a place also appears in the order of
+//! the lots, from the first check-in at which its visitor draws one.
+//!
+//! # Bounded steps
+//!
+//! Visitors become away by the time alone: the orders count the present ranks at any time. Places
+//! that have lapsed are removed a few at a time, and their visitors are away meanwhile. Until they
+//! are removed, such places still count in [`len`](Line::len) and
+//! [`of_network`](Line::of_network), which are therefore never too low. A verb first removes the
+//! place of its own visitor if it has lapsed, so no visitor benefits or suffers from its own.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    num::NonZeroU32,
-};
+use std::num::NonZeroU32;
 
 use crate::{
     Timestamp, VisitorId,
-    room::orders::{Deadlines, Rank, Ranks},
+    room::{
+        orders::{Rank, Ranks},
+        shards::Shards,
+        work::Sizes,
+    },
 };
 
 /// The line of a room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    places: HashMap<VisitorId, Place>,
-    /// The order of the places, with a count of the present places.
-    ranks: Ranks,
-    /// The next deadline of each place: the time at which its visitor becomes away, or at which the
-    /// place is given up.
-    deadlines: Deadlines,
+    places: Shards<VisitorId, Place>,
+    /// The places in the order of arrival, and until when each visitor is present.
+    arrivals: Ranks<Timestamp>,
+    /// The places whose visitors have drawn lots, in the order of the lots, and until when each
+    /// visitor is present.
+    lots: Ranks<Timestamp>,
+    /// Orders of lots that are no longer used, to be dropped step by step.
+    retired: Vec<Ranks<Timestamp>>,
+    /// For each place, a time at which it may have lapsed. A check-in does not move it; it is moved
+    /// when it is due.
+    lapses: Ranks<()>,
     networks: Networks,
+    /// The latest time of a verb.
+    now: Timestamp,
 }
 
 /// The number of places of each known network. Networks without places have no entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Networks(HashMap<NonZeroU32, u32>);
+#[derive(Clone, Debug, Default)]
+struct Networks(Shards<NonZeroU32, u32>);
 
 /// The place of one visitor.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    rank: Rank,
     /// The time of the visitor's first touch.
     first_seen: Timestamp,
     /// The time at which the place is given up.
     kept_until: Timestamp,
-    /// The time until which the visitor is present, or `None` while the visitor is away.
-    present_until: Option<Timestamp>,
+    /// The time of this place among the lapses, which is not later than `kept_until`.
+    due_at: Timestamp,
+    /// The draw in which the visitor last drew a lot, if there was one.
+    draw: Option<Draw>,
 }
 
-impl Place {
-    /// Returns the time at which this place changes next if its visitor does not check in.
-    fn deadline(&self) -> Timestamp {
-        self.present_until.unwrap_or(self.kept_until)
+/// The number of a draw, from which each visitor derives its lot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draw(pub(super) u32);
+
+impl Draw {
+    /// Returns the rank of a visitor by its lot.
+    fn rank(self, id: VisitorId) -> Rank {
+        Rank::new(id.draw(self.0.into()), id)
     }
 }
 
 impl Line {
-    /// Gives a place at `rank` to a visitor that has checked in, or moves its existing place to
-    /// `rank`.
+    /// Lets time pass, and removes up to [`Sizes::buried`] places that have lapsed.
+    pub(super) fn reap(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.arrivals.advance(self.now);
+        self.lots.advance(self.now);
+        if self.retired.last_mut().is_some_and(|last| !last.drop_section()) {
+            self.retired.pop();
+        }
+        for due in self.lapses.take_due(self.now, Sizes::current().buried) {
+            let id = due.id();
+            match self.places.get_mut(&id) {
+                Some(place) if place.kept_until > self.now => {
+                    place.due_at = place.kept_until;
+                    self.lapses.insert(Rank::at(place.due_at, id), ());
+                }
+                _ => _ = self.remove(id),
+            }
+        }
+    }
+
+    /// Removes a visitor's place if it has lapsed.
+    pub(super) fn settle(&mut self, id: VisitorId) {
+        // Most often no place is due, which is known without a look at the visitor's place.
+        if self.lapses.first().is_some_and(|first| first.is_due(self.now))
+            && self.places.get(&id).is_some_and(|place| place.kept_until <= self.now)
+        {
+            self.remove(id);
+        }
+    }
+
+    /// Gives a visitor that has checked in a place in the order of arrival, or moves its existing
+    /// place there. If there is a draw, its place in the order of lots is that of its lot.
     ///
     /// The visitor is present until `present_until`, or until `kept_until` if that is earlier.
     pub(super) fn stand(
         &mut self,
-        rank: Rank,
+        id: VisitorId,
+        draw: Option<Draw>,
         first_seen: Timestamp,
         present_until: Timestamp,
         kept_until: Timestamp,
     ) {
-        let id = rank.1;
-        let present_until = Some(present_until.min(kept_until));
-        let place = Place { rank, first_seen, kept_until, present_until };
-        match self.places.insert(id, place) {
-            Some(old) => {
-                self.deadlines.cancel(old.deadline(), id);
-                // A check-in rarely changes the rank, and marking a rank as present is cheaper than
-                // moving the rank.
-                if old.rank == rank {
-                    self.ranks.mark(rank, true);
-                } else {
-                    self.ranks.remove(old.rank);
-                    self.ranks.insert(rank, true);
-                }
-            }
-            None => {
-                self.ranks.insert(rank, true);
-                self.networks.add(id);
-            }
+        debug_assert!(draw.is_some() || self.lots.len() == 0, "a lot is never left behind");
+        let present_until = present_until.min(kept_until);
+        let mut place = Place { first_seen, kept_until, due_at: kept_until, draw };
+        let old = self.places.get(&id).copied();
+        match old {
+            Some(old) if old.due_at <= kept_until => place.due_at = old.due_at,
+            Some(old) => _ = self.lapses.remove(Rank::at(old.due_at, id)),
+            None => self.networks.add(id),
         }
-        self.deadlines.set(place.deadline(), id);
+        if old.is_none_or(|old| old.due_at != place.due_at) {
+            self.lapses.insert(Rank::at(place.due_at, id), ());
+        }
+        let before = old.map(|old| Rank::at(old.first_seen, id));
+        stand_in(&mut self.arrivals, before, Rank::at(first_seen, id), present_until);
+        if let Some(draw) = draw {
+            let before = old.and_then(|old| old.draw).map(|draw| draw.rank(id));
+            stand_in(&mut self.lots, before, draw.rank(id), present_until);
+        }
+        self.places.insert(id, place);
     }
 
     /// Gives up a visitor's place, and returns whether the visitor had one.
@@ -104,40 +155,20 @@ impl Line {
         let Some(place) = self.places.remove(&id) else {
             return false;
         };
-        self.ranks.remove(place.rank);
-        self.deadlines.cancel(place.deadline(), id);
+        self.arrivals.remove(Rank::at(place.first_seen, id));
+        if let Some(draw) = place.draw {
+            self.lots.remove(draw.rank(id));
+        }
+        self.lapses.remove(Rank::at(place.due_at, id));
         self.networks.take(id);
         true
     }
 
-    /// Marks visitors who have not checked in as away, and gives up places whose retention time is
-    /// over.
-    ///
-    /// After a long pause, both deadlines of a place may pass in one call.
-    pub(super) fn reap(&mut self, now: Timestamp) {
-        while let Some(id) = self.deadlines.pop_due(now) {
-            let Some(place) = self.places.get_mut(&id) else {
-                continue;
-            };
-            if place.kept_until <= now {
-                self.ranks.remove(place.rank);
-                self.places.remove(&id);
-                self.networks.take(id);
-            } else {
-                place.present_until = None;
-                self.ranks.mark(place.rank, false);
-                self.deadlines.set(place.deadline(), id);
-            }
-        }
-    }
-
-    /// Reorders all places, without changing their presence and deadlines.
-    pub(super) fn reorder(&mut self, rank: impl Fn(VisitorId, Timestamp) -> u64) {
-        self.ranks = Ranks::default();
-        for (&id, place) in &mut self.places {
-            place.rank = (rank(id, place.first_seen), id);
-            self.ranks.insert(place.rank, place.present_until.is_some());
-        }
+    /// Forgets all lots, because the order is not random any more.
+    pub(super) fn forget_lots(&mut self) {
+        let lots = std::mem::take(&mut self.lots);
+        self.retired.push(lots);
+        self.lots.advance(self.now);
     }
 
     /// Returns the time of the visitor's first touch, if it has a place.
@@ -145,14 +176,30 @@ impl Line {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// Returns the number of present visitors ahead of `rank`.
-    pub(super) fn present_before(&self, rank: Rank) -> u32 {
-        self.ranks.present_before(rank)
+    /// Returns the number of present visitors that go before a visitor who was first seen at
+    /// `first_seen` or, if there is a draw, before its lot.
+    ///
+    /// A visitor that has not checked in since the order became random has no lot yet, and goes
+    /// after those that have one.
+    pub(super) fn ahead_of(
+        &mut self,
+        id: VisitorId,
+        draw: Option<Draw>,
+        first_seen: Timestamp,
+    ) -> u32 {
+        let Some(draw) = draw else {
+            return self.arrivals.before(Rank::at(first_seen, id));
+        };
+        let rank = draw.rank(id);
+        // The visitor's own earlier lot is replaced by the new one, so it is not ahead of it.
+        let own = self.places.get(&id).and_then(|place| place.draw).map(|draw| draw.rank(id));
+        let is_counted = own.is_some_and(|own| own < rank && self.lots.is_present(own));
+        self.lots.before(rank) - u32::from(is_counted)
     }
 
     /// Returns the number of present visitors.
     pub(super) fn present(&self) -> u32 {
-        self.ranks.present()
+        self.arrivals.count()
     }
 
     /// Returns the number of places, including the places of visitors who are away.
@@ -165,22 +212,50 @@ impl Line {
         id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
     }
 
-    /// Returns the time of the first touch of the first visitor in line, present or away.
+    /// Returns the earliest first touch of the visitors in line, present or away.
+    ///
+    /// If more places than one verb removes have lapsed at the front, this is that of a lapsed one.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
-        let (_, id) = self.ranks.first()?;
-        self.places.get(&id).map(|place| place.first_seen)
+        let place = |rank: Rank| self.places.get(&rank.id());
+        let mut front = self.arrivals.iter().take(Sizes::current().buried).filter_map(place);
+        let first = front.next()?;
+        let is_kept = |place: &&Place| place.kept_until > self.now;
+        Some(
+            Some(first).filter(is_kept).or_else(|| front.find(is_kept)).unwrap_or(first).first_seen,
+        )
     }
 
     /// Checks the invariants, in debug builds.
     pub(super) fn invariants(&self) {
-        debug_assert_eq!(self.places.len(), self.ranks.len(), "each place has one rank");
-        debug_assert_eq!(self.places.len(), self.deadlines.len(), "each place has one deadline");
+        debug_assert_eq!(self.places.len(), self.arrivals.len(), "each place has one rank");
+        debug_assert_eq!(self.places.len(), self.lapses.len(), "each place may lapse once");
+        debug_assert!(self.lots.len() <= self.places.len(), "each place has at most one lot");
         if cfg!(debug_assertions) && self.places.len() <= Networks::CHECKED {
             let mut counted = Networks::default();
-            self.places.keys().for_each(|id| counted.add(*id));
-            debug_assert_eq!(counted, self.networks, "each place is counted for its network");
+            self.places.iter().for_each(|(id, _)| counted.add(*id));
+            let is_same = |(network, places)| self.networks.0.get(network) == Some(places);
+            debug_assert!(counted.0.iter().all(is_same), "each place is counted for its network");
+            debug_assert_eq!(counted.0.len(), self.networks.0.len(), "no network is left over");
         }
     }
+}
+
+/// Inserts a present visitor into an order, or moves it from the rank that it has had there.
+fn stand_in(
+    order: &mut Ranks<Timestamp>,
+    before: Option<Rank>,
+    rank: Rank,
+    present_until: Timestamp,
+) {
+    // A check-in rarely changes the rank, and replacing the time at a rank is cheaper than moving
+    // it.
+    if before == Some(rank) && order.replace(rank, present_until) {
+        return;
+    }
+    if let Some(before) = before {
+        order.remove(before);
+    }
+    order.insert(rank, present_until);
 }
 
 impl Networks {
@@ -190,18 +265,21 @@ impl Networks {
     /// Counts a new place for its network.
     fn add(&mut self, id: VisitorId) {
         if let Some(network) = id.network() {
-            *self.0.entry(network).or_default() += 1;
+            match self.0.get_mut(&network) {
+                Some(places) => *places += 1,
+                None => _ = self.0.insert(network, 1),
+            }
         }
     }
 
     /// Removes a place that has been given up from the count of its network.
     fn take(&mut self, id: VisitorId) {
         if let Some(network) = id.network()
-            && let Entry::Occupied(mut places) = self.0.entry(network)
+            && let Some(places) = self.0.get_mut(&network)
         {
-            *places.get_mut() -= 1;
-            if *places.get() == 0 {
-                places.remove();
+            *places -= 1;
+            if *places == 0 {
+                self.0.remove(&network);
             }
         }
     }
@@ -209,17 +287,24 @@ impl Networks {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn at(secs: u64) -> Timestamp {
-        Timestamp::from_secs(secs)
+    fn at(secs: u32) -> Timestamp {
+        Timestamp::from_secs(secs.into())
     }
 
-    fn stand(line: &mut Line, who: u128, arrived: u64, present: u64, kept: u64) -> Rank {
-        let rank = (arrived, VisitorId::new(who));
-        line.stand(rank, at(arrived), at(present), at(kept));
+    const NONE: Option<Draw> = None;
+
+    /// Gives a visitor a place, and returns the visitor.
+    fn stand(line: &mut Line, who: u128, arrived: u32, present: u32, kept: u32) -> VisitorId {
+        let id = VisitorId::new(who);
+        line.stand(id, NONE, at(arrived), at(present), at(kept));
         line.invariants();
-        rank
+        id
     }
 
     #[test]
@@ -228,11 +313,11 @@ mod tests {
         stand(&mut line, 1, 10, 40, 300);
         let second = stand(&mut line, 2, 11, 60, 300);
         line.reap(at(39));
-        assert_eq!(line.present_before(second), 1);
+        assert_eq!(line.ahead_of(second, NONE, at(11)), 1);
         line.reap(at(40));
-        assert_eq!((line.present_before(second), line.len()), (0, 2));
+        assert_eq!((line.ahead_of(second, NONE, at(11)), line.len()), (0, 2));
         stand(&mut line, 1, 10, 80, 340);
-        assert_eq!(line.present_before(second), 1);
+        assert_eq!(line.ahead_of(second, NONE, at(11)), 1);
     }
 
     #[test]
@@ -256,15 +341,94 @@ mod tests {
     }
 
     #[test]
-    fn a_new_order_keeps_everybody() {
+    fn lots_replace_the_order_of_arrival_and_are_forgotten_again() {
         let mut line = Line::default();
-        let first = stand(&mut line, 1, 10, 400, 400);
-        let second = stand(&mut line, 2, 11, 400, 400);
-        assert_eq!(line.present_before(second), 1);
-        line.reorder(|id, _| u64::from(id == first.1));
-        line.invariants();
-        assert_eq!(line.present_before((1, first.1)), 1);
-        assert_eq!(line.first_arrival(), Some(at(11)));
-        assert!(line.remove(first.1) && !line.remove(first.1));
+        let ids: Vec<_> = (0..100).map(|who| stand(&mut line, who, 10, 400, 500)).collect();
+        let draw = Some(Draw(7));
+        for id in &ids {
+            let drawn = ids.iter().filter(|other| *other < id);
+            let ahead = drawn.filter(|other| other.draw(7) < id.draw(7)).count();
+            assert_eq!(line.ahead_of(*id, draw, at(10)) as usize, ahead);
+            line.stand(*id, draw, at(10), at(400), at(500));
+            line.invariants();
+        }
+        line.forget_lots();
+        assert_eq!(line.ahead_of(ids[70], NONE, at(10)), 70);
+        assert_eq!(line.ahead_of(ids[70], draw, at(10)), 0);
+        // The visitor's lot of before, although derived from the same draw, is no longer there.
+        line.stand(ids[70], draw, at(10), at(400), at(500));
+        assert_eq!((line.lots.len(), line.ahead_of(ids[70], draw, at(10))), (1, 0));
+        (0..100).for_each(|_| line.reap(at(20)));
+        assert!(line.retired.is_empty());
+    }
+
+    #[test]
+    fn a_new_lot_is_not_behind_the_lot_that_it_replaces() {
+        let mut line = Line::default();
+        let id = VisitorId::new(1);
+        let (low, high) = if id.draw(1) < id.draw(2) { (1, 2) } else { (2, 1) };
+        line.stand(id, Some(Draw(low)), at(10), at(400), at(500));
+        assert_eq!(line.ahead_of(id, Some(Draw(high)), at(10)), 0);
+        line.stand(id, Some(Draw(high)), at(10), at(400), at(500));
+        assert_eq!((line.lots.len(), line.present()), (1, 1));
+    }
+
+    #[test]
+    fn a_place_that_lapses_earlier_than_before_is_removed_in_time() {
+        let mut line = Line::default();
+        stand(&mut line, 1, 10, 40, 300);
+        stand(&mut line, 1, 10, 40, 100);
+        line.reap(at(100));
+        assert_eq!(line.len(), 0);
+    }
+
+    proptest! {
+        /// All counts of present visitors, and all arrivals, agree with a list that is searched
+        /// from end to end, however far the time jumps and however many places lapse at once.
+        #[test]
+        fn a_line_agrees_with_a_list(
+            steps in prop::collection::vec((0u8..8, 0u32..60, 0u32..60, 1u32..90), 1..600),
+        ) {
+            let (mut line, mut naive) = (Line::default(), BTreeMap::new());
+            let (mut now, mut is_random) = (1_000, false);
+            for (verb, who, arrived, interval) in steps {
+                let id = VisitorId::new(who.into()).of_network(NonZeroU32::new(arrived % 3));
+                // As each verb of a room does first.
+                line.reap(at(now));
+                line.settle(id);
+                match verb {
+                    0 => now += if interval < 10 { 50 * interval } else { interval / 8 },
+                    1 => prop_assert_eq!(line.remove(id), naive.remove(&id).is_some()),
+                    2 => {
+                        line.forget_lots();
+                        is_random = !is_random;
+                    }
+                    _ => {
+                        let (present, kept) = (now + interval / 2, now + interval);
+                        let draw = is_random.then_some(Draw(now / 60));
+                        line.stand(id, draw, at(arrived), at(present), at(kept));
+                        naive.insert(id, (arrived, present, kept));
+                    }
+                }
+                line.reap(at(now));
+                line.settle(id);
+                line.invariants();
+                naive.retain(|_, (_, _, kept)| *kept > now);
+                prop_assert_eq!(line.arrival(id), naive.get(&id).map(|place| at(place.0)));
+                let present: Vec<_> = naive.iter().filter(|(_, place)| place.1 > now).collect();
+                prop_assert_eq!(line.present() as usize, present.len());
+                let ahead = present.iter().filter(|(other, place)| (place.0, **other) < (arrived, id));
+                prop_assert_eq!(line.ahead_of(id, NONE, at(arrived)) as usize, ahead.count());
+                prop_assert!(line.len() as usize >= naive.len());
+                let of_network = naive.keys().filter(|other| other.network() == id.network());
+                let of_network = id.network().map_or(0, |_| of_network.count());
+                prop_assert!(line.of_network(id) as usize >= of_network);
+            }
+            // Places that have lapsed are removed in a number of verbs that their number bounds.
+            (0..60).for_each(|_| line.reap(at(now)));
+            prop_assert_eq!(line.len() as usize, naive.len());
+            let first = naive.iter().map(|(id, place)| (place.0, *id)).min();
+            prop_assert_eq!(line.first_arrival(), first.map(|(arrived, _)| at(arrived)));
+        }
     }
 }

@@ -23,7 +23,7 @@ pub enum QueueingMethod {
     /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, but the limits
     /// have no effect.
     Passthrough,
-    /// Visitors are admitted in an order drawn by lot. New lots are drawn every minute.
+    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in of a minute.
     Random,
     /// Visitors who find the room full are refused, and no visitor joins the line. Visitors who
     /// already have a place are still served.

@@ -1,7 +1,9 @@
 //! The operations of a room, each of which takes effect at one instant.
 //!
-//! Each operation first removes all lapsed sessions and places, and then makes its decision. A room
-//! therefore needs no background task, and does nothing between calls.
+//! Each verb decides as if everything that has lapsed were gone, and removes some of it. So a room
+//! needs no background task, and does nothing between calls. Whatever has happened since the last
+//! verb, and however many visitors there are, a verb takes a bounded number of steps: see "Bounded
+//! steps" in `sessions.rs` and `line.rs`.
 //!
 //! # Admission
 //!
@@ -48,7 +50,12 @@ use crate::{
     room::{
         QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
     },
-    room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
+    room::{
+        estimate::Estimate,
+        line::{Draw, Line},
+        sessions::Sessions,
+        verdict::bucket,
+    },
 };
 
 /// A room, with its rules and its state.
@@ -71,8 +78,6 @@ pub struct Room {
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
-    /// The index of the lottery round whose lots determine the order of a random line.
-    pub(super) lottery: u64,
 }
 
 impl Room {
@@ -100,7 +105,6 @@ impl Room {
             estimate: Estimate::default(),
             recovered_at: Timestamp::ZERO,
             hold_until: Timestamp::ZERO,
-            lottery: 0,
         })
     }
 
@@ -110,7 +114,7 @@ impl Room {
     /// is refused if the rules do not allow waiting. A visitor that is already active keeps its
     /// session.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
-        self.reap(now);
+        self.settle(id, now);
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now))
     }
 
@@ -120,7 +124,7 @@ impl Room {
     /// has been restarted and does not know the place, the place is restored with the ticket's
     /// order of arrival. A visitor whose ticket has lapsed goes to the back of the line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
-        self.reap(now);
+        self.settle(ticket.id, now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
@@ -134,8 +138,9 @@ impl Room {
         // under the same conditions as a newcomer. Otherwise a client could get its share of places
         // twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
-        let needs_place = claims_place && self.line.arrival(ticket.id).is_none();
-        match self.line.arrival(ticket.id) {
+        let arrival = self.line.arrival(ticket.id);
+        let needs_place = claims_place && arrival.is_none();
+        match arrival {
             Some(arrival) => {
                 // The place may have been created by a check-in that reached the store only after
                 // its ticket had lapsed. The place then has a later arrival time, and a ticket that
@@ -159,11 +164,10 @@ impl Room {
         if !ticket.placed && self.rules.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now);
         }
-        let rank = self.rank(ticket.id, ticket.first_seen, now);
-        let ahead = self.line.present_before(rank);
+        let ahead = self.line.ahead_of(ticket.id, self.draw(now), ticket.first_seen);
         match self.may_enter(ahead, now) {
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
-            Err(reason) => self.stand(ticket, needs_place, rank, ahead, reason, now),
+            Err(reason) => self.stand(ticket, needs_place, ahead, reason, now),
         }
     }
 
@@ -173,7 +177,7 @@ impl Room {
     /// an existing session is not interrupted. The only exception is an old pass that is first
     /// presented after the end of a [hold](crate::room::Recovery::Pause) while every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
-        self.reap(now);
+        self.settle(pass.id, now);
         let known = match self.sessions.pass(pass.id) {
             Some(known) => known,
             None if pass.expires_at <= now => return Renewal::End,
@@ -195,7 +199,7 @@ impl Room {
     ///
     /// From then on, all copies of the visitor's pass and tickets are void.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
-        self.reap(now);
+        self.settle(id, now);
         self.line.remove(id);
         // The visitor's pass and tickets are valid for at most `longest`, so the end of the session
         // is remembered for that time.
@@ -204,7 +208,7 @@ impl Room {
         self.invariants();
     }
 
-    /// Removes lapsed sessions and places.
+    /// Removes lapsed sessions and places, up to a number, to free memory.
     ///
     /// All other operations also remove lapsed sessions and places first, so a call to `sweep`
     /// matters only while no requests arrive.
@@ -213,7 +217,10 @@ impl Room {
         self.invariants();
     }
 
-    /// Returns the figures of the room at `now`, after removing all lapsed sessions and places.
+    /// Returns the numbers of the room at `now`.
+    ///
+    /// All of them are exact, except that lapsed places count as
+    /// [waiting](RoomSnapshot::waiting) until they are removed.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -246,12 +253,12 @@ impl Room {
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
         }
         self.reap(now);
-        let reorder = rules.queueing_method != self.rules.queueing_method;
+        let is_random = |rules: &RoomRules| rules.queueing_method == QueueingMethod::Random;
+        if is_random(&self.rules) && !is_random(&rules) {
+            self.line.forget_lots();
+        }
         self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
         self.rules = rules;
-        if reorder {
-            self.draw_lots(now);
-        }
         self.invariants();
         Ok(())
     }
@@ -279,8 +286,8 @@ impl Room {
         &self.rules
     }
 
-    /// Returns the passes of all active visitors, in no particular order. Some of the passes may
-    /// have lapsed since the last operation.
+    /// Returns the passes of all visitors that were active at the last verb, in no particular
+    /// order.
     pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.sessions.passes()
     }
@@ -326,7 +333,7 @@ impl Room {
     ) -> Verdict {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
-        // An order that is redrawn every minute has no positions to show.
+        // An order that is drawn by lot has no positions to show.
         if self.rules.queueing_method != QueueingMethod::Random {
             ticket.show(self.line.present().saturating_add(1), true);
         }
@@ -359,13 +366,11 @@ impl Room {
         refuse(None, Reason::RefusedReject, retry_after)
     }
 
-    /// Gives a visitor a place at its rank, behind `ahead` present visitors, or confirms its
-    /// existing place. Refuses the visitor if it needs a new place that the rules do not allow.
+    /// Gives a visitor a place behind `ahead` present visitors, or confirms its existing place. Refuses the visitor if it needs a new place that the rules do not allow.
     fn stand(
         &mut self,
         mut ticket: Ticket,
         needs_place: bool,
-        rank: Rank,
         ahead: u32,
         reason: Reason,
         now: Timestamp,
@@ -403,7 +408,8 @@ impl Room {
         ticket.placed = true;
         let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
         let kept_until = now + self.rules.place_retention;
-        self.line.stand(rank, ticket.first_seen, present_until, kept_until);
+        let draw = self.draw(now);
+        self.line.stand(ticket.id, draw, ticket.first_seen, present_until, kept_until);
         self.invariants();
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
     }
@@ -442,31 +448,26 @@ impl Room {
         self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
-    /// Returns the rank of a visitor in the line, which is determined by lot or by arrival.
-    fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
-        match self.rules.queueing_method {
-            QueueingMethod::Random => (id.draw(lottery(now)), id),
-            _ => (first_seen.as_nanos(), id),
-        }
+    /// Returns the draw at `now`, if the order of the line is random.
+    ///
+    /// A visitor draws its lot when it checks in, and keeps it until its first check-in of another
+    /// minute. More check-ins in a minute give no other lot.
+    fn draw(&self, now: Timestamp) -> Option<Draw> {
+        let minute = u32::try_from(now.as_secs() / Self::LOTTERY.as_secs()).unwrap_or(u32::MAX);
+        (self.rules.queueing_method == QueueingMethod::Random).then_some(Draw(minute))
     }
 
-    /// Removes lapsed sessions and places, and draws new lots if they are due.
+    /// Lets time pass until the verb of this visitor, and removes all that has lapsed of it.
+    fn settle(&mut self, id: VisitorId, now: Timestamp) {
+        self.reap(now);
+        self.sessions.settle(id);
+        self.line.settle(id);
+    }
+
+    /// Lets time pass, and removes some of what has lapsed.
     fn reap(&mut self, now: Timestamp) {
-        let void_after = self.rules.tickets_void_after();
-        self.sessions.reap(now, |pass| pass.accepted_at + void_after);
+        self.sessions.reap(now, self.rules.tickets_void_after());
         self.line.reap(now);
-        if self.rules.queueing_method == QueueingMethod::Random && self.lottery != lottery(now) {
-            self.draw_lots(now);
-        }
-    }
-
-    /// Reorders the whole line by the current queueing method and the current lots.
-    fn draw_lots(&mut self, now: Timestamp) {
-        self.lottery = lottery(now);
-        // The line is moved out temporarily, because the closure borrows the room.
-        let mut line = std::mem::take(&mut self.line);
-        line.reorder(|id, first_seen| self.rank(id, first_seen, now).0);
-        self.line = line;
     }
 
     /// Checks the invariants after each change, in debug builds.
@@ -481,11 +482,6 @@ impl Room {
 /// slots are free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
-}
-
-/// Returns the index of the lottery round at `now`.
-fn lottery(now: Timestamp) -> u64 {
-    now.as_secs() / Room::LOTTERY.as_secs()
 }
 
 fn refuse(ticket: Option<Ticket>, reason: Reason, retry_after: Option<Duration>) -> Verdict {

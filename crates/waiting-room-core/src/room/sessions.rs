@@ -11,21 +11,41 @@
 //!                      └─────────────────────────────────┘
 //!                              hold: a new session
 //! ```
+//!
+//! # Bounded steps
+//!
+//! A session frees its slot at the instant at which its pass expires, however many others expire at
+//! the same time: the number of active visitors is the number of sessions minus the number of those
+//! that have expired. Expired sessions are removed a few at a time. A verb first removes the
+//! session of its own visitor if it has expired, so no verb ever meets an expired session.
 
-use std::collections::HashMap;
+use std::time::Duration;
 
-use crate::{Pass, Timestamp, VisitorId, room::orders::Deadlines};
+use crate::{
+    Pass, Timestamp, VisitorId,
+    room::{
+        orders::{Rank, Ranks},
+        shards::Shards,
+        work::Sizes,
+    },
+};
 
 /// The sessions of a room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
-    /// The current pass of each active visitor.
-    live: HashMap<VisitorId, Pass>,
-    /// The expiry of each live session.
-    lapses: Deadlines,
-    ended: HashMap<VisitorId, Ended>,
+    /// The current pass of each active visitor, and of visitors whose sessions have expired but
+    /// have not been removed yet.
+    live: Shards<VisitorId, Pass>,
+    /// The expiry of each of these sessions.
+    lapses: Ranks<()>,
+    ended: Shards<VisitorId, Ended>,
     /// The time at which each ended session is forgotten.
-    forgets: Deadlines,
+    forgets: Ranks<()>,
+    /// The time after an admission for which the ticket that led to it could be valid. While any
+    /// expired session has not been removed, this is the longest under any rules since then.
+    void_after: Duration,
+    /// The latest time of a verb.
+    now: Timestamp,
 }
 
 /// A session that has ended but whose proofs may still be valid.
@@ -47,11 +67,10 @@ impl Sessions {
     /// Begins a visitor's session, or continues it under a new pass.
     pub(super) fn hold(&mut self, pass: Pass) {
         if let Some(old) = self.live.insert(pass.id, pass) {
-            self.lapses.cancel(old.expires_at, old.id);
+            self.lapses.remove(Rank::at(old.expires_at, old.id));
         }
-        self.lapses.set(pass.expires_at, pass.id);
-        // The visitor is active again, so the new session now determines which of its proofs are
-        // valid.
+        self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
+        // The visitor is active again, so its proofs are judged by this session from now on.
         self.forget(pass.id);
     }
 
@@ -62,38 +81,56 @@ impl Sessions {
     /// whichever is later.
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
-            self.lapses.cancel(pass.expires_at, id);
+            self.lapses.remove(Rank::at(pass.expires_at, id));
             forget_at = forget_at.max(pass.expires_at);
         }
         self.remember(id, Ended { at: now, has_left: true, forget_at });
     }
 
-    /// Ends the sessions that have expired. `ticket_void_at` returns the time until which the
-    /// ticket that led to a session could be valid. The end of a session is remembered until that
-    /// time.
-    pub(super) fn reap(&mut self, now: Timestamp, ticket_void_at: impl Fn(&Pass) -> Timestamp) {
-        while let Some(id) = self.forgets.pop_due(now) {
-            self.ended.remove(&id);
+    /// Lets time pass, and removes up to [`Sizes::buried`] sessions that have expired, and as many
+    /// ends that are to be forgotten. A ticket that led to a session could be valid until
+    /// `void_after` after the admission. The end of the session is remembered until then.
+    pub(super) fn reap(&mut self, now: Timestamp, void_after: Duration) {
+        self.void_after = match is_any_due(&self.lapses, self.now) {
+            true => self.void_after.max(void_after),
+            false => void_after,
+        };
+        self.now = self.now.max(now);
+        let most = Sizes::current().buried;
+        for due in self.forgets.take_due(self.now, most) {
+            self.ended.remove(&due.id());
         }
-        while let Some(id) = self.lapses.pop_due(now) {
-            if let Some(pass) = self.live.remove(&id) {
-                let forget_at = ticket_void_at(&pass);
-                // The session ended when its pass expired, not when this call noticed the expiry.
-                if forget_at > now {
-                    self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
-                }
-            }
+        for due in self.lapses.take_due(self.now, most) {
+            self.lapse(due.id());
+        }
+    }
+
+    /// Removes a visitor's session if it has expired, and its ended session if it is to be
+    /// forgotten.
+    pub(super) fn settle(&mut self, id: VisitorId) {
+        // Most often nothing is due, which is known without a look at the visitor.
+        if is_any_due(&self.forgets, self.now)
+            && self.ended.get(&id).is_some_and(|end| end.forget_at <= self.now)
+        {
+            self.forget(id);
+        }
+        if is_any_due(&self.lapses, self.now)
+            && let Some(pass) = self.live.get(&id)
+            && pass.expires_at <= self.now
+        {
+            self.lapses.remove(Rank::at(pass.expires_at, id));
+            self.lapse(id);
         }
     }
 
     /// Returns the pass of a visitor, if the visitor is active.
     pub(super) fn pass(&self, id: VisitorId) -> Option<Pass> {
-        self.live.get(&id).copied()
+        self.live.get(&id).filter(|pass| pass.expires_at > self.now).copied()
     }
 
-    /// Returns the passes of all active visitors.
+    /// Returns the passes of all visitors that were active at the last verb.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
-        self.live.values()
+        self.live.iter().map(|(_, pass)| pass).filter(|pass| pass.expires_at > self.now)
     }
 
     /// Returns whether the ticket of a visitor first seen at `seen_at` is void because a session of
@@ -112,9 +149,10 @@ impl Sessions {
         self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
-    /// Returns the number of slots in use.
+    /// Returns the number of slots in use: one for each session that has not expired.
     pub(super) fn active(&self) -> u32 {
-        u32::try_from(self.live.len()).unwrap_or(u32::MAX)
+        let active = self.live.len() - self.lapses.count_due(self.now);
+        u32::try_from(active).unwrap_or(u32::MAX)
     }
 
     /// Checks the invariants, in debug builds.
@@ -124,22 +162,64 @@ impl Sessions {
         debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
     }
 
-    /// Remembers the end of a session, within the maximum number of ended sessions.
+    /// Removes a session that has expired, and is no longer among the lapses.
+    fn lapse(&mut self, id: VisitorId) {
+        if let Some(pass) = self.live.remove(&id) {
+            let forget_at = pass.accepted_at + self.void_after;
+            // The session ended when its pass expired, not when this verb noticed it.
+            if forget_at > self.now {
+                self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
+            }
+        }
+    }
+
+    /// Remembers the end of a session, within the bound.
     fn remember(&mut self, id: VisitorId, ended: Ended) {
         self.forget(id);
         if self.ended.len() >= Self::MAX_ENDED
-            && let Some(soonest) = self.forgets.pop_first()
+            && let Some(soonest) = self.forgets.first()
         {
-            self.ended.remove(&soonest);
+            self.forget(soonest.id());
         }
         self.ended.insert(id, ended);
-        self.forgets.set(ended.forget_at, id);
+        self.forgets.insert(Rank::at(ended.forget_at, id), ());
     }
 
     /// Forgets the end of a session, if one is remembered.
     fn forget(&mut self, id: VisitorId) {
         if let Some(old) = self.ended.remove(&id) {
-            self.forgets.cancel(old.forget_at, id);
+            self.forgets.remove(Rank::at(old.forget_at, id));
         }
+    }
+}
+
+/// Returns whether any rank of an order of times is due.
+fn is_any_due(order: &Ranks<()>, now: Timestamp) -> bool {
+    order.first().is_some_and(|first| first.is_due(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    #[test]
+    fn a_session_that_waits_for_its_removal_is_remembered_as_long_as_one_that_did_not() {
+        let mut sessions = Sessions::default();
+        let retained = Duration::from_secs(1_000);
+        sessions.reap(at(10), retained);
+        let passes = (0..50).map(|who| Pass::new(VisitorId::new(who), 0, at(10), at(10), at(40)));
+        passes.for_each(|pass| sessions.hold(pass));
+        sessions.reap(at(100), retained);
+        assert!(sessions.active() == 0 && sessions.live.len() > 0);
+        // Rules under which tickets are void earlier.
+        (0..50).for_each(|_| sessions.reap(at(200), Duration::from_secs(1)));
+        assert_eq!((sessions.live.len(), sessions.ended.len()), (0, 50));
+        assert!(sessions.is_ticket_void(VisitorId::new(49), at(9)));
+        (0..50).for_each(|_| sessions.reap(at(1_010), Duration::from_secs(1)));
+        assert_eq!(sessions.ended.len(), 0);
     }
 }

@@ -45,7 +45,7 @@ pub(super) enum MethodName {
     Fifo,
     /// Visitors are admitted without waiting. Visitors are counted, but the limits have no effect.
     Passthrough,
-    /// Visitors are admitted in random order. A new order is drawn every minute.
+    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in of a minute.
     Random,
     /// Visitors who arrive while the room is full are refused instead of waiting.
     Reject,

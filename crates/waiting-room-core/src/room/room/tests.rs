@@ -5,6 +5,7 @@ use super::*;
 use crate::room::CookieTest;
 use crate::room::Recovery;
 
+mod bounded_steps;
 mod first_touch;
 mod networks;
 
@@ -335,15 +336,21 @@ fn lots_are_drawn_anew_each_minute_and_arrival_order_returns_with_fifo() {
     pass(room.enter(id(0), at(0)));
     let tickets: Vec<_> = (1..=20).map(|who| queue(&mut room, who, at(1))).collect();
     assert!(tickets.iter().all(|ticket| ticket.shown_position.is_none()));
-    let order = |room: &Room| {
+    let order = |room: &mut Room| {
         let mut order: Vec<_> = tickets.iter().map(|ticket| ticket.id).collect();
-        order.sort_by_key(|&id| room.line.present_before(room.rank(id, at(1), at(1))));
+        let draw = room.draw(at(1));
+        order.sort_by_key(|&id| room.line.ahead_of(id, draw, at(1)));
         order
     };
-    let by_lot = order(&room);
+    let by_lot = order(&mut room);
     room.configure(rules(1), at(2)).unwrap();
-    assert_ne!(by_lot, order(&room));
-    assert!(order(&room).is_sorted());
+    assert_ne!(by_lot, order(&mut room));
+    assert!(order(&mut room).is_sorted());
+    // A visitor who checks in now has no lot any more, not even if the line becomes random again.
+    ticket(room.check_in(&tickets[0], at(3)));
+    room.configure(random, at(4)).unwrap();
+    let draw = room.draw(at(4));
+    assert!(tickets.iter().all(|ticket| room.line.ahead_of(ticket.id, draw, at(1)) == 0));
 }
 
 #[test]
