@@ -4,9 +4,8 @@ mod bench;
 mod costs;
 mod counted;
 mod timed;
-mod together;
 
 pub(crate) use self::{
     bench::{Rows, run},
-    together::TOGETHER,
+    counted::TOGETHER,
 };
