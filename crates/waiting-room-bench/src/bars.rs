@@ -4,13 +4,12 @@
 mod costs;
 mod counted;
 mod timed;
-mod together;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-pub(crate) use self::together::TOGETHER;
+pub(crate) use self::counted::TOGETHER;
 
 use self::{
     costs::{COLUMNS, Cost, Line},

@@ -1,12 +1,17 @@
-//! The rows with instructions and allocations, their bars, and their ceilings.
+//! The rows with instructions and allocations, their bars, their ceilings, and the case that no
+//! other table has: everything at once.
 
-use super::together::{OTHERS, OURS, TOGETHER};
+use axum::Router;
+use tower_waiting_room::WaitingRoomLayer;
+
 use crate::{
     answers,
-    case::Group,
+    case::{Case, Group, Repeat},
     gate,
-    limits::{self, THOUSAND},
+    limits::{self, THOUSAND, governor_with_headers, never_used_up},
     pass,
+    requests::{Template, drive_router, hello, runtime},
+    visitors::{config, token},
 };
 
 /// A case, by its group and its name.
@@ -150,6 +155,34 @@ pub(super) const PEERS: &[Row] = &[
     Row::absolute("governor with ahash, 1 000 keys", THOUSAND, "governor, ahash"),
 ];
 
+/// Everything at once.
+pub(crate) const TOGETHER: Group = Group::new(
+    "together",
+    &[
+        Case { name: OURS, set_up: ours },
+        Case { name: OTHERS, set_up: || sent_to(others(), "other=1") },
+    ],
+);
+
+/// Our layer with a room, a limit per address with its headers, and a gate to the last byte.
+fn ours() -> Repeat {
+    let config = config().rate_limit(never_used_up()).concurrency(gate::limit());
+    let layer = WaitingRoomLayer::new(config.build().expect("the config is right"));
+    let pass = runtime().block_on(token(&layer));
+    sent_to(hello().layer(layer), &format!("__Host-wr-shop={pass}"))
+}
+
+/// The same without a room, by four layers.
+fn others() -> Router {
+    governor_with_headers(gate::shedding_and_timing_out(hello()))
+}
+
+fn sent_to(router: Router, cookie: &str) -> Repeat {
+    drive_router(router, Template::new([cookie]).with_peer())
+}
+
+const OURS: &str = "+ ours: pass, limit with headers, gate";
+const OTHERS: &str = "+ tower_governor with headers, LoadShed, concurrency, timeout";
 const REFUSAL: &str = "ours, all headers and a problem document";
 const DOZEN: &str = "ours, to a dozen browsers";
 const MADE_UP: &str = "ours, to made-up Accept headers";

@@ -53,11 +53,14 @@ fn of_a_thousand(mut times: Vec<Duration>) -> f64 {
 }
 
 fn ours() -> Repeat {
+    let (limiter, hasher) = (limiter(), hasher());
+    unseen(KNOWN, move |key| limiter.charge(hasher.hash(&key), 0, 1, OPENING).is_ok())
+}
+
+fn limiter() -> Limiter {
     let keys = usize::try_from(MANY).expect("there are fewer keys than bytes");
     let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_day(PER_DAY.get().into())], keys);
-    let (limiter, hasher) = (limiter.expect("the quota can be kept"), hasher());
-    // The table has almost two places for each key, all of which are taken after three.
-    unseen(3 * MANY, move |key| limiter.charge(hasher.hash(&key), 0, 1, OPENING).is_ok())
+    limiter.expect("the quota can be kept")
 }
 
 fn governor() -> Repeat {
@@ -91,12 +94,25 @@ fn governor_quota() -> GovernorQuota {
 /// The quota, such that a key is in use for longer than the measurement.
 const PER_DAY: NonZeroU32 = NonZeroU32::new(1_000).expect("it is not zero");
 
+/// The number of keys after which all places of our table are taken: it has almost two for each key.
+const KNOWN: u32 = 3 * MANY;
+
 /// How many checks of one case follow each other, so that its code is in the caches.
 const IN_A_ROW: usize = 2_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_new_key_displaces_another_one() {
+        let (limiter, hasher) = (limiter(), hasher());
+        let check = |key| limiter.charge(hasher.hash(&number(key)), 0, 1, OPENING).is_ok();
+        assert!((0..KNOWN).all(check), "a new key is allowed");
+        let before = limiter.displaced();
+        assert!((KNOWN..KNOWN + 1_000).all(check), "a new key is allowed");
+        assert!(limiter.displaced() - before > 990, "the table is full");
+    }
 
     #[test]
     fn one_time_in_a_thousand_is_longer() {
