@@ -33,7 +33,6 @@ mod grpc;
 mod headers;
 #[cfg(feature = "page")]
 mod html;
-#[cfg_attr(not(feature = "page"), path = "respond/no_i18n.rs")]
 mod i18n;
 mod json;
 mod message;

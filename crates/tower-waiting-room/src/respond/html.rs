@@ -18,6 +18,7 @@ use super::{
     Answer, Message,
     answer::{Iso, WaitSeconds},
     cloudflare::{CfWaitingRoom, name},
+    i18n::Phrase,
 };
 use crate::request::ClientKind;
 
@@ -214,15 +215,15 @@ impl Labels {
     fn new(answer: &Answer) -> Self {
         let phrase = |id| answer.language.phrase(id);
         Self {
-            again: phrase("button-again"),
-            cookies: phrase("cookies"),
-            offline: phrase("offline"),
-            online: phrase("online"),
-            send: phrase("button-send"),
-            turn: phrase("headline-turn"),
-            unsent: is_unsent(answer).then(|| phrase("unsent")),
-            updated: phrase("updated"),
-            updates: phrase("updates"),
+            again: phrase(Phrase::ButtonAgain),
+            cookies: phrase(Phrase::Cookies),
+            offline: phrase(Phrase::Offline),
+            online: phrase(Phrase::Online),
+            send: phrase(Phrase::ButtonSend),
+            turn: phrase(Phrase::HeadlineTurn),
+            unsent: is_unsent(answer).then(|| phrase(Phrase::Unsent)),
+            updated: phrase(Phrase::Updated),
+            updates: phrase(Phrase::Updates),
         }
     }
 }
