@@ -36,6 +36,8 @@ mod html;
 mod i18n;
 mod json;
 mod message;
+#[cfg(feature = "page")]
+mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
 mod problem;
