@@ -33,10 +33,11 @@ mod grpc;
 mod headers;
 #[cfg(feature = "page")]
 mod html;
-#[cfg_attr(not(feature = "page"), path = "respond/no_i18n.rs")]
 mod i18n;
 mod json;
 mod message;
+#[cfg(feature = "page")]
+mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
 mod problem;

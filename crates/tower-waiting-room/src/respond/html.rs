@@ -1,45 +1,36 @@
-//! Renders page templates.
-//!
-//! ```text
-//! Answer ─┬─► OwnView ──────────────► the default page
-//!         └─► OwnView + View ───────► a template of the application
-//! ```
+//! Renders page templates of applications.
 //!
 //! Templates are written in the Jinja language and rendered by `minijinja`. A template can neither
 //! loop forever nor access anything but its variables, and all inserted values are escaped for
-//! HTML. The default page, with its style and script, is `page.html`.
+//! HTML. The variables are computed when a template uses them, because most templates use only a
+//! few, and computing all of them would be most of the cost of a page.
 
-use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
-use minijinja::{Environment, Error, UndefinedBehavior, value::Serde};
-use serde::Serialize;
+use minijinja::{
+    Environment, Error, UndefinedBehavior, Value,
+    value::{Enumerator, Object, Serde},
+};
+use serde::{Serialize, Serializer};
 
 use super::{
-    Answer, Message,
+    Answer,
     answer::{Iso, WaitSeconds},
-    cloudflare::{CfWaitingRoom, name},
+    cloudflare::CfWaitingRoom,
+    i18n::Phrase,
 };
-use crate::request::ClientKind;
+use crate::{
+    ambient::random_bytes,
+    request::{ClientKind, Language},
+};
 
 /// A parsed template.
 pub(super) struct Template {
     /// The environment, which contains only this template, under [`NAME`].
     environment: Environment<'static>,
-    /// Whether this is the default page, which uses only a few of the variables. Computing and
-    /// serializing the variables is most of the cost of a page.
-    is_own: bool,
 }
 
 impl Template {
-    /// Parses the default page.
-    ///
-    /// # Errors
-    ///
-    /// Returns no error in practice, because the page is embedded and tests render it.
-    pub(super) fn own() -> Result<Self, Error> {
-        Ok(Self { is_own: true, ..Self::parse(include_str!("page.html").to_owned())? })
-    }
-
     /// Parses a template of the application.
     ///
     /// # Errors
@@ -52,102 +43,113 @@ impl Template {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
         environment.add_template_owned(NAME, source)?;
-        Ok(Self { environment, is_own: false })
+        Ok(Self { environment })
     }
 
-    /// Renders the page for an answer. All inserted values are escaped for HTML.
+    /// Renders the page with these variables. All inserted values are escaped for HTML.
     ///
     /// # Errors
     ///
     /// Returns an error if a variable is unknown, if an expression fails, or if rendering takes
     /// more than [`MAX_STEPS`] instructions.
-    pub(super) fn render(
-        &self,
-        answer: &Answer,
-        title: &str,
-        nonce: &str,
-    ) -> Result<String, Error> {
-        let (template, own) =
-            (self.environment.get_template(NAME)?, OwnView::new(answer, title, nonce));
-        match self.is_own {
-            true => template.render(Serde(&own)),
-            false => template.render(Serde(&View::new(answer, own))),
-        }
+    pub(super) fn render(&self, variables: &Arc<Variables>) -> Result<String, Error> {
+        let context = Value::from_dyn_object(Arc::clone(variables));
+        self.environment.get_template(NAME)?.render(context)
     }
 }
 
-/// The variables of the default page. Templates of the application also get these variables.
-#[derive(Serialize)]
-struct OwnView<'a> {
+/// The variables of a template: every fact of the [`Answer`] under the name of its field, the
+/// sentences, and the variables of a template for Cloudflare Waiting Room.
+#[derive(Debug)]
+pub(super) struct Variables {
+    answer: Answer,
     /// The title of the [`Page`](super::Page), or the name of the room.
-    title: &'a str,
-    /// The nonce of this response, for inline styles and scripts.
-    nonce: &'a str,
-    /// The language tag (BCP 47) for the `lang` attribute.
-    lang: &'static str,
-    /// `admit`, `refuse` or `wait`.
-    outcome: &'static str,
-    position: Option<u32>,
-    is_approximate: bool,
-    /// The time until a retry, in whole seconds; `none` if no retry can succeed.
-    retry_after: Option<u64>,
-    now: Iso,
-    /// The answer in sentences.
-    message: Message,
-    /// Further texts of the default page.
-    labels: Labels,
-    /// The elapsed part of the expected wait in percent, or `none` if it is unknown.
-    progress: Option<u64>,
+    title: Arc<str>,
+    nonce: OnceLock<String>,
+    message: OnceLock<Value>,
+    /// Cloudflare's variables, as a map.
+    cloudflare: OnceLock<Value>,
 }
 
-impl<'a> OwnView<'a> {
-    fn new(answer: &Answer, title: &'a str, nonce: &'a str) -> Self {
-        Self {
-            title,
-            nonce,
-            lang: answer.language.tag(),
-            outcome: answer.outcome.as_str(),
-            position: answer.position,
-            is_approximate: answer.is_approximate,
-            retry_after: answer.retry_after_seconds(),
-            now: Iso(answer.now),
-            message: answer.message(),
-            labels: Labels::new(answer),
-            progress: progress(answer),
-        }
+impl Variables {
+    /// Creates the variables for an answer, with this title.
+    pub(super) fn new(answer: &Answer, title: &Arc<str>) -> Self {
+        let (answer, title) = (answer.clone(), Arc::clone(title));
+        let (nonce, message, cloudflare) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { answer, title, nonce, message, cloudflare }
+    }
+
+    /// Returns the nonce of this response, for inline styles and scripts. 128 random bits are the
+    /// minimum that CSP Level 3 recommends.
+    pub(super) fn nonce(&self) -> &str {
+        self.nonce.get_or_init(|| format!("{:032x}", u128::from_le_bytes(random_bytes())))
+    }
+
+    /// Returns the variable of this name, or `None` if the name is unknown. A variable that does
+    /// not apply is `none`.
+    fn variable(&self, name: &str) -> Option<Value> {
+        let answer = &self.answer;
+        Some(match name {
+            "ahead" => answer.ahead.into(),
+            "is_approximate" => answer.is_approximate.into(),
+            "is_line_full" => answer.is_line_full().into(),
+            "is_placed" => answer.is_placed.into(),
+            "is_queue_all" => answer.is_queue_all.into(),
+            "is_safe" => answer.is_safe.into(),
+            // The kind of client is always `navigation` in the response to a request.
+            "kind" => answer.kind.as_str().into(),
+            "labels" => serialized(Labels::new(answer)),
+            "lang" => answer.language.tag().into(),
+            "last_check_in" => serialized(answer.last_check_in.map(Iso)),
+            "message" => self.message.get_or_init(|| serialized(answer.message())).clone(),
+            "method" => super::cloudflare::name(answer.method).into(),
+            "nonce" => self.nonce().into(),
+            "now" => serialized(Iso(answer.now)),
+            "outcome" => answer.outcome.as_str().into(),
+            "place_retention" => answer.place_retention.as_secs().into(),
+            "position" => answer.position.into(),
+            "progress" => progress(answer).into(),
+            "reason" => answer.reason.to_string().into(),
+            "refresh_interval" => answer.refresh_interval.as_secs().into(),
+            "retry_after" => answer.retry_after_seconds().into(),
+            "room" => Arc::clone(&answer.room).into(),
+            "status" => answer.status.as_u16().into(),
+            "title" => Arc::clone(&self.title).into(),
+            "token" => answer.token.as_deref().into(),
+            "wait" => serialized(answer.wait.map(WaitSeconds::new)),
+            "waiting_since" => serialized(answer.waiting_since.map(Iso)),
+            name if NAMES.contains(&name) => {
+                let all = self.cloudflare.get_or_init(|| serialized(Mustache::new(answer)));
+                return all.get_attr(name).ok();
+            }
+            _ => return None,
+        })
     }
 }
 
-/// The variables of a template of the application: every fact of the [`Answer`] under the name of
-/// its field, the sentences, and the variables of a template for Cloudflare Waiting Room.
+impl Object for Variables {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.variable(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.variable(key)
+    }
+
+    /// Lists the names for the function `debug` of templates.
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(NAMES)
+    }
+}
+
+/// Converts a value to a value of the template engine.
+fn serialized(value: impl Serialize) -> Value {
+    Value::from(Serde(value))
+}
+
+/// The variables of a template for Cloudflare Waiting Room.
 #[derive(Serialize)]
-struct View<'a> {
-    #[serde(flatten)]
-    own: OwnView<'a>,
-    room: &'a str,
-    /// The kind of client, which is always `navigation` in the response to a request.
-    kind: &'static str,
-    /// The reason in its stable form, such as `queued:active_limit`.
-    reason: String,
-    /// The HTTP status as a number.
-    status: u16,
-    ahead: Option<u32>,
-    /// The expected wait with its range, in whole seconds.
-    wait: Option<WaitSeconds>,
-    waiting_since: Option<Iso>,
-    last_check_in: Option<Iso>,
-    /// The time for which a place is kept after the last check-in, in whole seconds.
-    place_retention: u64,
-    /// The interval between check-ins far back in the line, in whole seconds.
-    refresh_interval: u64,
-    /// `fifo`, `random`, `passthrough` or `reject`.
-    method: &'static str,
-    is_placed: bool,
-    is_queue_all: bool,
-    is_line_full: bool,
-    is_safe: bool,
-    /// The sealed token, for a page whose script sends further requests.
-    token: Option<&'a str>,
+struct Mustache {
     /// The whole hours of Cloudflare's `waitTime`.
     #[serde(rename = "waitTimeHours")]
     wait_time_hours: u64,
@@ -155,91 +157,117 @@ struct View<'a> {
     #[serde(rename = "waitTimeHourMinutes")]
     wait_time_hour_minutes: u64,
     #[serde(flatten)]
-    cloudflare: CfWaitingRoom,
+    fields: CfWaitingRoom,
 }
 
-impl<'a> View<'a> {
-    fn new(answer: &'a Answer, own: OwnView<'a>) -> Self {
-        let cloudflare = CfWaitingRoom::new(answer);
-        Self {
-            own,
-            room: &answer.room,
-            kind: answer.kind.as_str(),
-            reason: answer.reason.to_string(),
-            status: answer.status.as_u16(),
-            ahead: answer.ahead,
-            wait: answer.wait.map(WaitSeconds::new),
-            waiting_since: answer.waiting_since.map(Iso),
-            last_check_in: answer.last_check_in.map(Iso),
-            place_retention: answer.place_retention.as_secs(),
-            refresh_interval: answer.refresh_interval.as_secs(),
-            method: name(answer.method),
-            is_placed: answer.is_placed,
-            is_queue_all: answer.is_queue_all,
-            is_line_full: answer.is_line_full(),
-            is_safe: answer.is_safe,
-            token: answer.token.as_deref(),
-            wait_time_hours: cloudflare.hours(),
-            wait_time_hour_minutes: cloudflare.minutes_over(),
-            cloudflare,
-        }
+impl Mustache {
+    fn new(answer: &Answer) -> Self {
+        let fields = CfWaitingRoom::new(answer);
+        let (wait_time_hours, wait_time_hour_minutes) = (fields.hours(), fields.minutes_over());
+        Self { wait_time_hours, wait_time_hour_minutes, fields }
     }
 }
 
-/// Fixed texts of the default page, in the visitor's language.
-#[derive(Serialize)]
+/// Fixed texts of the default page, in the visitor's language. `unsent` is `none` unless the
+/// visitor submitted a form that was not delivered.
 struct Labels {
-    /// The label of the link that repeats a refused request.
-    again: Cow<'static, str>,
-    /// The text that is shown if the browser accepts no cookies.
-    cookies: Cow<'static, str>,
-    /// The text that is shown after two failed polls in a row.
-    offline: Cow<'static, str>,
-    /// The text that is announced to screen readers when a poll succeeds again.
-    online: Cow<'static, str>,
-    /// The label of the button that submits a form again.
-    send: Cow<'static, str>,
-    /// The text that is shown at the visitor's turn if the page must not reload by itself.
-    turn: Cow<'static, str>,
-    /// The text that is shown if the visitor submitted a form that was not delivered, and `none`
-    /// otherwise.
-    unsent: Option<Cow<'static, str>>,
-    /// The label before the time of the last update.
-    updated: Cow<'static, str>,
-    /// The note that the page updates by itself.
-    updates: Cow<'static, str>,
+    language: Language,
+    is_unsent: bool,
 }
 
 impl Labels {
     fn new(answer: &Answer) -> Self {
-        let phrase = |id| answer.language.phrase(id);
-        Self {
-            again: phrase("button-again"),
-            cookies: phrase("cookies"),
-            offline: phrase("offline"),
-            online: phrase("online"),
-            send: phrase("button-send"),
-            turn: phrase("headline-turn"),
-            unsent: is_unsent(answer).then(|| phrase("unsent")),
-            updated: phrase("updated"),
-            updates: phrase("updates"),
-        }
+        Self { language: answer.language, is_unsent: is_unsent(answer) }
     }
+}
+
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(LABELS.iter().map(|(name, phrase)| {
+            let applies = self.is_unsent || *name != "unsent";
+            (name, applies.then(|| self.language.phrase(*phrase)))
+        }))
+    }
+}
+
+/// Returns the fixed text of the default page with this name.
+pub(super) fn label(name: &str) -> Option<Phrase> {
+    LABELS.iter().find(|(of, _)| *of == name).map(|(_, phrase)| *phrase)
 }
 
 /// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
 /// submit the form again, because a reload by GET would drop the input.
-fn is_unsent(answer: &Answer) -> bool {
+pub(super) fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }
 
 /// Returns the elapsed part of the expected wait in percent: the time waited so far, divided by the
 /// sum of this time and the median remaining wait. `None` if either time is unknown.
-fn progress(answer: &Answer) -> Option<u64> {
+pub(super) fn progress(answer: &Answer) -> Option<u64> {
     let waited = answer.now.since(answer.waiting_since?).as_secs();
     let total = waited.saturating_add(answer.wait?.p50.as_secs());
     Some(100 * waited / total.max(1))
 }
+
+/// Appends a text, escaped for HTML like the values in a template.
+pub(super) fn escape(text: &str, html: &mut String) {
+    let mut start = 0;
+    for (index, byte) in text.bytes().enumerate() {
+        let escaped = match byte {
+            b'"' => "&quot;",
+            b'&' => "&amp;",
+            b'\'' => "&#x27;",
+            b'/' => "&#x2f;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            _ => continue,
+        };
+        html.push_str(&text[start..index]);
+        html.push_str(escaped);
+        start = index + 1;
+    }
+    html.push_str(&text[start..]);
+}
+
+/// The names of the fixed texts of the default page.
+const LABELS: [(&str, Phrase); 9] = [
+    // The label of the link that repeats a refused request.
+    ("again", Phrase::ButtonAgain),
+    // The text that is shown if the browser accepts no cookies.
+    ("cookies", Phrase::Cookies),
+    // The text that is shown after two failed polls in a row.
+    ("offline", Phrase::Offline),
+    // The text that is announced to screen readers when a poll succeeds again.
+    ("online", Phrase::Online),
+    // The label of the button that submits a form again.
+    ("send", Phrase::ButtonSend),
+    // The text that is shown at the visitor's turn if the page must not reload by itself.
+    ("turn", Phrase::HeadlineTurn),
+    // The text that is shown if the visitor submitted a form that was not delivered.
+    ("unsent", Phrase::Unsent),
+    // The label before the time of the last update.
+    ("updated", Phrase::Updated),
+    // The note that the page updates by itself.
+    ("updates", Phrase::Updates),
+];
+
+/// The names of all variables.
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    // The facts of the answer.
+    "ahead", "is_approximate", "is_line_full", "is_placed", "is_queue_all", "is_safe", "kind",
+    "labels", "lang", "last_check_in", "message", "method", "nonce", "now", "outcome",
+    "place_retention", "position", "progress", "reason", "refresh_interval", "retry_after", "room",
+    "status", "title", "token", "wait", "waiting_since",
+    // Cloudflare's variables.
+    "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
+    "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",
+    "queueIsFull", "queueingMethod", "refreshIntervalSeconds", "shuffleAtEventStart",
+    "timeUntilEventEnd", "timeUntilEventEndFormatted", "timeUntilEventStart",
+    "timeUntilEventStartFormatted", "turnstile", "waitTime", "waitTime25Percentile",
+    "waitTime50Percentile", "waitTime75Percentile", "waitTimeFormatted", "waitTimeHourMinutes",
+    "waitTimeHours", "waitTimeKnown",
+];
 
 /// The name of the template. `minijinja` derives the escaping of values from the extension of the
 /// name.
@@ -248,3 +276,6 @@ const NAME: &str = "page.html";
 /// The maximum number of instructions that rendering may take ("fuel"), so that every loop in a
 /// template ends.
 const MAX_STEPS: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::{Reason, room::QueueingMethod};
 
-use super::{Answer, Outcome, sentences::Sentences};
+use super::{Answer, Outcome, i18n::Phrase, sentences::Sentences};
 
 /// An [`Answer`] in sentences, in the language of the client.
 ///
@@ -44,7 +44,9 @@ impl Message {
     pub(super) fn new(answer: &Answer) -> Self {
         let words = Sentences(answer.language);
         match answer.outcome {
-            Outcome::Admit => Self::bare(words.phrase("title-turn"), words.phrase("headline-turn")),
+            Outcome::Admit => {
+                Self::bare(words.phrase(Phrase::TitleTurn), words.phrase(Phrase::HeadlineTurn))
+            }
             Outcome::Refuse => Self::refused(words, answer),
             Outcome::Wait => Self::waiting(words, answer),
         }
@@ -57,7 +59,7 @@ impl Message {
     pub(super) fn paragraph(answer: &Answer) -> String {
         let (words, it) = (Sentences(answer.language), Self::new(answer));
         let first = it.position.unwrap_or(it.headline);
-        let mut paragraph = words.with("stop", "text", &first).into_owned();
+        let mut paragraph = words.with(Phrase::Stop, &first).into_owned();
         let again = it.again.or_else(|| words.again(answer));
         for sentence in [it.detail, it.wait, again].into_iter().flatten() {
             paragraph.push_str(words.0.space());
@@ -77,19 +79,21 @@ impl Message {
         // Reasons that a visitor can understand or act on have specific sentences. All other
         // reasons share a sentence that promises only that the service will be back.
         let (headline, detail) = match answer.reason {
-            Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
-            Reason::RefusedDraining => ("headline-draining", "detail-draining"),
+            Reason::RefusedAddressUnknown => (Phrase::HeadlineSetup, Phrase::DetailSetup),
+            Reason::RefusedDraining => (Phrase::HeadlineDraining, Phrase::DetailDraining),
             Reason::RefusedGateFull | Reason::RefusedGateShed | Reason::RefusedGateTimeout => {
-                ("headline-busy", "detail-busy")
+                (Phrase::HeadlineBusy, Phrase::DetailBusy)
             }
             Reason::RefusedGateUnknown | Reason::RefusedKeyMissing(_) => {
-                ("headline-key", "detail-key")
+                (Phrase::HeadlineKey, Phrase::DetailKey)
             }
-            Reason::RefusedLineFull => ("headline-full", "detail-full"),
-            Reason::RefusedNetworkFull => ("headline-network", "detail-network"),
-            Reason::RefusedRate(_) | Reason::RefusedTooOften => ("headline-rate", "detail-rate"),
-            Reason::RefusedReject => ("headline-closed", "detail-closed"),
-            _ => ("headline-unavailable", "detail-unavailable"),
+            Reason::RefusedLineFull => (Phrase::HeadlineFull, Phrase::DetailFull),
+            Reason::RefusedNetworkFull => (Phrase::HeadlineNetwork, Phrase::DetailNetwork),
+            Reason::RefusedRate(_) | Reason::RefusedTooOften => {
+                (Phrase::HeadlineRate, Phrase::DetailRate)
+            }
+            Reason::RefusedReject => (Phrase::HeadlineClosed, Phrase::DetailClosed),
+            _ => (Phrase::HeadlineUnavailable, Phrase::DetailUnavailable),
         };
         // The title of the window repeats the headline, because a refusal has no number to show in
         // the title.
@@ -108,16 +112,17 @@ impl Message {
         // The sentence states the most precise fact that is known: the place itself, the number of
         // visitors ahead of a newcomer, or that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
-            (Some(1), _) => words.phrase("position-first"),
+            (Some(1), _) => words.phrase(Phrase::PositionFirst),
             (Some(place), _) => {
-                let sentence = if answer.is_approximate { "position-about" } else { "position" };
-                words.with(sentence, "shown", &words.0.count(place))
+                let sentence =
+                    if answer.is_approximate { Phrase::PositionAbout } else { Phrase::Position };
+                words.with(sentence, &words.0.count(place))
             }
             (None, Some(ahead @ 1..)) => words.ahead(ahead),
             (None, _) if answer.is_placed && answer.method == QueueingMethod::Random => {
-                words.phrase("position-lot")
+                words.phrase(Phrase::PositionLot)
             }
-            (None, _) => words.phrase("position-pending"),
+            (None, _) => words.phrase(Phrase::PositionPending),
         };
         // The number must occur in `position`, where the page shows it in large type. The sentence
         // "You are next in line" contains no number.
@@ -126,11 +131,11 @@ impl Message {
             None => answer.ahead.filter(|ahead| *ahead > 0),
         };
         let title = match answer.position {
-            Some(place) => words.with("title-position", "shown", &words.0.count(place)),
-            None => words.phrase("title-waiting"),
+            Some(place) => words.with(Phrase::TitlePosition, &words.0.count(place)),
+            None => words.phrase(Phrase::TitleWaiting),
         };
         let retention = answer.place_retention;
-        let keep = || words.with("keep", "span", &words.span(retention));
+        let keep = || words.with(Phrase::Keep, &words.span(retention));
         Self {
             detail: None,
             position: Some(position),
@@ -138,7 +143,7 @@ impl Message {
             wait: Some(words.wait(answer)),
             // A newcomer does not have a place yet that could be kept.
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
-            ..Self::bare(title, words.phrase("headline-waiting"))
+            ..Self::bare(title, words.phrase(Phrase::HeadlineWaiting))
         }
     }
 }

@@ -5,10 +5,13 @@
 //! configured, it is rendered for every kind of answer, so a mistake in a rare case is found at
 //! start-up and not by a visitor. A closure cannot be checked in this way.
 //!
-//! This file adds only the headers that are specific to pages: the `Content-Security-Policy` with
-//! its nonce, and `X-Robots-Tag`. The headers of every answer are added in `headers.rs`.
+//! This file adds only the headers that are specific to pages: the `Content-Security-Policy`, and
+//! `X-Robots-Tag`. The headers of every answer are added in `headers.rs`.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header::CONTENT_SECURITY_POLICY};
@@ -17,10 +20,10 @@ use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 use super::{
     Answer,
     headers::{Failure, of_type},
-    html::Template,
-    sample,
+    html::{Template, Variables},
+    own_page, sample,
 };
-use crate::{ambient::random_bytes, request::RequestHead};
+use crate::request::RequestHead;
 
 /// The page that visitors see while they wait in the line, or when they are refused.
 ///
@@ -44,15 +47,20 @@ use crate::{ambient::random_bytes, request::RequestHead};
 pub struct Page {
     body: Body,
     title: Option<Arc<str>>,
-    policy: Option<Arc<str>>,
+    /// The `Content-Security-Policy`. In that of a template, `{nonce}` is replaced for each
+    /// response.
+    policy: Option<HeaderValue>,
 }
 
 impl Page {
     /// The maximum length of a template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
 
-    /// The `Content-Security-Policy` of the default page: no resources are loaded, and only styles
+    /// A strict `Content-Security-Policy` for a template: no resources are loaded, and only styles
     /// and scripts with the nonce are applied.
+    ///
+    /// The default page has the same policy, with the hashes of its style and its script in place
+    /// of the nonces.
     ///
     /// `form-action` must be `'self'`, because browsers apply this directive when a reload repeats
     /// a POST.
@@ -91,10 +99,10 @@ impl Page {
             ));
         }
         let template = Template::parse(source).map_err(|error| malformed(&error, None))?;
+        let title: Arc<str> = Arc::from("title");
         for answer in sample::answers() {
-            template
-                .render(&answer, "title", "nonce")
-                .map_err(|error| malformed(&error, Some(&answer.reason)))?;
+            let variables = Arc::new(Variables::new(&answer, &title));
+            template.render(&variables).map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
         Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
     }
@@ -136,8 +144,11 @@ impl Page {
         self
     }
 
-    /// Sets the `Content-Security-Policy` of the page. If the page is a template, `{nonce}` in the
-    /// policy is replaced with the nonce of each response.
+    /// Sets the `Content-Security-Policy` of the page.
+    ///
+    /// If the page is a template, `{nonce}` in the policy is replaced with the nonce of each
+    /// response. In a policy for the default page, `'nonce-{nonce}'` is replaced with the hash of
+    /// its style or its script.
     ///
     /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script elements have
     /// the attribute `nonce="{{ nonce }}"`.
@@ -146,12 +157,15 @@ impl Page {
     ///
     /// Returns an error if the policy contains characters that are not valid in a header.
     pub fn content_security_policy(mut self, policy: &str) -> Result<Self, ConfigError> {
-        if HeaderValue::from_str(policy).is_err() {
+        let value = match &self.body {
+            Body::Own => HeaderValue::try_from(own_page::with_hashes(policy)),
+            Body::Closure(_) | Body::Template(_) => HeaderValue::from_str(policy),
+        };
+        self.policy = Some(value.map_err(|_| {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
             let expected = "printable characters only";
-            return Err(ConfigError::new(kind, "content_security_policy", given, expected));
-        }
-        self.policy = Some(policy.into());
+            ConfigError::new(kind, "content_security_policy", given, expected)
+        })?);
         Ok(self)
     }
 
@@ -167,7 +181,11 @@ impl Page {
         head: &RequestHead<'_>,
     ) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
-            Body::Closure(page) => self.governed(page(answer, head))?,
+            Body::Closure(page) => self.governed(page(answer, head)),
+            Body::Own => {
+                let html = own_page::render(answer, self.title_for(answer));
+                self.governed(of_type(HTML, html))
+            }
             Body::Template(template) => self.render(template, answer)?,
         };
         let noindex = HeaderValue::from_static("noindex");
@@ -175,37 +193,39 @@ impl Page {
         Ok(response)
     }
 
-    /// Sets the configured policy on the page of a closure, replacing any policy that the closure
-    /// has set. The policy is sent unchanged, so a closure that uses nonces has to set the header
-    /// itself.
-    fn governed(&self, mut response: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
+    /// Sets the configured policy on a page, replacing any policy that a closure has set. The
+    /// policy is sent unchanged, so a closure that uses nonces has to set the header itself.
+    fn governed(&self, mut response: Response<Bytes>) -> Response<Bytes> {
         if let Some(policy) = &self.policy {
-            response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_str(policy)?);
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
         }
-        Ok(response)
+        response
     }
 
     /// Renders a template with a fresh nonce.
     fn render(&self, template: &Template, answer: &Answer) -> Result<Response<Bytes>, Failure> {
-        // 128 random bits are the minimum that CSP Level 3 recommends for a nonce.
-        let nonce = format!("{:032x}", u128::from_le_bytes(random_bytes()));
-        let title = self.title.as_ref().unwrap_or(&answer.room);
-        let html = template.render(answer, title, &nonce)?;
-        let mut response = of_type("text/html; charset=utf-8", html);
+        let variables = Arc::new(Variables::new(answer, self.title_for(answer)));
+        let mut response = of_type(HTML, template.render(&variables)?);
         if let Some(policy) = &self.policy {
-            let policy = HeaderValue::try_from(policy.replace("{nonce}", &nonce))?;
-            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+            let policy = policy.to_str()?.replace("{nonce}", variables.nonce());
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy)?);
         }
         Ok(response)
+    }
+
+    /// Returns the title of the page for an answer.
+    fn title_for<'a>(&'a self, answer: &'a Answer) -> &'a Arc<str> {
+        self.title.as_ref().unwrap_or(&answer.room)
     }
 }
 
 impl Default for Page {
-    /// Returns the page of this crate, with [`STRICT_POLICY`](Self::STRICT_POLICY).
+    /// Returns the page of this crate. Its policy is [`STRICT_POLICY`](Self::STRICT_POLICY) with the
+    /// hashes of its style and its script in place of the nonces.
     fn default() -> Self {
-        let template = Template::own().expect("the embedded page is valid, as a test checks");
-        let policy = Some(Self::STRICT_POLICY.into());
-        Self { body: Body::Template(Arc::new(template)), title: None, policy }
+        // The first call prepares the page in every language, so that no request waits for it.
+        own_page::prepare();
+        Self { body: Body::Own, title: None, policy: Some(OWN_POLICY.clone()) }
     }
 }
 
@@ -219,6 +239,8 @@ impl fmt::Debug for Page {
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
+    /// The default page.
+    Own,
     Template(Arc<Template>),
 }
 
@@ -233,6 +255,15 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let given = format!("a template that fails in line {line}{case} ({}{detail})", error.kind());
     ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "a template that fits every answer")
 }
+
+/// The policy of the default page.
+static OWN_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let policy = HeaderValue::try_from(own_page::with_hashes(Page::STRICT_POLICY));
+    policy.expect("the policy and the hashes are visible ASCII")
+});
+
+/// The type of a rendered page.
+const HTML: &str = "text/html; charset=utf-8";
 
 /// The configuration field of the page, as named in errors.
 const FIELD: &str = "page";

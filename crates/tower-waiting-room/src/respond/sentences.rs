@@ -14,7 +14,10 @@ use std::{borrow::Cow, time::Duration};
 
 use waiting_room_core::room::WaitEstimate;
 
-use super::{Answer, i18n::Args};
+use super::{
+    Answer,
+    i18n::{Args, Phrase},
+};
 use crate::{rate_headers::whole_seconds, request::Language};
 
 /// The sentences of one language.
@@ -23,34 +26,26 @@ pub(super) struct Sentences(pub(super) Language);
 
 impl Sentences {
     /// Returns the sentence `id`, which has no arguments.
-    pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
+    pub(super) fn phrase(self, id: Phrase) -> Cow<'static, str> {
         self.0.phrase(id)
     }
 
-    /// Returns the sentence `id` with one argument filled in.
-    pub(super) fn with(
-        self,
-        id: &'static str,
-        name: &'static str,
-        value: &str,
-    ) -> Cow<'static, str> {
-        let mut args = Args::with_capacity(1);
-        args.set(name, value);
-        self.0.sentence(id, &args)
+    /// Returns the sentence `id` with its argument, a text, filled in.
+    pub(super) fn with(self, id: Phrase, text: &str) -> Cow<'static, str> {
+        self.0.sentence(id, Args { text, ..Args::default() })
     }
 
-    /// Returns the sentence about the number of visitors ahead of a newcomer. The argument `count`
-    /// selects the plural form, and `shown` is the formatted number.
+    /// Returns the sentence about the number of visitors ahead of a newcomer. The number
+    /// itself selects the plural form, and the formatted number is shown.
     pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
-        let mut args = Args::with_capacity(2);
-        args.set("count", count);
-        args.set("shown", self.0.count(count));
-        self.0.sentence("ahead", &args)
+        let shown = self.0.count(count);
+        let args = Args { count: count.into(), text: &shown, ..Args::default() };
+        self.0.sentence(Phrase::Ahead, args)
     }
 
     /// Returns the sentence about the time to retry, or `None` if no retry can succeed.
     pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
-        answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
+        answer.retry_after.map(|time| self.with(Phrase::Again, &self.span(time)))
     }
 
     /// Returns the sentence about the expected wait, or the sentence that the wait is unknown. An
@@ -58,12 +53,12 @@ impl Sentences {
     /// states no number.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         match answer.wait {
-            None if answer.is_queue_all => self.phrase("wait-paused"),
-            None => self.phrase("wait-unknown"),
+            None if answer.is_queue_all => self.phrase(Phrase::WaitPaused),
+            None => self.phrase(Phrase::WaitUnknown),
             // Minutes are the smallest unit of a range.
-            Some(wait) if wait.p75 < MINUTE => self.phrase("wait-short"),
-            Some(wait) if wait.p50 >= WaitEstimate::MAX => self.phrase("wait-long"),
-            Some(wait) => self.with("wait-about", "span", &self.range(wait)),
+            Some(wait) if wait.p75 < MINUTE => self.phrase(Phrase::WaitShort),
+            Some(wait) if wait.p50 >= WaitEstimate::MAX => self.phrase(Phrase::WaitLong),
+            Some(wait) => self.with(Phrase::WaitAbout, &self.range(wait)),
         }
     }
 
@@ -72,38 +67,33 @@ impl Sentences {
     /// equal, only one number is stated.
     fn range(self, wait: WaitEstimate) -> Cow<'static, str> {
         let (unit, range, length) = if wait.p75 <= IN_MINUTES {
-            ("minutes", "minutes-range", MINUTE.as_secs())
+            (Phrase::Minutes, Phrase::MinutesRange, MINUTE.as_secs())
         } else {
-            ("hours", "hours-range", HOUR.as_secs())
+            (Phrase::Hours, Phrase::HoursRange, HOUR.as_secs())
         };
         let low = (wait.p25.as_secs() / length).max(1);
         let high = wait.p75.as_secs().div_ceil(length);
         if low >= high {
             return self.counted(unit, high);
         }
-        let mut args = Args::with_capacity(2);
-        args.set("low", low);
-        args.set("count", high);
-        self.0.sentence(range, &args)
+        self.0.sentence(range, Args { low, count: high, ..Args::default() })
     }
 
     /// Formats a duration in a suitable unit, rounded up. Whole minutes are stated in minutes.
     pub(super) fn span(self, time: Duration) -> Cow<'static, str> {
         let seconds = whole_seconds(time);
         if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
-            self.counted("seconds", seconds)
+            self.counted(Phrase::Seconds, seconds)
         } else if seconds <= IN_MINUTES.as_secs() {
-            self.counted("minutes", seconds.div_ceil(60))
+            self.counted(Phrase::Minutes, seconds.div_ceil(60))
         } else {
-            self.counted("hours", seconds.div_ceil(3600))
+            self.counted(Phrase::Hours, seconds.div_ceil(3600))
         }
     }
 
     /// Formats a count of a unit, in the plural form that the language requires.
-    fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
-        let mut args = Args::with_capacity(1);
-        args.set("count", count);
-        self.0.sentence(unit, &args)
+    fn counted(self, unit: Phrase, count: u64) -> Cow<'static, str> {
+        self.0.sentence(unit, Args { count, ..Args::default() })
     }
 }
 
@@ -131,7 +121,8 @@ mod tests {
         let told = |count| {
             Language::ALL.map(|language| {
                 let words = Sentences(language);
-                ["seconds", "minutes", "hours"].map(|unit| words.counted(unit, count).into_owned())
+                [Phrase::Seconds, Phrase::Minutes, Phrase::Hours]
+                    .map(|unit| words.counted(unit, count).into_owned())
             })
         };
         assert_eq!(

@@ -1,4 +1,6 @@
+use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{Request, StatusCode, header::CONTENT_TYPE};
+use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::{request::Language, respond::form::respond};
@@ -6,6 +8,11 @@ use crate::{request::Language, respond::form::respond};
 fn html(page: &Page, answer: &Answer) -> String {
     String::from_utf8(page.response(answer, &head(&Request::new(()))).unwrap().into_body().to_vec())
         .unwrap()
+}
+
+/// Returns every sample answer with every language.
+fn every_answer() -> impl Iterator<Item = (Language, Answer)> {
+    Language::ALL.into_iter().flat_map(|it| sample::answers().map(move |answer| (it, answer)))
 }
 
 fn error(template: impl Into<String>) -> String {
@@ -63,17 +70,67 @@ fn what_is_filled_in_is_escaped() {
     assert_eq!(self::html(&own, &answer), "<a title=\"&lt;script&gt;&quot;&amp;&#x27;\">");
 }
 
+/// Returns the page of a response, and its policy.
+fn governed(page: &Page, answer: &Answer) -> (String, String) {
+    let response = page.response(answer, &head(&Request::new(()))).unwrap();
+    let policy = response.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+    (String::from_utf8(response.into_body().to_vec()).unwrap(), policy)
+}
+
+/// Returns the only element of this name in a page, up to its end tag.
+fn element<'a>(html: &'a str, name: &str) -> &'a str {
+    let parts: Vec<_> = html.split(&format!("<{name}")).collect();
+    assert_eq!(parts.len(), 2, "{name}");
+    parts[1].split_once(&format!("</{name}>")).unwrap().0
+}
+
 #[test]
-fn each_page_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
+fn the_policy_of_the_default_page_allows_its_style_and_its_script_and_no_others() {
     let page = Page::default();
-    let [first, second] =
-        [(), ()].map(|()| page.response(&sample::placed(), &head(&Request::new(()))).unwrap());
-    let policy = first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+    for (language, answer) in every_answer() {
+        let (html, policy) = governed(&page, &Answer { language, ..answer });
+        let [style, script] = ["style", "script"].map(|name| {
+            let content = element(&html, name).strip_prefix('>').unwrap();
+            format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
+        });
+        assert_eq!(
+            policy,
+            format!(
+                "default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; \
+                 img-src data:; base-uri 'none'; form-action 'self'"
+            )
+        );
+        // No hash allows the style attribute of an element.
+        assert!(!html.contains(" style="));
+    }
+}
+
+#[test]
+fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
+    let strict = Page::default().content_security_policy(Page::STRICT_POLICY).unwrap();
+    let (html, policy) = governed(&strict, &sample::placed());
+    assert_eq!((html, policy.clone()), governed(&Page::default(), &sample::placed()));
+    let sources = |of: &str| {
+        let directive = policy.split("; ").find_map(|it| it.strip_prefix(of)).unwrap();
+        directive.trim().to_owned()
+    };
+    let (style, script) = (sources("style-src"), sources("script-src"));
+    let both = "default-src 'nonce-{nonce}' https:; frame-ancestors 'none'";
+    let page = Page::default().content_security_policy(both).unwrap();
+    let expected = format!("default-src {style} {script} https:; frame-ancestors 'none'");
+    assert_eq!(governed(&page, &sample::placed()).1, expected);
+}
+
+#[test]
+fn each_page_of_a_template_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
+    let source = "<style nonce=\"{{ nonce }}\"></style><script nonce=\"{{ nonce }}\"></script>";
+    let page = Page::template(source).unwrap();
+    let page = page.content_security_policy(Page::STRICT_POLICY).unwrap();
+    let [(html, policy), (_, second)] = [(), ()].map(|()| governed(&page, &sample::placed()));
     let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
-    let html = std::str::from_utf8(first.body()).unwrap();
     assert_eq!((nonce.len(), html.matches(&format!("nonce=\"{nonce}\"")).count()), (32, 2));
     assert!(policy.starts_with("default-src 'none';") && !policy.contains("{nonce}"));
-    assert_ne!(first.headers()[CONTENT_SECURITY_POLICY], second.headers()[CONTENT_SECURITY_POLICY]);
+    assert_ne!(policy, second);
 }
 
 #[test]

@@ -1,0 +1,133 @@
+use std::{borrow::Cow, collections::BTreeSet};
+
+use super::*;
+use crate::respond::{Message, cloudflare::name, sample};
+
+/// All variables, computed eagerly.
+#[derive(Serialize)]
+struct View<'a> {
+    title: &'a str,
+    nonce: &'a str,
+    lang: &'static str,
+    outcome: &'static str,
+    position: Option<u32>,
+    is_approximate: bool,
+    retry_after: Option<u64>,
+    now: Iso,
+    message: Message,
+    labels: EveryLabel,
+    progress: Option<u64>,
+    room: &'a str,
+    kind: &'static str,
+    reason: String,
+    status: u16,
+    ahead: Option<u32>,
+    wait: Option<WaitSeconds>,
+    waiting_since: Option<Iso>,
+    last_check_in: Option<Iso>,
+    place_retention: u64,
+    refresh_interval: u64,
+    method: &'static str,
+    is_placed: bool,
+    is_queue_all: bool,
+    is_line_full: bool,
+    is_safe: bool,
+    token: Option<&'a str>,
+    #[serde(flatten)]
+    mustache: Mustache,
+}
+
+#[derive(Serialize)]
+struct EveryLabel {
+    again: Cow<'static, str>,
+    cookies: Cow<'static, str>,
+    offline: Cow<'static, str>,
+    online: Cow<'static, str>,
+    send: Cow<'static, str>,
+    turn: Cow<'static, str>,
+    unsent: Option<Cow<'static, str>>,
+    updated: Cow<'static, str>,
+    updates: Cow<'static, str>,
+}
+
+fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
+    let phrase = |id| answer.language.phrase(id);
+    View {
+        title,
+        nonce,
+        lang: answer.language.tag(),
+        outcome: answer.outcome.as_str(),
+        position: answer.position,
+        is_approximate: answer.is_approximate,
+        retry_after: answer.retry_after_seconds(),
+        now: Iso(answer.now),
+        message: answer.message(),
+        labels: EveryLabel {
+            again: phrase(Phrase::ButtonAgain),
+            cookies: phrase(Phrase::Cookies),
+            offline: phrase(Phrase::Offline),
+            online: phrase(Phrase::Online),
+            send: phrase(Phrase::ButtonSend),
+            turn: phrase(Phrase::HeadlineTurn),
+            unsent: is_unsent(answer).then(|| phrase(Phrase::Unsent)),
+            updated: phrase(Phrase::Updated),
+            updates: phrase(Phrase::Updates),
+        },
+        progress: progress(answer),
+        room: &answer.room,
+        kind: answer.kind.as_str(),
+        reason: answer.reason.to_string(),
+        status: answer.status.as_u16(),
+        ahead: answer.ahead,
+        wait: answer.wait.map(WaitSeconds::new),
+        waiting_since: answer.waiting_since.map(Iso),
+        last_check_in: answer.last_check_in.map(Iso),
+        place_retention: answer.place_retention.as_secs(),
+        refresh_interval: answer.refresh_interval.as_secs(),
+        method: name(answer.method),
+        is_placed: answer.is_placed,
+        is_queue_all: answer.is_queue_all,
+        is_line_full: answer.is_line_full(),
+        is_safe: answer.is_safe,
+        token: answer.token.as_deref(),
+        mustache: Mustache::new(answer),
+    }
+}
+
+#[test]
+fn every_variable_has_its_value_in_every_answer() {
+    for language in Language::ALL {
+        for answer in sample::answers() {
+            let answer = Answer { language, token: Some("shop=x".to_owned()), ..answer };
+            let variables = Variables::new(&answer, &Arc::from("Tom & Jerry"));
+            let view = view(&answer, "Tom & Jerry", variables.nonce());
+            let serde_json::Value::Object(expected) = serde_json::to_value(&view).unwrap() else {
+                panic!("the variables are an object")
+            };
+            let names: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
+            assert_eq!(names, NAMES.iter().copied().collect());
+            for (name, expected) in &expected {
+                let value = variables.variable(name).unwrap();
+                assert_eq!(serde_json::to_value(&value).unwrap(), *expected, "{name}");
+            }
+            assert_eq!(variables.variable("positoin"), None);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_a_template_does_not_use_is_not_computed() {
+    let template = Template::parse("{{ title }} {{ position }}".to_owned()).unwrap();
+    let variables = Arc::new(Variables::new(&sample::placed(), &Arc::from("Shop")));
+    assert_eq!(template.render(&variables).unwrap(), "Shop 12");
+    let Variables { nonce, message, cloudflare, .. } = &*variables;
+    assert!(nonce.get().is_none() && message.get().is_none() && cloudflare.get().is_none());
+}
+
+#[test]
+fn a_template_can_list_its_variables() {
+    let template = Template::parse("{{ debug() }}".to_owned()).unwrap();
+    let variables = Arc::new(Variables::new(&sample::placed(), &Arc::from("Shop")));
+    let listed = template.render(&variables).unwrap();
+    assert!(NAMES.iter().all(|name| listed.contains(name)), "{listed}");
+}

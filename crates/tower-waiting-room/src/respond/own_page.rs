@@ -1,0 +1,156 @@
+//! The default page, rendered without a template engine.
+//!
+//! An attacker can request a page as often as an answer for programs, and a template engine needs
+//! about 90 000 instructions for the default page. `page.html` is therefore split at start-up, once
+//! for each language, into constant texts and the slots between them:
+//!
+//! ```text
+//! page.html ─┬─► steps, once per language ─► one buffer      every request
+//!            └─► minijinja ───────────────► the same bytes   tests
+//! ```
+//!
+//! Tests render the file with `minijinja` too, and compare the results, so the two cannot diverge.
+//!
+//! The style and the script are the same in every page. The `Content-Security-Policy` therefore
+//! allows them by their hashes, and a finished page can be sent to several visitors.
+
+mod steps;
+
+use std::sync::LazyLock;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use self::steps::{Guard, PageSteps, Slot, Step, split};
+use super::{
+    Answer, Message, Outcome,
+    answer::Iso,
+    html::{escape, is_unsent, progress},
+};
+use crate::request::Language;
+
+/// Renders the default page for an answer, with this title.
+pub(super) fn render(answer: &Answer, title: &str) -> String {
+    let page = &PAGES[answer.language as usize];
+    let mut now = [0; Iso::LEN];
+    let now = Iso(answer.now).format(&mut now);
+    let view = View { answer, title, message: answer.message(), progress: progress(answer), now };
+    let mut html = String::with_capacity(page.len + ROOM);
+    let mut at = 0;
+    while let Some(step) = page.steps.get(at) {
+        at = match step {
+            Step::Text(text) => {
+                html.push_str(text);
+                at + 1
+            }
+            Step::Slot(slot) => {
+                view.fill(*slot, &mut html);
+                at + 1
+            }
+            Step::Unless(condition, end) if !view.holds(*condition) => *end,
+            Step::Unless(..) => at + 1,
+            Step::Jump(end) => *end,
+        };
+    }
+    html
+}
+
+/// Prepares the page in every language, if this has not happened yet.
+pub(super) fn prepare() {
+    LazyLock::force(&PAGES);
+}
+
+/// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the script,
+/// which allow nothing else: in `style-src` with the hash of the style, in `script-src` with the
+/// hash of the script, and in other directives with both.
+pub(super) fn with_hashes(policy: &str) -> String {
+    let [style, script] = ["style", "script"].map(hash);
+    let directives = policy.split(';').map(|directive| {
+        let sources = match directive.trim_start() {
+            it if it.starts_with("style-src") => style.clone(),
+            it if it.starts_with("script-src") => script.clone(),
+            _ => format!("{style} {script}"),
+        };
+        directive.replace("'nonce-{nonce}'", &sources)
+    });
+    directives.collect::<Vec<_>>().join(";")
+}
+
+/// Returns the source expression of CSP (Level 3, section 2.3.1) that allows the content of an
+/// element of the page.
+fn hash(element: &str) -> String {
+    let content = SOURCE.split_once(&format!("<{element}>")).map_or("", |(_, rest)| rest);
+    let content = content.split_once(&format!("</{element}>")).map_or("", |(content, _)| content);
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
+}
+
+/// The values for the slots of one page.
+struct View<'a> {
+    answer: &'a Answer,
+    title: &'a str,
+    message: Message,
+    progress: Option<u64>,
+    now: &'a str,
+}
+
+impl View<'_> {
+    /// Writes the value of a slot. Texts are escaped for HTML.
+    fn fill(&self, slot: Slot, html: &mut String) {
+        let mut digits = itoa::Buffer::new();
+        let Message { title, headline, detail, position, number, wait, keep, again } =
+            &self.message;
+        let number = number.as_deref().unwrap_or_default();
+        let around = || position.as_deref().unwrap_or_default().split_once(number);
+        match slot {
+            Slot::Again => escape(again.as_deref().unwrap_or_default(), html),
+            Slot::AfterNumber => escape(around().map_or("", |(_, after)| after), html),
+            Slot::BeforeNumber => escape(around().map_or("", |(before, _)| before), html),
+            Slot::Clock => html.push_str(&self.now[11..16]),
+            Slot::Detail => escape(detail.as_deref().unwrap_or_default(), html),
+            Slot::Headline => escape(headline, html),
+            Slot::Keep => escape(keep.as_deref().unwrap_or_default(), html),
+            Slot::Now => html.push_str(self.now),
+            Slot::Number => escape(number, html),
+            Slot::Outcome => html.push_str(self.answer.outcome.as_str()),
+            Slot::Position => escape(position.as_deref().unwrap_or_default(), html),
+            Slot::Progress => html.push_str(digits.format(self.progress.unwrap_or_default())),
+            Slot::Retry => {
+                html.push_str(digits.format(self.answer.retry_after_seconds().unwrap_or(20)));
+            }
+            Slot::Title => escape(self.title, html),
+            Slot::Wait => escape(wait.as_deref().unwrap_or_default(), html),
+            Slot::WindowTitle => escape(title, html),
+        }
+    }
+
+    /// Returns whether a condition holds.
+    fn holds(&self, condition: Guard) -> bool {
+        let (answer, message) = (self.answer, &self.message);
+        match condition {
+            Guard::HasNumber => message.number.is_some(),
+            Guard::IsApproximate => answer.position.is_none() || answer.is_approximate,
+            Guard::IsLong => message.number.as_ref().is_some_and(|it| it.chars().count() > 5),
+            Guard::IsUnsent => is_unsent(answer),
+            Guard::IsWaiting => answer.outcome == Outcome::Wait,
+            Guard::MayReturn => answer.outcome == Outcome::Refuse && answer.retry_after.is_some(),
+            Guard::NoAgain => message.again.is_none(),
+            Guard::NoDetail => message.detail.is_none(),
+            Guard::NoKeep => message.keep.is_none(),
+            Guard::NoProgress => self.progress.is_none(),
+            Guard::NoWait => message.wait.is_none(),
+        }
+    }
+}
+
+/// The page in each language, in the order of [`Language::ALL`].
+static PAGES: LazyLock<[PageSteps; Language::ALL.len()]> =
+    LazyLock::new(|| Language::ALL.map(|language| split(SOURCE, language)));
+
+/// The number of bytes that the slots of a page usually need.
+const ROOM: usize = 1024;
+
+/// The template of the page.
+pub(super) const SOURCE: &str = include_str!("page.html");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! Splits the template of the default page into constant texts, and the slots between them.
+//!
+//! This is not a template engine. Each expression and each condition of `page.html` is known by its
+//! text, as listed in [`Slot::of`] and [`Guard::of`], and the values are computed by the module
+//! above. Only `if` blocks become steps: they are jumps over steps.
+
+use crate::{
+    request::Language,
+    respond::html::{escape, label},
+};
+
+/// The page in one language.
+pub(super) struct PageSteps {
+    pub(super) steps: Vec<Step>,
+    /// The length of all constant texts, in bytes.
+    pub(super) len: usize,
+}
+
+/// A step of rendering the page.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Continues with the step of this index.
+    Jump(usize),
+    /// Writes a value.
+    Slot(Slot),
+    /// Writes a constant text.
+    Text(String),
+    /// Continues with the step of this index unless the condition holds.
+    Unless(Guard, usize),
+}
+
+/// An expression of the template whose value differs from answer to answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    AfterNumber,
+    Again,
+    BeforeNumber,
+    Clock,
+    Detail,
+    Headline,
+    Keep,
+    Now,
+    Number,
+    Outcome,
+    Position,
+    Progress,
+    Retry,
+    Title,
+    Wait,
+    WindowTitle,
+}
+
+impl Slot {
+    /// Returns the slot for an expression of the template.
+    fn of(expression: &str) -> Option<Self> {
+        Some(match expression {
+            "around[0]" => Self::BeforeNumber,
+            "around[1]" => Self::AfterNumber,
+            "message.again or \"\"" => Self::Again,
+            "message.detail or \"\"" => Self::Detail,
+            "message.headline" => Self::Headline,
+            "message.keep or \"\"" => Self::Keep,
+            "message.number" => Self::Number,
+            "message.position" => Self::Position,
+            "message.title" => Self::WindowTitle,
+            "message.wait or \"\"" => Self::Wait,
+            "now" => Self::Now,
+            "now[11:16]" => Self::Clock,
+            "outcome" => Self::Outcome,
+            "progress" => Self::Progress,
+            "retry_after or 20" => Self::Retry,
+            "title" => Self::Title,
+            _ => return None,
+        })
+    }
+}
+
+/// A condition of the template.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Guard {
+    HasNumber,
+    IsApproximate,
+    IsLong,
+    IsUnsent,
+    IsWaiting,
+    MayReturn,
+    NoAgain,
+    NoDetail,
+    NoKeep,
+    NoProgress,
+    NoWait,
+}
+
+impl Guard {
+    /// Returns the condition for an expression of the template.
+    fn of(expression: &str) -> Option<Self> {
+        Some(match expression {
+            "labels.unsent" => Self::IsUnsent,
+            "message.number" => Self::HasNumber,
+            "message.number|length > 5" => Self::IsLong,
+            "not message.again" => Self::NoAgain,
+            "not message.detail" => Self::NoDetail,
+            "not message.keep" => Self::NoKeep,
+            "not message.wait" => Self::NoWait,
+            "outcome == \"refuse\" and retry_after" => Self::MayReturn,
+            "outcome == \"wait\"" => Self::IsWaiting,
+            "position is none or is_approximate" => Self::IsApproximate,
+            "progress is none" => Self::NoProgress,
+            _ => return None,
+        })
+    }
+}
+
+/// Splits the page for one language.
+///
+/// # Panics
+///
+/// Panics if the page contains an expression or a statement that is not listed in this file. Tests
+/// rule that out.
+pub(super) fn split(template: &str, language: Language) -> PageSteps {
+    let mut splitter = Splitter { language, steps: Vec::new(), open: Vec::new(), target: 0 };
+    // The engine removes one line break at the end of a template.
+    splitter.read(template.strip_suffix('\n').unwrap_or(template));
+    let len = |step: &Step| if let Step::Text(text) = step { text.len() } else { 0 };
+    PageSteps { len: splitter.steps.iter().map(len).sum(), steps: splitter.steps }
+}
+
+/// Splits the template into steps.
+struct Splitter {
+    language: Language,
+    steps: Vec<Step>,
+    /// The `if` blocks that have not ended yet, innermost last.
+    open: Vec<OpenIf>,
+    /// The largest index of a step that is the target of a jump. A text after it is not joined to a
+    /// text before it.
+    target: usize,
+}
+
+/// An `if` block whose end has not been found yet.
+#[derive(Default)]
+struct OpenIf {
+    /// The index of the last [`Step::Unless`], if its branch has not ended yet.
+    unless: Option<usize>,
+    /// The indices of the jumps at the ends of the earlier branches.
+    jumps: Vec<usize>,
+}
+
+impl Splitter {
+    /// Adds the steps of a template.
+    fn read(&mut self, template: &str) {
+        let mut rest = template;
+        while let Some((text, tag)) = rest.split_once('{') {
+            let close = match tag.as_bytes().first() {
+                Some(b'{') => "}}",
+                Some(b'%') => "%}",
+                Some(b'#') => "#}",
+                _ => {
+                    self.text(text);
+                    self.text("{");
+                    rest = tag;
+                    continue;
+                }
+            };
+            let (inner, after) = tag[1..].split_once(close).expect("every tag of the page ends");
+            // A hyphen inside a tag removes the white space outside it.
+            let (inner, trims_before) = trimmed(inner, str::strip_prefix);
+            let (inner, trims_after) = trimmed(inner, str::strip_suffix);
+            self.text(if trims_before { text.trim_end() } else { text });
+            rest = if trims_after { after.trim_start() } else { after };
+            match close {
+                "}}" => self.expression(inner.trim()),
+                "%}" => self.statement(inner.trim()),
+                _ => {}
+            }
+        }
+        self.text(rest);
+        assert!(self.open.is_empty(), "every block of the page ends");
+    }
+
+    /// Adds a constant text.
+    fn text(&mut self, text: &str) {
+        let is_target = self.target == self.steps.len();
+        match self.steps.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Step::Text(before)) if !is_target => before.push_str(text),
+            _ => self.steps.push(Step::Text(text.to_owned())),
+        }
+    }
+
+    /// Adds the value of an expression: a constant text of the language, or a slot.
+    fn expression(&mut self, expression: &str) {
+        let phrase = expression.strip_prefix("labels.").and_then(label);
+        if let Some(phrase) = phrase {
+            let mut text = String::new();
+            escape(&self.language.phrase(phrase), &mut text);
+            self.text(&text);
+        } else if expression == "lang" {
+            self.text(self.language.tag());
+        } else {
+            let slot = Slot::of(expression);
+            let slot = slot.unwrap_or_else(|| panic!("{expression:?} is no slot of the page"));
+            self.steps.push(Step::Slot(slot));
+        }
+    }
+
+    /// Adds the jumps of a statement.
+    fn statement(&mut self, statement: &str) {
+        let (verb, expression) = statement.split_once(' ').unwrap_or((statement, ""));
+        match verb {
+            "if" => {
+                self.open.push(OpenIf::default());
+                self.unless(expression);
+            }
+            "elif" => {
+                self.end_branch();
+                self.unless(expression);
+            }
+            "else" => self.end_branch(),
+            "endif" => self.end_block(),
+            // The variables of `set` statements have slots.
+            "set" => {}
+            _ => panic!("{statement:?} is no statement of the page"),
+        }
+    }
+
+    /// Begins a branch that is skipped unless a condition holds.
+    fn unless(&mut self, expression: &str) {
+        let condition = Guard::of(expression);
+        let condition = condition.unwrap_or_else(|| panic!("{expression:?} is no condition"));
+        let block = self.open.last_mut().expect("a branch belongs to a block");
+        block.unless = Some(self.steps.len());
+        self.steps.push(Step::Unless(condition, 0));
+    }
+
+    /// Ends a branch that is not the last of its block.
+    fn end_branch(&mut self) {
+        let block = self.open.last_mut().expect("a branch belongs to a block");
+        block.jumps.push(self.steps.len());
+        self.steps.push(Step::Jump(0));
+        self.target = self.steps.len();
+        if let Some(index) = block.unless.take()
+            && let Step::Unless(_, end) = &mut self.steps[index]
+        {
+            *end = self.target;
+        }
+    }
+
+    /// Ends a block.
+    fn end_block(&mut self) {
+        let block = self.open.pop().expect("a block that ends has begun");
+        self.target = self.steps.len();
+        for index in block.jumps.into_iter().chain(block.unless) {
+            if let Step::Jump(end) | Step::Unless(_, end) = &mut self.steps[index] {
+                *end = self.target;
+            }
+        }
+    }
+}
+
+/// Removes a hyphen from one end of a tag's content. Also returns whether there was one.
+fn trimmed(inner: &str, strip: for<'b> fn(&'b str, char) -> Option<&'b str>) -> (&str, bool) {
+    strip(inner, '-').map_or((inner, false), |inner| (inner, true))
+}
