@@ -1,8 +1,9 @@
-//! The answers of the layer: responses to requests that are not forwarded to the application.
+//! The layer's own answers: responses to requests that are not forwarded to the application.
 //!
-//! Clients differ in what they can read. An HTML page helps in a browser window but breaks a
-//! program, and a gRPC client treats status 429 as an error that it retries at once. The facts are
-//! therefore collected in one [`Answer`], which is rendered in a form that the client can use:
+//! Clients differ in what they can read. An HTML page is useful in a browser window but breaks a
+//! program, and a gRPC client treats status 429 as an error and retries at once. The content of
+//! each answer is therefore collected in one [`Answer`], which is rendered in a form that the
+//! client can use:
 //!
 //! ```text
 //!                        ┌ page     HTML for a navigation, or a page of the application
@@ -12,19 +13,20 @@
 //!                        └ grpc     trailers: a status, RetryInfo and a pushback
 //! ```
 //!
-//! Every form has the same headers: they forbid caches to store the answer, state when to retry,
-//! and name the request headers on which the answer depends. The sentences of an answer are in the
+//! All forms have the same headers, which forbid caching, give the time to wait before a retry, and
+//! name the request headers on which the answer depends. The sentences of an answer are in the
 //! client's language. If a form cannot be rendered, the client gets plain text with the same
 //! status.
 //!
 //! An application can replace the waiting page with a custom [`Page`], and any other answer with
 //! the closure that it passes to [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
 //!
-//! This module does not decide about requests, read a clock or query the room.
+//! This module makes no decisions on requests, reads no clock and does not query the room.
 
-// Refusing a flood must cost next to nothing. Most requests of a flood come from programs, so the
-// refusals that a limit or a gate sends to programs are prepared at start-up (`responder`). All
-// other answers are rendered on demand (`form`). The headers about limits come from `rate_headers`.
+// Refusing a flood of requests must cost next to nothing. Most requests in a flood come from
+// programs, so the refusals that a limit or a gate sends to programs are prepared at start-up
+// (`responder`). All other answers are rendered on demand (`form`). The rate limit headers come
+// from `rate_headers`.
 
 mod answer;
 mod cloudflare;

@@ -5,8 +5,8 @@
 //!                                  └──────── one instant ─────────┘
 //! ```
 //!
-//! The in-process store serves one process. Nodes that share a room need a store that every node
-//! can reach, such as the store in `waiting-room-redis`.
+//! The store serves only its own process. Nodes that share a room need a store that every node can
+//! reach, such as the store in `waiting-room-redis`.
 
 use std::{
     fmt,
@@ -24,18 +24,18 @@ use crate::{
 
 /// A [`Store`] in the memory of this process.
 ///
-/// A mutex guards the [`Room`] and is held only for the arithmetic of one operation, which takes less
-/// than a millisecond even if a million visitors have lapsed together. Operations wait for nothing
-/// but this mutex. Only [`configure`](Store::configure) can fail: it returns an error if the new
-/// rules are invalid. The operations themselves remove lapsed slots and places, so there is no
-/// background task to start. Three rules bound the memory: the number of slots, the capacity of the
-/// line, and the number of new visitors per minute.
+/// A mutex guards the [`Room`]. It is held only for the arithmetic of one operation, which takes
+/// less than a millisecond even if the places or sessions of a million visitors have lapsed
+/// together. Operations wait for nothing but this mutex. Only [`configure`](Store::configure) can
+/// fail: it returns an error if the new rules are invalid. The operations themselves remove lapsed
+/// slots and places, so there is no background task to start. Three rules bound the memory: the
+/// number of slots, the capacity of the line, and the number of new visitors per minute.
 ///
 /// # After a restart
 ///
 /// A restart loses the state of the room, but passes and tickets issued before the restart stay
 /// valid as long as the key that sealed them does not change. A ticket contains its visitor's place
-/// in line. A pass is counted again when its visitor next appears; until then, the
+/// in line. A pass is counted again when its visitor next presents it. Until then, the
 /// [`Recovery`](crate::room::Recovery) rule determines whether newcomers are admitted.
 #[derive(Clone)]
 pub struct MemoryStore {
@@ -49,12 +49,12 @@ struct Shared {
     started: Timestamp,
     room: Mutex<Room>,
     /// A copy of the room's rules, which every request reads without taking the lock. The copy is
-    /// written only while the lock is held, so concurrent changes cannot leave an outdated copy.
+    /// written only while the lock is held, so concurrent changes cannot leave it out of date.
     rules: ArcSwap<RoomRules>,
 }
 
 impl MemoryStore {
-    /// Creates an empty room with these rules, timed by the machine's clock.
+    /// Creates an empty room with these rules, which uses the machine's clock.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl MemoryStore {
         Self::with_clock(rules, SystemClock::new())
     }
 
-    /// Creates an empty room with these rules, timed by another clock, such as a
+    /// Creates an empty room with these rules, which uses the given clock, such as a
     /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
     /// # Errors
@@ -83,8 +83,8 @@ impl MemoryStore {
     /// Runs one operation at one instant.
     ///
     /// The clock is read under the lock, so operations run in the order of their timestamps. If the
-    /// clock were read before the lock is taken, an operation could run after another operation
-    /// with a later timestamp, and the room would see time run backwards.
+    /// clock were read before the lock was taken, an operation could run after an operation with a
+    /// later timestamp, and the room would see time run backwards.
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();
@@ -143,8 +143,8 @@ impl Store for MemoryStore {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        // `change` runs under the lock, so that no other change can take effect between reading the
-        // rules and replacing them.
+        // `change` runs under the lock, so no other change can take effect after the rules have
+        // been read and before they are replaced.
         let mut room = self.lock();
         let rules = change(room.rules().clone());
         room.configure(rules, self.shared.clock.now())?;

@@ -1,7 +1,8 @@
 //! A room, with limits on active and new visitors, and a line for visitors who have to wait.
 //!
-//! A room protects an application from more visitors than it can serve, and decides in which order
-//! the others are admitted. Each operation changes the state of the room at one instant.
+//! A room protects an application from more visitors than the application can serve, and decides in
+//! which order the waiting visitors are admitted. Each operation changes the state of the room at
+//! one instant.
 //!
 //! ```text
 //!            enter                  check_in              check_in
@@ -12,20 +13,20 @@
 //!                                              gone                     gone
 //! ```
 //!
-//! [`Room`] provides the operations, and [`RoomRules`] contains the operator's choices. A request
+//! [`Room`] provides the operations, and [`RoomRules`] contains the operator's settings. A request
 //! for a slot is answered with a [`Verdict`], which includes a [`Reason`] for metrics and logs. A
-//! request to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] contains the figures
-//! that the operator sees.
+//! request to renew a pass is answered with a [`Renewal`]. A [`RoomSnapshot`] contains the room's
+//! figures for the operator.
 //!
-//! Each operation decides as if everything that has lapsed were gone, so a room needs no background
-//! task. A room performs no I/O, reads no clock and does not handle sealed tokens: a
+//! Each operation decides as if all lapsed sessions and places had been removed, so a room needs no
+//! background task. A room performs no I/O, reads no clock and does not handle sealed tokens: a
 //! [`Store`](crate::Store) serializes the calls, and a layer seals passes and tickets for the
 //! clients.
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
-// (`shards.rs`) and in the orders that `orders/` defines. `work.rs` bounds the work of one
-// operation. `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
+// (`shards.rs`) and in orders (`orders/`). `work.rs` bounds the work of one operation.
+// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
 
 mod admission;
 mod estimate;

@@ -3,12 +3,12 @@
 //!
 //! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response
 //! (`json_response_enabled` in its API), and templates get variables of the same names. Clients
-//! therefore need no change when a service moves to this crate. Features that this crate lacks
-//! (scheduled events, Turnstile, the infinite queue) have the values that Cloudflare sends when the
-//! features are off.
+//! therefore need no change when a service moves to this crate. The fields of features that this
+//! crate lacks (scheduled events, Turnstile, the infinite queue) have the values that Cloudflare
+//! sends when the features are off.
 //!
 //! The numbers are coarser than those in the object of this crate: waits are in whole minutes, and
-//! there is only one wait unless the order is random.
+//! unless the order is random, there is only one value for the wait.
 
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
@@ -25,10 +25,10 @@ use crate::rate_headers::whole_seconds;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CfWaitingRoom {
-    /// Whether the visitor waits in the room. Always true, because an admitted visitor does not get
-    /// this object.
+    /// Whether the visitor is waiting. Always true, because an admitted visitor does not get this
+    /// object.
     in_waiting_room: bool,
-    /// Whether the fields with wait times are valid.
+    /// Whether the fields for the expected wait are valid.
     wait_time_known: bool,
     /// The median wait, or 0 if it is unknown.
     wait_time: u64,
@@ -47,36 +47,35 @@ pub(super) struct CfWaitingRoom {
     queue_all: bool,
     /// The time of the visitor's last request that was not too early.
     last_updated: Iso,
-    /// The time from `last_updated` to the next request that can change anything, or 0 if no
-    /// request can.
+    /// The time from `last_updated` until a retry can succeed, or 0 if no retry can succeed.
     refresh_interval_seconds: u64,
     /// The order of admission: `fifo`, `random`, `passthrough` or `reject`. The next four fields
-    /// repeat the order for templates, because Cloudflare's template language (Mustache) cannot
-    /// compare strings.
+    /// repeat it for templates, because Cloudflare's template language (Mustache) cannot compare
+    /// strings.
     queueing_method: &'static str,
     #[serde(rename = "isFIFOQueue")]
     is_fifo_queue: bool,
     is_random_queue: bool,
     is_passthrough_queue: bool,
     is_reject_queue: bool,
-    /// Whether an event is in progress or about to begin, which is always false.
+    /// Whether an event is in progress or about to begin. Always false.
     is_event_active: bool,
-    /// Whether visitors wait for an event that has not started, which is always false.
+    /// Whether visitors are waiting for an event that has not started. Always false.
     is_event_prequeueing: bool,
-    /// The time until an event starts, which is always 0.
+    /// The time until an event starts. Always 0.
     time_until_event_start: u64,
-    /// The time until an event starts in words, which is always `unavailable`.
+    /// The time until an event starts, in words. Always `unavailable`.
     time_until_event_start_formatted: &'static str,
-    /// The time until an event ends, which is always 0.
+    /// The time until an event ends. Always 0.
     time_until_event_end: u64,
-    /// The time until an event ends in words, which is always `unavailable`.
+    /// The time until an event ends, in words. Always `unavailable`.
     time_until_event_end_formatted: &'static str,
-    /// Whether the line is shuffled when an event starts, which is always false.
+    /// Whether the line is shuffled when an event starts. Always false.
     shuffle_at_event_start: bool,
-    /// The HTML of a Turnstile widget, which is always empty.
+    /// The HTML of a Turnstile widget. Always empty.
     turnstile: &'static str,
-    /// Whether the visitor was put into a queue from which visitors are never admitted, which is
-    /// always false.
+    /// Whether the visitor was put into a queue from which no visitor is ever admitted. Always
+    /// false.
     infinite_queue: bool,
 }
 
@@ -86,8 +85,8 @@ impl CfWaitingRoom {
         let method = answer.method;
         let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
-        // Cloudflare defines the percentiles only for a random order. A line in order of arrival
-        // has only one wait.
+        // Cloudflare defines the percentiles only for a random order. In any other order, there is
+        // only one value for the wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
         Self {
             in_waiting_room: true,
@@ -161,21 +160,21 @@ impl CfWaitingRoom {
 /// Template variables that are not fields of the JSON response.
 #[cfg(feature = "page")]
 impl CfWaitingRoom {
-    /// Returns the whole hours of the wait.
+    /// Returns the number of whole hours in the wait.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60
     }
 
-    /// Returns the remaining minutes of the wait after its whole hours.
+    /// Returns the number of minutes in the wait that remain after the whole hours.
     pub(super) const fn minutes_over(&self) -> u64 {
         self.wait_time % 60
     }
 }
 
-/// Returns the time in seconds from the last request that was not too early to the next request
-/// that can change anything. Returns 0 if no retry can succeed.
+/// Returns the number of seconds from `last_updated` until a retry can succeed, or 0 if no retry
+/// can succeed.
 ///
-/// `Retry-After` is relative to the current time, so the time since the last request is added.
+/// `Retry-After` is relative to the current time, so the time since `last_updated` is added.
 fn refresh_interval(answer: &Answer) -> u64 {
     let since = answer.last_check_in.map(|last| answer.now.since(last)).unwrap_or_default();
     answer.retry_after.map_or(0, |retry_after| whole_seconds(retry_after.saturating_add(since)))
@@ -187,7 +186,7 @@ fn said(minutes: u64) -> String {
     if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
 }
 
-/// Returns the name of an order of admission in Cloudflare's API and in page templates.
+/// Returns the name that Cloudflare's API and page templates use for an order of admission.
 pub(super) const fn name(method: QueueingMethod) -> &'static str {
     match method {
         QueueingMethod::Passthrough => "passthrough",
@@ -197,7 +196,7 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
     }
 }
 
-/// Returns a boolean in JSON.
+/// Returns a boolean as JSON.
 const fn truth(it: bool) -> &'static str {
     if it { "true" } else { "false" }
 }

@@ -1,4 +1,5 @@
-//! Renders an [`Answer`] in the form that its client can use, with the headers of every form.
+//! Renders an [`Answer`] in the form that its client can use, and adds the headers that all forms
+//! have in common.
 //!
 //! | kind of client | in line | refused |
 //! |---|---|---|
@@ -19,7 +20,8 @@ use super::{
 };
 use crate::request::{ClientKind, RequestHead};
 
-/// Renders an answer. For a HEAD request, the headers describe the body, which is then left out.
+/// Renders an answer. For a HEAD request, the headers are those of the full response, but the body
+/// is left out.
 ///
 /// This function never fails: an error in a template or a serializer is logged, and the client gets
 /// plain text with the same status. A client must not get a 500 because a page is broken.
@@ -36,7 +38,7 @@ pub(super) fn respond(
     finished(response, answer, answer.status, is_head)
 }
 
-/// Completes a response with the headers of every form, the status and the length.
+/// Completes a response with the status, the length and the headers that all forms have in common.
 pub(super) fn finished(
     mut response: Response<Bytes>,
     answer: &Answer,
@@ -62,9 +64,9 @@ pub(super) fn finished(
 fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // A refusal has a standard form, which a program can read without support for this crate.
-        // The script of the page and programs that wait in the line support the JSON answer of this
-        // crate.
+        // A refused program gets a problem document: a standard format, which programs can read
+        // without knowing this crate. The script of the page and programs that wait in line know
+        // the JSON format of this crate.
         ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
             problem::response(answer)?
         }
@@ -75,8 +77,7 @@ fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response
     })
 }
 
-/// Renders an answer for a terminal, as a paragraph of plain text. Rendering plain text cannot
-/// fail.
+/// Renders an answer as a paragraph of plain text. This cannot fail.
 fn text(answer: &Answer) -> Response<Bytes> {
     let mut text = Message::paragraph(answer);
     text.push('\n');

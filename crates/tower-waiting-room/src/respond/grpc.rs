@@ -10,9 +10,9 @@
 //! | `grpc-retry-pushback-ms` | the gRPC library (gRFC A6) | the time to retry, or -1 |
 //! | `grpc-status-details-bin` | the caller | a `google.rpc.Status` with `RetryInfo` |
 //!
-//! The time to retry is sent twice, because no trailer is read by every client. OTLP, for example,
-//! retries RESOURCE_EXHAUSTED only with `RetryInfo`. The Protobuf messages are only a few bytes
-//! long, so they are encoded by hand.
+//! The time to retry is sent twice, because no single trailer is read by all clients. OTLP clients,
+//! for example, retry after RESOURCE_EXHAUSTED only if the status contains `RetryInfo`. The
+//! Protobuf messages are only a few bytes long, so they are encoded by hand.
 
 use std::time::Duration;
 
@@ -45,8 +45,8 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     response
 }
 
-/// Returns the code of the status: RESOURCE_EXHAUSTED, unless the service is misconfigured, cannot
-/// decide at the moment, or made the request wait too long.
+/// Returns the gRPC status code: RESOURCE_EXHAUSTED, unless the service is misconfigured, is
+/// draining, cannot decide at the moment, or made the request wait too long.
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
         Reason::RefusedAddressUnknown => INTERNAL,
@@ -58,16 +58,16 @@ fn code(answer: &Answer) -> u8 {
     }
 }
 
-/// Rounds a duration up to whole milliseconds, and to at least 1 ms, so that a client that obeys it
-/// is never too early.
+/// Rounds a duration up to whole milliseconds, and to at least 1 ms, so that a client that waits
+/// for this time is never too early.
 fn whole_millis(time: Duration) -> u128 {
     time.as_nanos().div_ceil(1_000_000).max(1)
 }
 
 /// Encodes `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
 ///
-/// The messages are nested, and each is prefixed with its length, so the innermost message is
-/// encoded first.
+/// The messages are nested, and each inner message is prefixed with its length, so the innermost
+/// message is encoded first.
 fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::with_capacity(message.len() + 80);
     number(&mut status, 1, u64::from(code));
@@ -100,8 +100,8 @@ fn bytes(message: &mut Vec<u8>, field: u8, value: &[u8]) {
     message.extend_from_slice(value);
 }
 
-/// Appends a number in groups of seven bits, starting with the lowest group. The top bit of a byte
-/// indicates that another byte follows.
+/// Appends a number as a varint: in groups of seven bits, starting with the lowest group. The top
+/// bit of each byte is set if another byte follows.
 fn varint(message: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         message.push(value.to_le_bytes()[0] | 0x80);
@@ -117,7 +117,7 @@ const RESOURCE_EXHAUSTED: u8 = 8;
 const UNAVAILABLE: u8 = 14;
 
 /// The characters that `grpc-message` must escape: the percent sign, and everything except
-/// printable ASCII. The encoder always escapes bytes beyond ASCII.
+/// printable ASCII. The encoder always escapes non-ASCII bytes.
 const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The headers of every answer, and the names of headers that clients and applications use.
+//! The headers that all answers have in common, and the names of headers that clients and
+//! applications use.
 //!
-//! Intermediaries must not store an answer or serve it to another client. Scripts of other origins
-//! must be able to read an answer, and each client must learn when to retry.
+//! Intermediaries must not store an answer or serve it to another client. Scripts from other
+//! origins must be able to read an answer, and each client must learn when to retry.
 
 use std::error::Error;
 
@@ -27,7 +28,7 @@ pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-com
 pub(crate) const CLOUDFLARE_COMMAND_HEADER: HeaderName =
     HeaderName::from_static("cf-waiting-room-command");
 
-/// The response header that states the [`Reason`], if
+/// The response header with the [`Reason`], sent only if
 /// [`DebugHeader::On`](crate::config::DebugHeader::On) is configured.
 pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
 
@@ -39,17 +40,17 @@ pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
     response.extensions().get()
 }
 
-/// The header that lets a script distinguish answers of the layer from responses of the
-/// application. Its value is `admit`, `refuse` or `wait`. If a rate limit refuses a program, the
-/// header is omitted, because the problem document states the outcome.
+/// The header that lets a script distinguish the layer's answers from the application's responses.
+/// Its value is `admit`, `refuse` or `wait`. If a rate limit refuses a program, the header is
+/// omitted, because the problem document states the outcome.
 pub(crate) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
 
-/// The response headers of the layer that a script of another origin can read only if they are
+/// The layer's response headers that a script from another origin can read only if they are
 /// exposed.
 ///
-/// Answers of the layer already expose these headers. For responses of the application, use
-/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`. The CORS layer has to wrap this layer, so
-/// that it adds `Access-Control-Allow-Origin` to the answers of this layer.
+/// The layer's answers already expose these headers. For the application's responses, use
+/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`. The CORS layer has to wrap this layer,
+/// because this layer's answers need `Access-Control-Allow-Origin` too.
 pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     RETRY_AFTER,
     OUTCOME_HEADER,
@@ -65,10 +66,11 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     HeaderName::from_static("x-ratelimit-retry-after"),
 ];
 
-/// Adds the headers of every answer to `headers`, which may already contain other headers.
+/// Adds the headers that all answers have in common to `headers`, which may already contain other
+/// headers.
 ///
-/// A form may state another language and further request headers on which it depends. A form cannot
-/// change the headers that keep the answer out of caches.
+/// A form may have set another language already, and may have added request headers on which it
+/// depends to `Vary`. It cannot change the headers that keep the answer out of caches.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -103,7 +105,7 @@ impl Answer {
     }
 }
 
-/// Creates a response with this body and content type, without any other headers.
+/// Creates a response with this body and content type, and no other headers.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
     response.headers_mut().reserve(USUAL);
@@ -115,16 +117,16 @@ pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Res
 /// client.
 pub(super) type Failure = Box<dyn Error>;
 
-/// The usual number of headers of an answer, including the headers that the stages add. One
-/// reservation for all headers is cheaper than growing the map.
+/// The usual number of headers in an answer, including the headers that the stages add. Reserving
+/// space for all of them at once is cheaper than growing the map.
 pub(super) const USUAL: usize = 12;
 
-/// The request headers that determine the kind, the language and the place of a client.
+/// The value of `Vary`: the request headers that determine the form, the language and the facts of
+/// an answer.
 const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 
-/// The names in [`EXPOSED_HEADERS`] as the value of one header. A test compares this value with the
-/// list.
+/// The names in [`EXPOSED_HEADERS`] as one header value. A test compares this value with the list.
 pub(super) const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
     RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, \
     X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After";

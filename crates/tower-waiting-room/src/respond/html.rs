@@ -1,9 +1,9 @@
-//! Renders page templates of applications.
+//! Renders page templates that applications supply.
 //!
 //! Templates are written in the Jinja language and rendered by `minijinja`. A template can neither
 //! loop forever nor access anything but its variables, and all inserted values are escaped for
-//! HTML. The variables are computed when a template uses them, because most templates use only a
-//! few, and computing all of them would be most of the cost of a page.
+//! HTML. Each variable is computed only when the template uses it: most templates use only a few,
+//! and computing all of them would account for most of the cost of a page.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,16 +26,16 @@ use crate::{
 
 /// A parsed template.
 pub(super) struct Template {
-    /// The environment, which contains only this template, under [`NAME`].
+    /// The environment of the template engine. It contains only this template, under [`NAME`].
     environment: Environment<'static>,
 }
 
 impl Template {
-    /// Parses a template of the application.
+    /// Parses a template that the application supplies.
     ///
     /// # Errors
     ///
-    /// Returns an error, with the line, if the template has a syntax error.
+    /// Returns an error that names the line if the template has a syntax error.
     pub(super) fn parse(source: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
         // A misspelt name causes an error when the template is checked, instead of a gap in the
@@ -58,8 +58,8 @@ impl Template {
     }
 }
 
-/// The variables of a template: every fact of the [`Answer`] under the name of its field, the
-/// sentences, and the variables of a template for Cloudflare Waiting Room.
+/// The variables that a template can use: every fact of the [`Answer`] under the name of its field,
+/// the sentences, and the variables of Cloudflare Waiting Room templates.
 #[derive(Debug)]
 pub(super) struct Variables {
     answer: Answer,
@@ -79,14 +79,14 @@ impl Variables {
         Self { answer, title, nonce, message, cloudflare }
     }
 
-    /// Returns the nonce of this response, for inline styles and scripts. 128 random bits are the
-    /// minimum that CSP Level 3 recommends.
+    /// Returns the nonce of this response, for inline styles and scripts. It consists of 128 random
+    /// bits, the minimum that CSP Level 3 recommends.
     pub(super) fn nonce(&self) -> &str {
         self.nonce.get_or_init(|| format!("{:032x}", u128::from_le_bytes(random_bytes())))
     }
 
-    /// Returns the variable of this name, or `None` if the name is unknown. A variable that does
-    /// not apply is `none`.
+    /// Returns the variable with this name, or `None` if the name is unknown. A variable that does
+    /// not apply has the value `none`.
     fn variable(&self, name: &str) -> Option<Value> {
         let answer = &self.answer;
         Some(match name {
@@ -96,7 +96,7 @@ impl Variables {
             "is_placed" => answer.is_placed.into(),
             "is_queue_all" => answer.is_queue_all.into(),
             "is_safe" => answer.is_safe.into(),
-            // The kind of client is always `navigation` in the response to a request.
+            // Only navigations get a page, so the kind is always `navigation`.
             "kind" => answer.kind.as_str().into(),
             "labels" => serialized(Labels::new(answer)),
             "lang" => answer.language.tag().into(),
@@ -136,7 +136,7 @@ impl Object for Variables {
         self.variable(key)
     }
 
-    /// Lists the names for the function `debug` of templates.
+    /// Lists the names of all variables, for the `debug` function of templates.
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::Str(NAMES)
     }
@@ -147,13 +147,13 @@ fn serialized(value: impl Serialize) -> Value {
     Value::from(Serde(value))
 }
 
-/// The variables of a template for Cloudflare Waiting Room.
+/// The variables of Cloudflare Waiting Room templates.
 #[derive(Serialize)]
 struct Mustache {
-    /// The whole hours of Cloudflare's `waitTime`.
+    /// The number of whole hours in Cloudflare's `waitTime`.
     #[serde(rename = "waitTimeHours")]
     wait_time_hours: u64,
-    /// The remaining minutes of Cloudflare's `waitTime` after its whole hours.
+    /// The number of minutes in Cloudflare's `waitTime` that remain after the whole hours.
     #[serde(rename = "waitTimeHourMinutes")]
     wait_time_hour_minutes: u64,
     #[serde(flatten)]
@@ -168,7 +168,7 @@ impl Mustache {
     }
 }
 
-/// Fixed texts of the default page, in the visitor's language. `unsent` is `none` unless the
+/// The fixed texts of the default page, in the visitor's language. `unsent` is `none` unless the
 /// visitor submitted a form that was not delivered.
 struct Labels {
     language: Language,
@@ -190,19 +190,20 @@ impl Serialize for Labels {
     }
 }
 
-/// Returns the fixed text of the default page with this name.
+/// Returns the default page's fixed text with this name, or `None` if the name is unknown.
 pub(super) fn label(name: &str) -> Option<Phrase> {
     LABELS.iter().find(|(of, _)| *of == name).map(|(_, phrase)| *phrase)
 }
 
 /// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
-/// submit the form again, because a reload by GET would drop the input.
+/// submit the form again, because a reload sends a GET request and would drop the input.
 pub(super) fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }
 
-/// Returns the elapsed part of the expected wait in percent: the time waited so far, divided by the
-/// sum of this time and the median remaining wait. `None` if either time is unknown.
+/// Returns the percentage of the total expected wait that has passed: the time waited so far,
+/// divided by the sum of this time and the median remaining wait. Returns `None` if either time is
+/// unknown.
 pub(super) fn progress(answer: &Answer) -> Option<u64> {
     let waited = answer.now.since(answer.waiting_since?).as_secs();
     let total = waited.saturating_add(answer.wait?.p50.as_secs());
@@ -241,7 +242,7 @@ const LABELS: [(&str, Phrase); 9] = [
     ("online", Phrase::Online),
     // The label of the button that submits a form again.
     ("send", Phrase::ButtonSend),
-    // The text that is shown at the visitor's turn if the page must not reload by itself.
+    // The text that is shown when it is the visitor's turn, if the page must not reload by itself.
     ("turn", Phrase::HeadlineTurn),
     // The text that is shown if the visitor submitted a form that was not delivered.
     ("unsent", Phrase::Unsent),
@@ -269,12 +270,11 @@ const NAMES: &[&str] = &[
     "waitTimeHours", "waitTimeKnown",
 ];
 
-/// The name of the template. `minijinja` derives the escaping of values from the extension of the
-/// name.
+/// The name of the template. The extension makes `minijinja` escape values for HTML.
 const NAME: &str = "page.html";
 
-/// The maximum number of instructions that rendering may take ("fuel"), so that every loop in a
-/// template ends.
+/// The maximum number of instructions for rendering one page, called "fuel" in `minijinja`. The
+/// limit ensures that every loop in a template ends.
 const MAX_STEPS: u64 = 1_000_000;
 
 #[cfg(test)]

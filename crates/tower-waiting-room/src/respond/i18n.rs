@@ -1,16 +1,16 @@
 //! The sentences of answers in each language.
 //!
-//! Each language has one file in `i18n/`, in the format of Fluent, with the plural rules of CLDR.
-//! To add a language, add a file, a variant of [`Language`] and a line in each table below. Tests
-//! then require the file to have every sentence of [`Phrase`], in the same order. Without the
-//! feature `page`, every sentence is in English.
+//! Each language has one file in `i18n/`, in the Fluent format, with the plural rules of CLDR. To
+//! add a language, add a file, a variant of [`Language`] and a line in each table below. Tests then
+//! require the file to contain every sentence of [`Phrase`], in the same order. Without the `page`
+//! feature, every sentence is in English.
 //!
 //! A waiting page has up to seven sentences with numbers, and an attacker may request many pages.
-//! The files are therefore parsed once per process, into constant pieces and arguments, and a
-//! sentence is one buffer to which pieces and digits are copied. The parser supports the two
+//! The files are therefore parsed once per process, into constant pieces and arguments. To compose
+//! a sentence, its pieces and digits are copied into one buffer. The parser supports the two
 //! features of Fluent that the files use: arguments such as `{ $shown }`, and a choice between
-//! `[one]` and `*[other]` by `$count`. Tests compare each sentence with the output of the crate
-//! `fluent-bundle`, which costs about 50 times as many instructions.
+//! `[one]` and `*[other]` that depends on `$count`. Tests compare each sentence with the output of
+//! the `fluent-bundle` crate, which needs about 50 times as many instructions.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -23,11 +23,11 @@ pub(super) struct Args<'a> {
     pub(super) count: u64,
     /// `$low`, the lower end of a range.
     pub(super) low: u64,
-    /// `$shown`, `$span` or `$text`, of which a sentence has at most one.
+    /// `$shown`, `$span` or `$text`. A sentence has at most one of these arguments.
     pub(super) text: &'a str,
 }
 
-/// Declares the ids of the sentences, in the order of the files.
+/// Declares the ids of the sentences, in the same order as the files.
 macro_rules! phrases {
     ($($id:ident = $name:literal,)+) => {
         /// A sentence, in any language.
@@ -109,7 +109,7 @@ impl Language {
         self.sentence(id, Args::default())
     }
 
-    /// Formats a count with the separator of thousands of this language.
+    /// Formats a count with the thousands separator of this language.
     pub(super) fn count(self, count: u32) -> String {
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(count);
@@ -130,7 +130,7 @@ impl Language {
 #[cfg(feature = "page")]
 impl Language {
     /// Returns the separator between two sentences. Chinese needs no separator, because its full
-    /// stop (`。`) includes the space.
+    /// stop (`。`) includes a space.
     pub(super) const fn space(self) -> &'static str {
         match self {
             Self::Chinese => "",
@@ -148,7 +148,7 @@ impl Language {
         }
     }
 
-    /// Returns the separator of thousands.
+    /// Returns the thousands separator.
     const fn separator(self) -> char {
         match self {
             Self::Chinese | Self::English => ',',
@@ -208,8 +208,8 @@ struct Sentence {
 }
 
 impl Sentence {
-    /// Parses the sentence with this name. A sentence that is missing is empty, which a test rules
-    /// out.
+    /// Parses the sentence with this name. If the file lacks the sentence, the result is empty. A
+    /// test ensures that no file lacks a sentence.
     fn find(name: &str, file: &'static str) -> Self {
         let mut rest = file;
         while let Some((line, after)) = rest.split_once('\n') {
@@ -257,7 +257,7 @@ impl Sentence {
 /// A part of a sentence.
 #[derive(Clone, Copy)]
 enum Piece {
-    /// The argument with text.
+    /// The text argument.
     Argument,
     /// The digits of the count.
     Count,
@@ -295,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    /// Parses the file of a language with the crate of Fluent.
+    /// Parses the file of a language with the `fluent-bundle` crate.
     fn bundle(language: Language) -> FluentBundle<FluentResource> {
         let resource = FluentResource::try_new(language.file().to_owned()).unwrap();
         let tag = if cfg!(feature = "page") { language.tag() } else { "en" };
@@ -307,7 +307,7 @@ mod tests {
         bundle
     }
 
-    /// Formats a sentence with the crate of Fluent.
+    /// Formats a sentence with the `fluent-bundle` crate.
     fn expected(bundle: &FluentBundle<FluentResource>, id: Phrase, args: Args<'_>) -> String {
         let mut named = FluentArgs::new();
         named.set("count", args.count);

@@ -5,8 +5,8 @@
 //!   "cfWaitingRoom": { the object of Cloudflare Waiting Room } }
 //! ```
 //!
-//! Clients request this answer every few seconds, so the buffer is reserved once, and the second
-//! object, which is mostly constant, is written by hand. The fields are documented in
+//! Clients request this answer every few seconds, so the buffer is allocated only once, and the
+//! second object, which is mostly constant, is written without serde. The fields are documented in
 //! `docs/answers.md`.
 
 use bytes::Bytes;
@@ -31,8 +31,8 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
     body.extend_from_slice(b"{\"waitingRoom\":");
     serde_json::to_writer(&mut body, &WaitingRoom::new(answer))?;
-    // Cloudflare's product does not send the object to visitors that are admitted, nor for refusals
-    // that do not concern its waiting room, such as refusals by a rate limit.
+    // Cloudflare's product sends the object neither to admitted visitors nor for refusals that do
+    // not concern its waiting room, such as refusals by a rate limit.
     if answer.is_of_room() && answer.outcome != Outcome::Admit {
         body.extend_from_slice(b",\"cfWaitingRoom\":");
         CfWaitingRoom::new(answer).write(&mut body);
@@ -41,7 +41,7 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type("application/json", body))
 }
 
-/// The object `waitingRoom`. Fields that do not apply are `null`, except `token` and `message`,
+/// The `waitingRoom` object. Fields that do not apply are `null`, except for `token` and `message`,
 /// which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,15 +59,16 @@ pub(super) struct WaitingRoom<'a> {
     ahead: Option<u32>,
     /// Whether `position` and `ahead` are approximate.
     is_approximate: bool,
-    /// The expected wait with its range.
+    /// The expected wait: its 25th, 50th and 75th percentiles.
     wait_seconds: Option<WaitSeconds>,
     /// The number of seconds in `Retry-After`, or `null` if no retry can succeed.
     retry_after_seconds: Option<u64>,
     /// The time of the visitor's first request.
     waiting_since: Option<Iso>,
-    /// The time of the decision, so that a client need not trust its own clock.
+    /// The time of the decision, so that a client does not have to trust its own clock.
     now: Iso,
-    /// The time for which the place is kept after the last check-in, or `null` without a place.
+    /// The time for which the place is kept after the last check-in, or `null` if the visitor has
+    /// no place.
     place_kept_for_seconds: Option<u64>,
     /// The value of the token header, for clients that do not store cookies.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,8 +14,8 @@ use super::{Answer, Outcome, i18n::Phrase, sentences::Sentences};
 /// An [`Answer`] in sentences, in the language of the client.
 ///
 /// The waiting page shows the sentences. The JSON answer contains the sentences for the script of
-/// the page, which therefore needs no plural rules. All other forms are composed of the sentences.
-/// A field is `None` if it does not apply.
+/// the page, which therefore needs no plural rules. All other forms contain the sentences as one
+/// paragraph. A field is `None` if it does not apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Message {
@@ -25,8 +25,8 @@ pub struct Message {
     pub headline: Cow<'static, str>,
     /// An explanation of the headline, for refusals.
     pub detail: Option<Cow<'static, str>>,
-    /// The place in line, such as "You are number 12 in line". Before the visitor has a place, the
-    /// number of visitors ahead, such as "About 11 people are ahead of you".
+    /// The place in line, such as "You are number 12 in line". Before the visitor has a place, this
+    /// is the number of visitors ahead, such as "About 11 people are ahead of you".
     pub position: Option<Cow<'static, str>>,
     /// The formatted number in [`position`](Self::position), such as "12". `None` if that sentence
     /// contains no number.
@@ -54,8 +54,9 @@ impl Message {
 
     /// Joins the sentences into one paragraph, for plain text, problem documents and gRPC messages.
     ///
-    /// These forms do not update by themselves, so they state when to retry even to a client in the
-    /// line. The sentence about closing the tab is left out, because it is meant for a page.
+    /// These forms do not update by themselves, so they tell the client when to retry even if it is
+    /// in the line. The sentence about closing the tab is left out, because it makes sense only on
+    /// a page.
     pub(super) fn paragraph(answer: &Answer) -> String {
         let (words, it) = (Sentences(answer.language), Self::new(answer));
         let first = it.position.unwrap_or(it.headline);
@@ -74,10 +75,10 @@ impl Message {
         Self { title, headline, detail, position, number, wait, keep, again }
     }
 
-    /// Creates the message of a refusal: a headline, an explanation, and the time to retry.
+    /// Creates the message for a refusal: a headline, an explanation, and the time to retry.
     fn refused(words: Sentences, answer: &Answer) -> Self {
         // Reasons that a visitor can understand or act on have specific sentences. All other
-        // reasons share a sentence that promises only that the service will be back.
+        // reasons share sentences that promise only that the service will be back.
         let (headline, detail) = match answer.reason {
             Reason::RefusedAddressUnknown => (Phrase::HeadlineSetup, Phrase::DetailSetup),
             Reason::RefusedDraining => (Phrase::HeadlineDraining, Phrase::DetailDraining),
@@ -110,7 +111,7 @@ impl Message {
     /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
         // The sentence states the most precise fact that is known: the place itself, the number of
-        // visitors ahead of a newcomer, or that the order is drawn by lot.
+        // visitors ahead of a newcomer, or the fact that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase(Phrase::PositionFirst),
             (Some(place), _) => {
@@ -141,7 +142,7 @@ impl Message {
             position: Some(position),
             number: number.map(|number| words.0.count(number)),
             wait: Some(words.wait(answer)),
-            // A newcomer does not have a place yet that could be kept.
+            // A newcomer has no place yet, so there is nothing to keep.
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase(Phrase::HeadlineWaiting))
         }

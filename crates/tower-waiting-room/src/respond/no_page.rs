@@ -1,6 +1,6 @@
-//! Replaces `page.rs` if the feature `page` is disabled: a browser gets the same plain text as a
-//! terminal. The response has the headers of a page, so a browser still reloads it at the time to
-//! retry.
+//! Replaces `page.rs` if the `page` feature is disabled: a browser gets the same plain text as a
+//! terminal. The response has the headers of a page, so a browser still reloads it when it is time
+//! to retry.
 
 use bytes::Bytes;
 use http::Response;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::request::RequestHead;
 
-/// The plain text that replaces a page, without any options.
+/// The plain text that replaces a page. It has no options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(());
 
@@ -20,7 +20,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Never returns an error. Only the page of `page.rs` can fail.
+    /// Never returns an error: only the page in `page.rs` can fail.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,

@@ -55,14 +55,15 @@ pub(super) fn render(answer: &Answer, title: &str) -> String {
     html
 }
 
-/// Prepares the page in every language, if this has not happened yet.
+/// Prepares the page in every language, unless this has already been done.
 pub(super) fn prepare() {
     LazyLock::force(&PAGES);
 }
 
 /// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the script,
-/// which allow nothing else: in `style-src` with the hash of the style, in `script-src` with the
-/// hash of the script, and in other directives with both.
+/// so that the policy allows no other inline content. A nonce in `style-src` is replaced with the
+/// hash of the style, a nonce in `script-src` with the hash of the script, and a nonce in any other
+/// directive with both.
 pub(super) fn with_hashes(policy: &str) -> String {
     let [style, script] = ["style", "script"].map(hash);
     let directives = policy.split(';').map(|directive| {
@@ -76,7 +77,7 @@ pub(super) fn with_hashes(policy: &str) -> String {
     directives.collect::<Vec<_>>().join(";")
 }
 
-/// Returns the source expression of CSP (Level 3, section 2.3.1) that allows the content of an
+/// Returns the CSP source expression (Level 3, section 2.3.1) that allows the content of this
 /// element of the page.
 fn hash(element: &str) -> String {
     let content = SOURCE.split_once(&format!("<{element}>")).map_or("", |(_, rest)| rest);

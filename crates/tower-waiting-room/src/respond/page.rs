@@ -1,12 +1,12 @@
-//! The page for a visitor with a browser: the default page, a template, or a closure of the
-//! application.
+//! The page for a visitor with a browser: the default page, or a template or closure that the
+//! application supplies.
 //!
 //! Only navigations get a page, because no other client can show one. When a template is
 //! configured, it is rendered for every kind of answer, so a mistake in a rare case is found at
 //! start-up and not by a visitor. A closure cannot be checked in this way.
 //!
 //! This file adds only the headers that are specific to pages: the `Content-Security-Policy`, and
-//! `X-Robots-Tag`. The headers of every answer are added in `headers.rs`.
+//! `X-Robots-Tag`. The headers that all answers have in common are added in `headers.rs`.
 
 use std::{
     fmt,
@@ -31,7 +31,7 @@ use crate::request::RequestHead;
 /// reload. The default page loads no other resources, and its sentences are in the visitor's
 /// [`Language`](crate::request::Language). The application can set a [`title`](Self::title), or
 /// replace the page with a [`template`](Self::template) or a [closure](Self::from_fn). Only
-/// navigations get a page; every other client gets data.
+/// navigations get a page; all other clients get the answer in another form.
 ///
 /// ```
 /// use tower_waiting_room::{ConfigError, respond::Page};
@@ -47,7 +47,7 @@ use crate::request::RequestHead;
 pub struct Page {
     body: Body,
     title: Option<Arc<str>>,
-    /// The `Content-Security-Policy`. In that of a template, `{nonce}` is replaced for each
+    /// The `Content-Security-Policy`. In the policy of a template, `{nonce}` is replaced for each
     /// response.
     policy: Option<HeaderValue>,
 }
@@ -56,8 +56,8 @@ impl Page {
     /// The maximum length of a template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
 
-    /// A strict `Content-Security-Policy` for a template: no resources are loaded, and only styles
-    /// and scripts with the nonce are applied.
+    /// A strict `Content-Security-Policy` for a template: no external resources are loaded, and
+    /// only styles and scripts with the nonce are allowed.
     ///
     /// The default page has the same policy, with the hashes of its style and its script in place
     /// of the nonces.
@@ -86,8 +86,8 @@ impl Page {
     /// # Errors
     ///
     /// Returns an error if the template is longer than
-    /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), or cannot be rendered for every kind of
-    /// answer. The error names the line of the mistake.
+    /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), has a syntax error, or fails for any kind of
+    /// answer. In the last two cases, the error names the line of the mistake.
     pub fn template(source: impl Into<String>) -> Result<Self, ConfigError> {
         let source = source.into();
         if source.len() > Self::MAX_TEMPLATE_LEN {
@@ -136,8 +136,8 @@ impl Page {
     }
 
     /// Sets the name of the event or service that visitors wait for. The default is the name of the
-    /// room. A template can use the name as the variable `title`, but a closure does not receive
-    /// the name.
+    /// room. A template can use the name as the `title` variable, but a closure does not receive
+    /// it.
     #[must_use]
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.title = Some(title.into());
@@ -147,8 +147,8 @@ impl Page {
     /// Sets the `Content-Security-Policy` of the page.
     ///
     /// If the page is a template, `{nonce}` in the policy is replaced with the nonce of each
-    /// response. In a policy for the default page, `'nonce-{nonce}'` is replaced with the hash of
-    /// its style or its script.
+    /// response. In a policy for the default page, `'nonce-{nonce}'` is replaced with the hashes of
+    /// its style and its script.
     ///
     /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script elements have
     /// the attribute `nonce="{{ nonce }}"`.
@@ -173,7 +173,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Returns an error if the template fails for this answer, although it did not fail for the
+    /// Returns an error if the template fails for this answer, even though it did not fail for the
     /// samples.
     pub(super) fn response(
         &self,
@@ -194,7 +194,8 @@ impl Page {
     }
 
     /// Sets the configured policy on a page, replacing any policy that a closure has set. The
-    /// policy is sent unchanged, so a closure that uses nonces has to set the header itself.
+    /// policy is sent unchanged, so a closure that uses nonces has to set the header itself, on a
+    /// page without a configured policy.
     fn governed(&self, mut response: Response<Bytes>) -> Response<Bytes> {
         if let Some(policy) = &self.policy {
             response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
@@ -220,10 +221,11 @@ impl Page {
 }
 
 impl Default for Page {
-    /// Returns the page of this crate. Its policy is [`STRICT_POLICY`](Self::STRICT_POLICY) with the
+    /// Returns the default page. Its policy is [`STRICT_POLICY`](Self::STRICT_POLICY) with the
     /// hashes of its style and its script in place of the nonces.
     fn default() -> Self {
-        // The first call prepares the page in every language, so that no request waits for it.
+        // The first call prepares the page in every language, so that no request has to wait for
+        // this.
         own_page::prepare();
         Self { body: Body::Own, title: None, policy: Some(OWN_POLICY.clone()) }
     }
@@ -253,7 +255,12 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let case = reason.map(|reason| format!(" for {reason}")).unwrap_or_default();
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let given = format!("a template that fails in line {line}{case} ({}{detail})", error.kind());
-    ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "a template that fits every answer")
+    ConfigError::new(
+        ConfigErrorKind::Malformed,
+        FIELD,
+        given,
+        "a template that renders every kind of answer",
+    )
 }
 
 /// The policy of the default page.
@@ -262,14 +269,13 @@ static OWN_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     policy.expect("the policy and the hashes are visible ASCII")
 });
 
-/// The type of a rendered page.
+/// The content type of a rendered page.
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The configuration field of the page, as named in errors.
+/// The name of the page's configuration field in errors.
 const FIELD: &str = "page";
 
-/// The header that keeps search engines from indexing the page under the URL of a page of the
-/// application.
+/// The header that keeps search engines from indexing the page under one of the application's URLs.
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 #[cfg(test)]

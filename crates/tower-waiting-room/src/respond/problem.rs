@@ -1,7 +1,8 @@
 //! The answer as a problem document (RFC 9457).
 //!
-//! All refusals have the same kind of document, so a program needs only one way to read them (see
-//! `docs/design/018-one-document-for-refusals.md`). The type of the document depends on the reason:
+//! All refusals have the same kind of document, so a program can read all of them in the same way
+//! (see `docs/design/018-one-document-for-refusals.md`). The type of the document depends on the
+//! reason:
 //!
 //! | reason | type |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | the client or the server has to be corrected, or a ticket is shown too often | `about:blank` |
 //! | any other reason: capacity is lacking | `…#temporary-reduced-capacity` |
 //!
-//! `draft-ietf-httpapi-ratelimit-headers-11` section 5 registers the two named types.
+//! The two types with a name are registered by `draft-ietf-httpapi-ratelimit-headers-11` section 5.
 
 use bytes::Bytes;
 use http::Response;
@@ -36,7 +37,7 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type(CONTENT_TYPE, document(answer)?))
 }
 
-/// Renders the document alone, without headers.
+/// Renders only the document, without headers.
 ///
 /// # Errors
 ///
@@ -54,7 +55,8 @@ pub(super) const CONTENT_TYPE: &str = "application/problem+json";
 struct Problem<'a> {
     /// A URI that identifies the kind of problem.
     r#type: &'static str,
-    /// The meaning of the type in English, which is the same for every problem of this type.
+    /// A short summary of the problem type, in English. It does not depend on the details of the
+    /// answer.
     title: &'static str,
     /// The HTTP status, repeated for programs that see only the document.
     status: u16,
@@ -78,7 +80,8 @@ impl<'a> Problem<'a> {
     /// Creates the document for an answer.
     fn new(answer: &'a Answer) -> Self {
         let (r#type, title) = match &answer.reason {
-            // For `about:blank`, the title is the phrase of the status (RFC 9457 section 4.2.1).
+            // For `about:blank`, the title is the reason phrase of the status (RFC 9457 section
+            // 4.2.1).
             Reason::RefusedAddressUnknown
             | Reason::RefusedKeyMissing(_)
             | Reason::RefusedTooOften => {
@@ -105,7 +108,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns the sentences of the answer. If the application or the server has to be corrected, the
+/// Returns the sentences of the answer. If the client or the server has to be corrected, the
 /// sentences for visitors do not help, so a hint for the developer or the operator is added.
 fn detail(answer: &Answer) -> String {
     let said = Message::paragraph(answer);
@@ -120,7 +123,7 @@ fn detail(answer: &Answer) -> String {
     }
 }
 
-/// The type and the title of a problem of capacity, as registered by the draft.
+/// The type and the title of a capacity problem, as registered by the draft.
 const REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     "Request cannot be satisfied due to temporary server capacity constraints",

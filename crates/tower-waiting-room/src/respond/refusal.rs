@@ -1,9 +1,10 @@
 //! Answers in a format that the application defines.
 //!
-//! Many APIs have an error envelope, and their clients cannot read errors in any other format. A
-//! closure of the configuration may replace any answer except the waiting page. The closure cannot
-//! make an answer unsafe: the status remains an error status, and the headers that prevent caching
-//! and state when to retry are added afterwards.
+//! Many APIs define an error envelope, and their clients cannot read errors in any other format. A
+//! closure that the application supplies may therefore replace any answer except the waiting page
+//! and the answers to its script. The closure cannot make an answer unsafe: the status remains an
+//! error status, and the headers that prevent caching and tell the client when to retry are added
+//! afterwards.
 
 use std::{fmt, sync::Arc};
 
@@ -16,7 +17,7 @@ use http::{
 use super::{Answer, Outcome, grpc};
 use crate::request::{ClientKind, RequestHead};
 
-/// The closure with which the application renders answers.
+/// The closure that the application supplies to render answers.
 #[derive(Clone)]
 pub(crate) struct Refusal(Arc<Closure>);
 
@@ -37,7 +38,7 @@ impl Refusal {
     }
 
     /// Renders the answer with the closure. Returns `None` if the closure leaves the answer to the
-    /// layer, or does not apply to it.
+    /// layer, or if the closure does not apply to this answer.
     ///
     /// The closure applies neither to the waiting page, which is a [`Page`](super::Page), nor to
     /// the answers that the script of that page reads. Without these answers, the page would poll
@@ -64,9 +65,9 @@ impl Refusal {
     }
 }
 
-/// Returns the layer's answer to a gRPC client with the headers of the closure's response, which
-/// replace headers of the same name. The HTTP status, the content type and the empty body remain
-/// those of a gRPC response.
+/// Returns the layer's answer to a gRPC client, and adds the headers of the closure's response to
+/// it. These headers replace headers of the same name. The HTTP status, the content type and the
+/// empty body remain those of a gRPC response.
 fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> {
     let mut response = grpc::response(answer);
     // These headers describe the body of the closure's response, which is dropped.

@@ -1,8 +1,8 @@
 //! One answer of each kind, for checking a page template before it is used, and for tests.
 //!
-//! A template may fail in a branch that only a rare answer takes. This module therefore has a
-//! sample of each kind of answer, with and without each optional fact. A new reason for which the
-//! page shows a different text must be added to [`answers`].
+//! A template may fail in a branch that only a rare answer reaches. This module therefore has a
+//! sample of each kind of answer, with and without each optional fact. If the page shows a
+//! different text for a new reason, that reason must be added to [`answers`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -41,44 +41,45 @@ pub(super) fn placed() -> Answer {
     answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
 }
 
-/// The answer to a newcomer about whom nothing is known yet: no place, no number of visitors ahead,
-/// and no wait.
+/// The answer to a newcomer about whom nothing is known yet. It contains no place, no number of
+/// visitors ahead, and no expected wait.
 pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// The answer to a newcomer who has no place yet, but about 12 visitors ahead.
+/// The answer to a newcomer who has no place yet, and who has about 12 visitors ahead.
 pub(super) fn newcomer() -> Answer {
     let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
-    // The estimate is that the next visitor would be number 13.
+    // By this estimate, the newcomer would be number 13.
     ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// The answer to a visitor in a line whose order is drawn by lot: a place, but no position.
+/// The answer to a visitor in a line whose order is drawn by lot: the visitor has a place, but no
+/// position is known.
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
     placed().with_rules(&rules().with_queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
-/// The answer to a visitor in the line while the operator has stopped admissions: a place, but no
-/// wait.
+/// The answer to a visitor in the line while the operator has stopped admissions: it contains a
+/// place, but no expected wait.
 pub(super) fn paused() -> Answer {
     Answer { reason: Reason::QueueAll, ..placed() }
         .with_rules(&rules().with_mode(RoomMode::QueueAll))
 }
 
-/// The answer to a visitor in the line whose browser submitted a form, which was not delivered.
+/// The answer to a visitor in the line whose browser submitted a form that was not delivered.
 pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }
 
-/// A refusal with this reason and a retry in 2 minutes, unless no retry can succeed.
+/// A refusal with this reason. It asks for a retry in 2 minutes, unless no retry can succeed.
 pub(super) fn refusal(reason: Reason) -> Answer {
-    // For these reasons no retry can succeed, because the request or the server has to be
-    // corrected, or the room has no line.
+    // After a refusal with one of these reasons, no retry can succeed, because the request or the
+    // server has to be corrected, or the room has no line.
     let is_final = matches!(
         reason,
         Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedReject
@@ -87,7 +88,7 @@ pub(super) fn refusal(reason: Reason) -> Answer {
     answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
 }
 
-/// An answer to a navigation that states only the decision.
+/// An answer to a navigation. It contains only the decision.
 fn answer(outcome: Outcome, reason: Reason) -> Answer {
     let client = Client {
         kind: ClientKind::Navigation,
@@ -97,13 +98,13 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
     Answer::new(Arc::from("shop"), &client, outcome, reason, status, NOW)
 }
 
-/// Room rules with the default intervals. The limit does not occur in any answer.
+/// Room rules with the default intervals. The limit does not appear in any answer.
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)
 }
 
-/// The ticket of visitor number 12, who has waited for 150 s and checks in again in 8.2 s. The
-/// fraction of a second shows whether a form rounds up.
+/// The ticket of visitor number 12, who has waited for 150 s and is due to check in again in 8.2 s.
+/// The fraction of a second shows whether a form rounds up.
 pub(super) fn ticket() -> Ticket {
     let since = NOW.before(Duration::from_secs(150));
     let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));

@@ -1,8 +1,8 @@
 //! Sentences that contain numbers and durations, in one language.
 //!
-//! Durations are rounded for readability. An expected wait is a range in minutes or hours. Any
-//! other duration, such as the time to retry, is rounded up, so a visitor who obeys it is never too
-//! early. The length of the duration determines the unit:
+//! Durations are rounded for readability. An expected wait is shown as a range in minutes or hours.
+//! Any other duration, such as the time to retry, is rounded up, so a visitor who waits for that
+//! long is never too early. The length of the duration determines the unit:
 //!
 //! | duration | unit |
 //! |---|---|
@@ -30,13 +30,13 @@ impl Sentences {
         self.0.phrase(id)
     }
 
-    /// Returns the sentence `id` with its argument, a text, filled in.
+    /// Returns the sentence `id` with its text argument filled in.
     pub(super) fn with(self, id: Phrase, text: &str) -> Cow<'static, str> {
         self.0.sentence(id, Args { text, ..Args::default() })
     }
 
-    /// Returns the sentence about the number of visitors ahead of a newcomer. The number
-    /// itself selects the plural form, and the formatted number is shown.
+    /// Returns the sentence about the number of visitors ahead of a newcomer. The plural form
+    /// depends on the number itself, but the sentence contains the formatted number.
     pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
         let shown = self.0.count(count);
         let args = Args { count: count.into(), text: &shown, ..Args::default() };
@@ -48,9 +48,9 @@ impl Sentences {
         answer.retry_after.map(|time| self.with(Phrase::Again, &self.span(time)))
     }
 
-    /// Returns the sentence about the expected wait, or the sentence that the wait is unknown. An
-    /// estimate of a day is the upper bound and may stand for any longer wait, so the sentence then
-    /// states no number.
+    /// Returns the sentence about the expected wait, or a sentence for a wait that is unknown.
+    /// Estimates are capped at one day, so an estimate of a day may stand for any longer wait, and
+    /// the sentence then contains no number.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         match answer.wait {
             None if answer.is_queue_all => self.phrase(Phrase::WaitPaused),
@@ -62,9 +62,9 @@ impl Sentences {
         }
     }
 
-    /// Formats the range that contains the waits of half of the visitors, in minutes or hours. The
-    /// lower end is rounded down but at least 1, and the upper end is rounded up. If both ends are
-    /// equal, only one number is stated.
+    /// Formats the range from the 25th to the 75th percentile of the expected wait, in minutes or
+    /// hours. The lower end is rounded down, but not below 1, and the upper end is rounded up. If
+    /// both ends are equal, only one number is shown.
     fn range(self, wait: WaitEstimate) -> Cow<'static, str> {
         let (unit, range, length) = if wait.p75 <= IN_MINUTES {
             (Phrase::Minutes, Phrase::MinutesRange, MINUTE.as_secs())
@@ -79,7 +79,8 @@ impl Sentences {
         self.0.sentence(range, Args { low, count: high, ..Args::default() })
     }
 
-    /// Formats a duration in a suitable unit, rounded up. Whole minutes are stated in minutes.
+    /// Formats a duration in a suitable unit, rounded up. One minute is shown in minutes, although
+    /// other short durations are shown in seconds.
     pub(super) fn span(self, time: Duration) -> Cow<'static, str> {
         let seconds = whole_seconds(time);
         if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
@@ -91,7 +92,7 @@ impl Sentences {
         }
     }
 
-    /// Formats a count of a unit, in the plural form that the language requires.
+    /// Formats a number with its unit, in the plural form that the language requires.
     fn counted(self, unit: Phrase, count: u64) -> Cow<'static, str> {
         self.0.sentence(unit, Args { count, ..Args::default() })
     }
@@ -100,7 +101,7 @@ impl Sentences {
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// The longest duration that is stated in minutes. Longer durations are stated in hours.
+/// The longest duration that is shown in minutes. Longer durations are shown in hours.
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! No single status suits every client. Search engines keep a page that responds with 503 in their
 //! index and visit it again later. Programs retry after 429. Some proxies and monitors treat any
-//! error as an outage, so an application may choose 200 or 202. Answers of limits and gates do not
-//! use these settings, because 429, 503 and 504 have fixed meanings in them.
+//! error as an outage, so an application may choose 200 or 202. These settings do not apply to the
+//! answers of limits and gates, in which 429, 503 and 504 have fixed meanings.
 
 use http::StatusCode;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
@@ -13,7 +13,7 @@ use crate::request::ClientKind;
 /// The status of answers about the room, by kind of client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statuses {
-    /// The status for gRPC clients, which is always 200, because a gRPC status is in the trailers.
+    /// The status for gRPC clients: always 200, because the gRPC status is in the trailers.
     grpc: StatusCode,
     /// The status for programs that read JSON: 429 by default.
     json: StatusCode,

@@ -1,7 +1,7 @@
 //! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
 //! The operations in `room.rs` change the state of the room. The conditions in this file only read
-//! that state, except that a pass issued before a loss of state may extend the hold.
+//! that state, with one exception: a pass issued before a loss of state may extend the hold.
 
 use crate::{
     Pass, Reason, Room, RoomRules, Timestamp, VisitorId,
@@ -9,12 +9,12 @@ use crate::{
 };
 
 impl Room {
-    /// Decides whether a visitor may enter now, if `ahead` present visitors are ahead of it.
-    /// Returns the reason for the admission or, as an error, the reason for the wait.
+    /// Decides whether a visitor may enter now, given that `ahead` present visitors are ahead of
+    /// it. Returns the reason for the admission or, as an error, the reason for the wait.
     ///
-    /// The checks proceed from the most general reason to the most specific reason. Only the last
-    /// check depends on the visitor, so `QueuedBehindOthers` implies that a slot is free and that
-    /// the rate allows an admission.
+    /// The checks proceed from the most general reason to the most specific. Only the last check
+    /// depends on the visitor, so `QueuedBehindOthers` implies that a slot is free and that the
+    /// limit on new visitors allows an admission.
     pub(super) fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
         if self.rules.mode == RoomMode::QueueAll {
             return Err(Reason::QueueAll);
@@ -47,9 +47,9 @@ impl Room {
 
     /// Returns whether the room accepts a pass that it does not know.
     ///
-    /// With [`Recovery::Pause`], a pass issued before the loss of state shows for how long other
-    /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
-    /// taken the slots, so an earlier pass is accepted only if a slot is free.
+    /// With [`Recovery::Pause`], a pass issued before the loss of state shows how long other passes
+    /// may be valid, so the hold is extended accordingly. After the hold, newcomers may have taken
+    /// the slots, so an earlier pass is accepted only if a slot is free.
     pub(super) fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
         let is_of_before = pass.last_check_in < self.recovered_at;
         if self.rules.recovery != Recovery::Pause || !is_of_before {
@@ -64,8 +64,8 @@ impl Room {
             || self.sessions.active() < self.rules.total_active_users
     }
 
-    /// Returns the reason to report if another place for this visitor would exceed the share of its
-    /// network.
+    /// Returns the reason to report if a new place for this visitor would exceed the limit on the
+    /// places of its network.
     ///
     /// In shadow mode, the reason is reported, but the visitor still gets the place.
     pub(super) fn over_share(&self, id: VisitorId) -> Option<Reason> {
@@ -77,7 +77,7 @@ impl Room {
         })
     }
 
-    /// Returns whether a newcomer has to return a cookie before it gets a free slot.
+    /// Returns whether a newcomer has to return a cookie before it is given a free slot.
     pub(super) fn is_cookie_tested(&self) -> bool {
         match self.rules.cookie_test {
             CookieTest::Off => false,

@@ -1,9 +1,9 @@
-//! The expected wait of a visitor, with a range, estimated from the measured rate of admissions.
+//! The expected wait of a visitor and its range, estimated from the measured rate of admissions.
 //!
-//! Admissions are counted in slices of ten seconds over the last three minutes. The wait for the
-//! `k`-th admission from now is `k` divided by the measured rate. The spread of the wait is that of
-//! a renewal process with the measured index of dispersion, so bursts of admissions widen the
-//! range. Until 30 seconds have been measured, the rate is derived from the configured limits.
+//! Admissions are counted in slices of ten seconds over the last three minutes. The expected wait
+//! for the `k`-th admission from now is `k` divided by the measured rate. The range is computed as
+//! for a renewal process with the measured index of dispersion, so bursts of admissions widen it.
+//! Until 30 seconds have been measured, the rate is derived from the configured limits.
 //!
 //! ```text
 //!  admissions   3  0  4  2  …  3  1     18 complete slices of 10 s, and the current one
@@ -11,31 +11,31 @@
 //!  rate = sum / time,  dispersion = variance / mean of the complete slices
 //! ```
 //!
-//! First tickets are counted in slices of the same length, over the last six slices.
+//! First tickets are counted in the same way, but over the last six slices only.
 //!
-//! The estimate does not take into account sessions that are about to lapse, or visitors who will
+//! The estimate takes into account neither sessions that are about to lapse nor visitors who will
 //! come back to places ahead.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::Timestamp;
 
-/// An expected wait, as the median and the two other quartiles of its distribution.
+/// An expected wait: the median of its distribution and the two other quartiles.
 ///
 /// All values are in whole seconds, rounded up, as they are sent to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitEstimate {
-    /// The first quartile: a quarter of all visitors wait for less than this duration.
+    /// The first quartile: a quarter of all visitors wait less than this.
     pub p25: Duration,
-    /// The median: half of all visitors wait for less than this duration.
+    /// The median: half of all visitors wait less than this.
     pub p50: Duration,
-    /// The third quartile: three quarters of all visitors wait for less than this duration.
+    /// The third quartile: three quarters of all visitors wait less than this.
     pub p75: Duration,
 }
 
 impl WaitEstimate {
-    /// The longest wait that is reported, one day. Longer waits are reported as one day.
+    /// The longest wait that is reported: one day. Longer waits are reported as this value.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates an estimate from its quartiles, each rounded up to whole seconds and capped at
@@ -48,9 +48,9 @@ impl WaitEstimate {
     /// Returns the expected wait behind `ahead` other visitors, at `per_second` admissions per
     /// second, or `None` if the rate is zero.
     ///
-    /// The dispersion is the variance of the number of admissions in equal spans of time, divided
-    /// by the mean number. The dispersion is 1 if admissions are independent, and higher if
-    /// admissions come in bursts.
+    /// The dispersion is the variance of the number of admissions per time slice, divided by the
+    /// mean of that number. It is 1 if admissions are independent, and higher if they come in
+    /// bursts.
     #[must_use]
     pub fn behind(ahead: u32, per_second: f64, dispersion: f64) -> Option<Self> {
         if per_second <= 0.0 {
@@ -97,9 +97,9 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// The length of a slice.
     const SLICE: Duration = Duration::from_secs(10);
-    /// The number of complete slices that are retained, which cover three minutes.
+    /// The number of complete slices that are retained. Together, they cover three minutes.
     const SLICES: usize = 18;
-    /// The minimum measured time that yields a rate.
+    /// The time for which admissions must have been counted before a rate is measured.
     const TRUSTED_AFTER: Duration = Duration::from_secs(30);
 
     /// Counts an admission at `now`.
@@ -116,15 +116,14 @@ impl Estimate {
         self.first_touches[0] = self.first_touches[0].saturating_add(1);
     }
 
-    /// Returns the number of first tickets in the current slice and the five slices before it,
-    /// which cover the last 50 to 60 seconds.
+    /// Returns the number of first tickets in the current slice and the five before it, which
+    /// together cover the last 50 to 60 seconds.
     pub(crate) fn first_touches_in_last_minute(&mut self, now: Timestamp) -> u32 {
         self.roll(now);
         self.first_touches.iter().fold(0, |sum, touches| sum.saturating_add(*touches))
     }
 
-    /// Returns the number of first tickets per second over the current slice and the slice before
-    /// it.
+    /// Returns the number of first tickets per second over the current slice and the previous one.
     pub(crate) fn first_touches_per_second(&mut self, now: Timestamp) -> f64 {
         self.roll(now);
         let touches = f64::from(self.first_touches[0]) + f64::from(self.first_touches[1]);
@@ -133,9 +132,9 @@ impl Estimate {
     }
 
     /// Returns the number of admissions per second over the last three minutes, or `fallback` until
-    /// enough time has been measured.
+    /// admissions have been counted for long enough.
     ///
-    /// The rate is zero if no visitor was admitted in these three minutes.
+    /// The rate is zero if no visitor has been admitted in that time.
     pub(crate) fn rate(&mut self, now: Timestamp, fallback: f64) -> f64 {
         self.roll(now);
         match self.measured_for(now) {
@@ -155,7 +154,8 @@ impl Estimate {
         WaitEstimate::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
-    /// Returns the wait of one of `present` visitors whose order is drawn by lot.
+    /// Returns the expected wait of one of `present` visitors whose order is drawn by lot, or
+    /// `None` if no visitor is being admitted.
     pub(crate) fn lottery(
         &mut self,
         present: u32,
@@ -168,7 +168,7 @@ impl Estimate {
     /// Returns the variance of the complete slices divided by their mean, which is 1 for
     /// independent admissions.
     ///
-    /// The result is at least 1, because future admissions may be less steady than past admissions.
+    /// The result is at least 1, because admissions may become less steady than they have been.
     fn dispersion(&self) -> f64 {
         let complete = self.slices.len().saturating_sub(1);
         let total: u32 = self.slices.iter().take(complete).sum();
@@ -186,7 +186,7 @@ impl Estimate {
         self.slices.iter().sum()
     }
 
-    /// Returns the time that the slices cover, or `None` until that time is long enough for a rate.
+    /// Returns the time covered by the slices, or `None` while it is too short to measure a rate.
     fn measured_for(&self, now: Timestamp) -> Option<Duration> {
         let kept = Self::SLICE * u32::try_from(self.slices.len().saturating_sub(1)).unwrap_or(0)
             + Duration::from_nanos(now.as_nanos() % nanos(Self::SLICE));
@@ -203,8 +203,7 @@ impl Estimate {
             self.current = index;
             self.slices.push_back(0);
         }
-        // After a long quiet period, all retained slices are empty, so the number of steps is
-        // capped.
+        // After a long quiet period, all slices are empty anyway, so the number of steps is capped.
         let steps = index.saturating_sub(self.current).min(Self::SLICES as u64 + 1);
         for _ in 0..steps {
             self.slices.push_back(0);
@@ -214,8 +213,8 @@ impl Estimate {
             self.first_touches.rotate_right(1);
             self.first_touches[0] = 0;
         }
-        // If the clock goes backwards, the current slice stays the same, and events are counted in
-        // that slice.
+        // If the clock goes backwards, the current slice stays current, and events are counted in
+        // it.
         self.current = self.current.max(index);
     }
 }
@@ -227,12 +226,12 @@ fn whole(duration: Duration) -> Duration {
 }
 
 /// Converts a number of seconds to a wait. A negative number becomes zero, and a number that is too
-/// large becomes the longest wait.
+/// large becomes the longest reported wait.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(WaitEstimate::MAX)
 }
 
-/// Returns the number of nanoseconds in a duration of whole seconds.
+/// Converts a duration of whole seconds to nanoseconds.
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs() * 1_000_000_000
 }

@@ -1,7 +1,7 @@
 //! The waiting visitors of a room, in order.
 //!
-//! A place is *present* while its visitor checks in on time. Without a check-in, the place becomes
-//! *away*, and is given up after the retention time:
+//! A visitor with a place is *present* while it checks in on time. Without a check-in, the visitor
+//! becomes *away*, and the place is given up after the retention time:
 //!
 //! ```text
 //!            check-in                    1.5 intervals                place_retention
@@ -11,22 +11,23 @@
 //!                                      check-in
 //! ```
 //!
-//! A visitor who is away keeps the place and delays no other visitor, because only present visitors
+//! A visitor who is away keeps the place but delays no other visitor, because only present visitors
 //! are counted.
 //!
 //! The line also counts the places of each network. The network of a visitor is part of its id.
 //!
-//! A place is stored by id, and appears once in each of two orders: by arrival, and by a time at
-//! which it may lapse. While the order of the line is random, a place also appears in the order of
-//! the lots, from the first check-in at which its visitor draws one.
+//! A place is stored under its visitor's id, and appears once in each of two orders: by arrival,
+//! and by a time at which it may lapse. While the order of the line is random, a place is also in
+//! the order of the lots, as soon as its visitor has drawn a lot at a check-in.
 //!
 //! # Bounded steps
 //!
-//! Visitors become away by the time alone: the orders count the present ranks at any time. Places
-//! that have lapsed are removed a few at a time, and their visitors are away meanwhile. Until they
-//! are removed, such places still count in [`len`](Line::len) and
-//! [`of_network`](Line::of_network), which are therefore never too low. A verb first removes the
-//! place of its own visitor if it has lapsed, so no visitor benefits or suffers from its own.
+//! No operation has to mark a visitor as away: the orders can count the present visitors at any
+//! time. Lapsed places are removed a few at a time. Until a lapsed place is removed, its visitor is
+//! away, and the place still counts in [`len`](Line::len) and [`of_network`](Line::of_network),
+//! which are therefore never too low. Before an operation decides on a visitor, it removes that
+//! visitor's own place if the place has lapsed, so a visitor neither benefits nor suffers from its
+//! own lapsed place.
 
 use std::num::NonZeroU32;
 
@@ -43,18 +44,18 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     places: Shards<VisitorId, Place>,
-    /// The places in the order of arrival, and until when each visitor is present.
+    /// The places in the order of arrival, each with the time until which its visitor is present.
     arrivals: Ranks<Timestamp>,
-    /// The places whose visitors have drawn lots, in the order of the lots, and until when each
-    /// visitor is present.
+    /// The places whose visitors have drawn lots, in the order of the lots, each with the time
+    /// until which its visitor is present.
     lots: Ranks<Timestamp>,
-    /// Orders of lots that are no longer used, to be dropped step by step.
+    /// Orders of lots that are no longer used, and are dropped step by step.
     retired: Vec<Ranks<Timestamp>>,
-    /// For each place, a time at which it may have lapsed. A check-in does not move it; it is moved
-    /// when it is due.
+    /// For each place, a time at which it may have lapsed. A check-in does not postpone this time;
+    /// it is postponed only when it has been reached.
     lapses: Ranks<()>,
     networks: Networks,
-    /// The latest time of a verb.
+    /// The time of the latest operation.
     now: Timestamp,
 }
 
@@ -69,25 +70,25 @@ struct Place {
     first_seen: Timestamp,
     /// The time at which the place is given up.
     kept_until: Timestamp,
-    /// The time of this place among the lapses, which is not later than `kept_until`.
+    /// The time of this place in `lapses`, which is not later than `kept_until`.
     due_at: Timestamp,
     /// The draw in which the visitor last drew a lot, if there was one.
     draw: Option<Draw>,
 }
 
-/// The number of a draw, from which each visitor derives its lot.
+/// The number of a draw, from which the lot of each visitor is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Draw(pub(super) u32);
 
 impl Draw {
-    /// Returns the rank of a visitor by its lot.
+    /// Returns the rank of a visitor in the order of the lots of this draw.
     fn rank(self, id: VisitorId) -> Rank {
         Rank::new(id.draw(self.0.into()), id)
     }
 }
 
 impl Line {
-    /// Lets time pass, and removes up to [`Sizes::buried`] places that have lapsed.
+    /// Advances the time to `now`, and removes up to [`Sizes::buried`] places that have lapsed.
     pub(super) fn reap(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         self.arrivals.advance(self.now);
@@ -109,7 +110,7 @@ impl Line {
 
     /// Removes a visitor's place if it has lapsed.
     pub(super) fn settle(&mut self, id: VisitorId) {
-        // Most often no place is due, which is known without a look at the visitor's place.
+        // Usually no place is due, so the visitor's place need not be looked up.
         if self.lapses.first().is_some_and(|first| first.is_due(self.now))
             && self.places.get(&id).is_some_and(|place| place.kept_until <= self.now)
         {
@@ -118,7 +119,8 @@ impl Line {
     }
 
     /// Gives a visitor that has checked in a place in the order of arrival, or moves its existing
-    /// place there. If there is a draw, its place in the order of lots is that of its lot.
+    /// place. If there is a draw, the place is also inserted into the order of the lots, or moved
+    /// there.
     ///
     /// The visitor is present until `present_until`, or until `kept_until` if that is earlier.
     pub(super) fn stand(
@@ -164,7 +166,7 @@ impl Line {
         true
     }
 
-    /// Forgets all lots, because the order is not random any more.
+    /// Forgets all lots, because the order is no longer random.
     pub(super) fn forget_lots(&mut self) {
         let lots = std::mem::take(&mut self.lots);
         self.retired.push(lots);
@@ -176,11 +178,11 @@ impl Line {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// Returns the number of present visitors that go before a visitor who was first seen at
-    /// `first_seen` or, if there is a draw, before its lot.
+    /// Returns the number of present visitors ahead of this visitor: by its first touch at
+    /// `first_seen` or, if there is a draw, by its lot.
     ///
-    /// A visitor that has not checked in since the order became random has no lot yet, and goes
-    /// after those that have one.
+    /// A visitor that has not checked in since the order became random has no lot yet, and is
+    /// behind all visitors that have one.
     pub(super) fn ahead_of(
         &mut self,
         id: VisitorId,
@@ -191,7 +193,7 @@ impl Line {
             return self.arrivals.before(Rank::at(first_seen, id));
         };
         let rank = draw.rank(id);
-        // The visitor's own earlier lot is replaced by the new one, so it is not ahead of it.
+        // The new lot replaces the visitor's own earlier lot, which is therefore not counted.
         let own = self.places.get(&id).and_then(|place| place.draw).map(|draw| draw.rank(id));
         let is_counted = own.is_some_and(|own| own < rank && self.lots.is_present(own));
         self.lots.before(rank) - u32::from(is_counted)
@@ -214,7 +216,8 @@ impl Line {
 
     /// Returns the earliest first touch of the visitors in line, present or away.
     ///
-    /// If more places than one verb removes have lapsed at the front, this is that of a lapsed one.
+    /// If more places have lapsed at the front than one operation removes, this may be the first
+    /// touch of a visitor whose place has lapsed.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let place = |rank: Rank| self.places.get(&rank.id());
         let mut front = self.arrivals.iter().take(Sizes::current().buried).filter_map(place);
@@ -240,7 +243,7 @@ impl Line {
     }
 }
 
-/// Inserts a present visitor into an order, or moves it from the rank that it has had there.
+/// Inserts a present visitor into an order, or moves it there from its previous rank.
 fn stand_in(
     order: &mut Ranks<Timestamp>,
     before: Option<Rank>,
@@ -259,7 +262,8 @@ fn stand_in(
 }
 
 impl Networks {
-    /// The maximum length of a line for which the invariants recount all places, which takes O(n).
+    /// The maximum length of a line for which all places are recounted to check the invariants,
+    /// which takes O(n).
     const CHECKED: usize = 64;
 
     /// Counts a new place for its network.
@@ -355,7 +359,7 @@ mod tests {
         line.forget_lots();
         assert_eq!(line.ahead_of(ids[70], NONE, at(10)), 70);
         assert_eq!(line.ahead_of(ids[70], draw, at(10)), 0);
-        // The visitor's lot of before, although derived from the same draw, is no longer there.
+        // The visitor's earlier lot is no longer there, although it was derived from the same draw.
         line.stand(ids[70], draw, at(10), at(400), at(500));
         assert_eq!((line.lots.len(), line.ahead_of(ids[70], draw, at(10))), (1, 0));
         (0..100).for_each(|_| line.reap(at(20)));
@@ -384,7 +388,7 @@ mod tests {
 
     proptest! {
         /// All counts of present visitors, and all arrivals, agree with a list that is searched
-        /// from end to end, however far the time jumps and however many places lapse at once.
+        /// from end to end, no matter how far the time jumps and how many places lapse at once.
         #[test]
         fn a_line_agrees_with_a_list(
             steps in prop::collection::vec((0u8..8, 0u32..60, 0u32..60, 1u32..90), 1..600),
@@ -393,7 +397,7 @@ mod tests {
             let (mut now, mut is_random) = (1_000, false);
             for (verb, who, arrived, interval) in steps {
                 let id = VisitorId::new(who.into()).of_network(NonZeroU32::new(arrived % 3));
-                // As each verb of a room does first.
+                // Each operation of a room begins in this way.
                 line.reap(at(now));
                 line.settle(id);
                 match verb {
@@ -424,7 +428,7 @@ mod tests {
                 let of_network = id.network().map_or(0, |_| of_network.count());
                 prop_assert!(line.of_network(id) as usize >= of_network);
             }
-            // Places that have lapsed are removed in a number of verbs that their number bounds.
+            // Repeated operations remove all places that have lapsed.
             (0..60).for_each(|_| line.reap(at(now)));
             prop_assert_eq!(line.len() as usize, naive.len());
             let first = naive.iter().map(|(id, place)| (place.0, *id)).min();

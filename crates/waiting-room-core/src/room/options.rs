@@ -23,7 +23,8 @@ pub enum QueueingMethod {
     /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, but the limits
     /// have no effect.
     Passthrough,
-    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in of a minute.
+    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in in each
+    /// minute.
     Random,
     /// Visitors who find the room full are refused, and no visitor joins the line. Visitors who
     /// already have a place are still served.
@@ -53,13 +54,13 @@ pub enum CookieTest {
     /// Clients are tested while at least this percentage of the slots is in use.
     ///
     /// A newcomer who is tested receives a ticket even if a slot is free, and is asked to come back
-    /// after a second. Clients that do not keep cookies therefore take no slots.
+    /// after a second. Clients that do not keep cookies therefore never occupy a slot.
     AboveUtilization(u8),
-    /// Clients are never tested: a newcomer takes a free slot.
+    /// Clients are never tested: a newcomer gets a free slot at once.
     Off,
 }
 
-/// The number of places in the line that the clients of one network may hold at once.
+/// The limit on the places in the line that the clients of one network may hold at once.
 ///
 /// The caller of the room defines the networks ([`VisitorId::of_network`]). For the layer, a
 /// network is an IPv4 address, or the /64 of an IPv6 address. Visitors without a known network are
@@ -70,19 +71,19 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum PlacesPerNetwork {
-    /// A network has at most this many places. A visitor beyond this limit is refused, and joins at
+    /// A network has at most this many places. A visitor beyond this limit is refused, and joins
     /// the back of the line if it gets a place later.
     Limit(u32),
     /// A network may have any number of places, up to the capacity of the line.
     Off,
-    /// No limit is enforced, but visitors beyond this number of places are reported with the reason
-    /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
+    /// No limit is enforced, but a visitor whose place exceeds this number is reported with the
+    /// reason [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     Shadow(u32),
 }
 
 impl PlacesPerNetwork {
-    /// Returns the limit on places per network, whether it is enforced or only counted, or `None`
-    /// if there is no limit.
+    /// Returns the maximum number of places per network, whether it is enforced or only reported,
+    /// or `None` if there is no limit.
     #[must_use]
     pub const fn number(self) -> Option<u32> {
         match self {
@@ -93,7 +94,8 @@ impl PlacesPerNetwork {
 }
 
 impl Default for PlacesPerNetwork {
-    /// Returns a limit of 1 000 places, because carriers put that many people behind one address.
+    /// Returns a limit of 1 000 places, because mobile carriers put up to that many people behind
+    /// one address.
     fn default() -> Self {
         Self::Limit(1_000)
     }
@@ -107,9 +109,9 @@ impl Default for PlacesPerNetwork {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum Recovery {
-    /// Admits newcomers up to the limit, where an older pass counts only after it has been
-    /// presented again. No visitor waits while a slot seems to be free, but more visitors than the
-    /// limit may be active until the older passes have expired.
+    /// Admits newcomers up to the limit, and counts an older pass only once it has been presented
+    /// again. No visitor waits while a slot seems to be free, but more visitors than the limit may
+    /// be active until the older passes have expired.
     AdmitAtOnce,
     /// Admits no newcomers for the longest lifetime of an older pass, and for at least a minute.
     /// The limits are never exceeded, but newcomers have to wait after each start.

@@ -1,9 +1,9 @@
 //! The orders in which visitors are kept: by arrival, by lot, and by deadline.
 //!
-//! Each order is a [`Ranks`]: a sorted collection that can count the ranks before a given rank, or
-//! only those that are still present. However much time has passed since the last verb, and however
-//! many visitors have gone away or lapsed meanwhile, a count is exact and reads a small part of the
-//! collection.
+//! Each order is a [`Ranks`]: a sorted collection that can count the ranks before a given rank,
+//! either all of them or only those of present visitors. A count is exact and reads only a small
+//! part of the collection, no matter how much time has passed since the last operation and how many
+//! visitors have gone away in the meantime.
 //!
 //! ```text
 //!  summaries     ┌── last rank, count, valid until ──┐   one for each section, one for each chunk
@@ -11,10 +11,10 @@
 //!  chunks        [ o · o o ][ · · o ][ o o · ]           up to 128 ranks; o present, · away
 //! ```
 //!
-//! A count adds up the summaries of the sections before the rank, then those of the chunks before
-//! it in its section, then the ranks before it in its chunk. A summary is valid until the first of
-//! its visitors goes away. Then the summary of a chunk is renewed by reading the chunk, and that of
-//! a section from [`Times`], which counts by binary search.
+//! A count is the sum of three parts: the summaries of the sections before the rank, the summaries
+//! of the chunks before the rank in its section, and the ranks before it in its chunk. A summary is
+//! valid until the first of its present visitors goes away. It is then renewed: for a chunk by
+//! reading the chunk, for a section from [`Times`](times::Times), which counts by binary search.
 
 mod rank;
 mod ranks;

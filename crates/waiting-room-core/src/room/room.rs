@@ -1,16 +1,16 @@
 //! The operations of a room, each of which takes effect at one instant.
 //!
-//! Each verb decides as if everything that has lapsed were gone, and removes some of it. So a room
-//! needs no background task, and does nothing between calls. Whatever has happened since the last
-//! verb, and however many visitors there are, a verb takes a bounded number of steps: see "Bounded
-//! steps" in `sessions.rs` and `line.rs`.
+//! Each operation decides as if all lapsed sessions and places had been removed, and removes some
+//! of them. A room therefore needs no background task, and does nothing between calls. An operation
+//! takes a bounded number of steps, no matter how many visitors there are and what has happened
+//! since the last operation: see "Bounded steps" in `sessions.rs` and `line.rs`.
 //!
 //! # Admission
 //!
 //! The limits on slots and on new visitors in any 60 seconds allow a number of further admissions,
 //! called `free`. A visitor is admitted if, and only if, fewer than `free` *present* visitors are
-//! ahead of it. Slots are thus reserved for the visitors ahead without any notification, because a
-//! slot is still free at their next check-in. A newcomer is behind all present visitors.
+//! ahead of it. Slots are thus reserved for the visitors ahead without notifying them, because a
+//! slot will still be free at their next check-in. A newcomer is behind all present visitors.
 //!
 //! ```text
 //!  in order of arrival     present    away    present    present    newcomer
@@ -23,23 +23,22 @@
 //! [`enter`](Room::enter) never creates a place in the line. A visitor that has to wait gets only a
 //! first ticket, so a client that does not return the ticket leaves no trace.
 //! [`check_in`](Room::check_in) creates the place, and orders it by the time of the *first* touch.
-//! A newcomer is asked to come back after a second or two, and a first ticket keeps its order only
-//! for a [limited time](RoomRules::first_ticket_lifetime). Without that time limit, a client could
-//! collect claims on the front of the line with single requests, and use the claims at any later
-//! time.
+//! A newcomer is asked to come back after a second or two, and a first ticket keeps its order of
+//! arrival only for a [limited time](RoomRules::first_ticket_lifetime). Without that time limit, a
+//! client could collect claims to places at the front of the line, one with each request, and use
+//! them at any later time.
 //!
 //! A client that does return its tickets gets a place for every two requests. The number of places
 //! per network is therefore [bounded](RoomRules::places_per_network). Beyond that bound, the second
 //! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
-//! early tickets in reserve. Its reserve would take over each place at the front that the network
-//! gives up, and so receive all admissions.
+//! early tickets in reserve: whenever it gave up a place at the front, a reserved ticket would take
+//! over that place, and the network would receive all admissions.
 //!
 //! # What it does not do
 //!
-//! A room does not check that a pass or ticket is genuine: callers unseal and verify passes and
-//! tickets first. A room does not notify visitors, and makes decisions only when an operation is
-//! called. A room generates no random numbers, because jitter and lots are derived from the random
-//! ids of visitors.
+//! A room does not check that a pass or ticket is genuine: callers unseal and verify them first. A
+//! room does not notify visitors, and makes decisions only when an operation is called. A room
+//! generates no random numbers: jitter and lots are derived from the random ids of visitors.
 
 use std::time::Duration;
 
@@ -72,7 +71,7 @@ pub struct Room {
     pub(super) minute: EventLog,
     pub(super) estimate: Estimate,
     /// The time at which state was lost, or zero if no state has ever been lost. The room may not
-    /// know passes that were issued earlier.
+    /// know passes that were issued before that time.
     pub(super) recovered_at: Timestamp,
     /// The end of the hold after a loss of state, during which no newcomer is admitted.
     pub(super) hold_until: Timestamp,
@@ -81,12 +80,12 @@ pub struct Room {
 }
 
 impl Room {
-    /// The number of half check-in intervals for which a visitor is present after a check-in. The
-    /// third half interval allows for delays of the client and its network.
+    /// The time for which a visitor is present after a check-in, in half check-in intervals. The
+    /// third half interval allows for delays in the client and its network.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// The check-in interval of a client that only has to prove that it returns cookies.
+    /// The check-in interval of a client that has only to prove that it returns cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
-    /// The length of a lottery round, in which the lots of [`QueueingMethod::Random`] are valid.
+    /// The time between two draws of [`QueueingMethod::Random`].
     const LOTTERY: Duration = Duration::from_secs(60);
 
     /// Creates an empty room.
@@ -110,7 +109,7 @@ impl Room {
 
     /// Requests a slot for a visitor that has neither a pass nor a ticket.
     ///
-    /// The visitor is admitted if a slot is free for it. Otherwise it receives a first ticket, or
+    /// The visitor is admitted if a slot is free for it. Otherwise, it receives a first ticket, or
     /// is refused if the rules do not allow waiting. A visitor that is already active keeps its
     /// session.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
@@ -121,8 +120,8 @@ impl Room {
     /// Requests a slot for a waiting visitor, and confirms that the visitor is still waiting.
     ///
     /// A visitor with a place keeps the place, whichever of its tickets it presents. If the room
-    /// has been restarted and does not know the place, the place is restored with the ticket's
-    /// order of arrival. A visitor whose ticket has lapsed goes to the back of the line.
+    /// does not know the place because it has been restarted, the place is restored with the
+    /// ticket's order of arrival. A visitor whose ticket has lapsed goes to the back of the line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.settle(ticket.id, now);
         if let Some(verdict) = self.active(ticket.id, now) {
@@ -134,17 +133,17 @@ impl Room {
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
-        // A reissued ticket may outlive its place by one retention time, and then gets a place only
-        // under the same conditions as a newcomer. Otherwise a client could get its share of places
-        // twice.
+        // A reissued ticket may outlive its place by one retention time. It then gets a place only
+        // under the same conditions as a first ticket. Otherwise the clients of one network could
+        // get their places twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
         let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
             Some(arrival) => {
                 // The place may have been created by a check-in that reached the store only after
-                // its ticket had lapsed. The place then has a later arrival time, and a ticket that
-                // was reissued in the meantime proves the earlier arrival time.
+                // its ticket had lapsed. The arrival time of the place is then too late, and a
+                // ticket that was reissued in the meantime proves the correct, earlier time.
                 ticket.first_seen = match ticket.is_reissued() && !has_lapsed {
                     true => arrival.min(ticket.first_seen),
                     false => arrival,
@@ -157,8 +156,8 @@ impl Room {
             None if has_lapsed => ticket = Ticket::new(ticket.id, now, now, now),
             None => {}
         }
-        // If the clock has been set back, the ticket may be dated in the future. A future date must
-        // not put the visitor behind newcomers.
+        // If the clock has been set back, the ticket may be dated in the future. A date in the
+        // future must not put the visitor behind newcomers.
         ticket.first_seen = ticket.first_seen.min(now);
         // In drain mode, a visitor without a place is refused like a newcomer.
         if !ticket.placed && self.rules.mode == RoomMode::Drain {
@@ -173,8 +172,8 @@ impl Room {
 
     /// Extends the session of an admitted visitor.
     ///
-    /// If the room has been restarted and does not know a valid pass, it accepts the pass, so that
-    /// an existing session is not interrupted. The only exception is an old pass that is first
+    /// A room that does not know a valid pass, because it has been restarted, accepts the pass so
+    /// that the session is not interrupted. The only exception is an old pass that is first
     /// presented after the end of a [hold](crate::room::Recovery::Pause) while every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.settle(pass.id, now);
@@ -194,7 +193,7 @@ impl Room {
         Renewal::Renew(renewed)
     }
 
-    /// Ends a visitor's session, or gives up the visitor's place. The slot or place is free
+    /// Ends a visitor's session, or gives up the visitor's place. The slot or place becomes free
     /// immediately.
     ///
     /// From then on, all copies of the visitor's pass and tickets are void.
@@ -208,19 +207,20 @@ impl Room {
         self.invariants();
     }
 
-    /// Removes lapsed sessions and places, up to a number, to free memory.
+    /// Removes a limited number of lapsed sessions and places, to free memory.
     ///
-    /// All other operations also remove lapsed sessions and places first, so a call to `sweep`
-    /// matters only while no requests arrive.
+    /// All other operations also remove lapsed sessions and places first, so `sweep` is useful only
+    /// while no requests arrive.
     pub fn sweep(&mut self, now: Timestamp) {
         self.reap(now);
         self.invariants();
     }
 
-    /// Returns the numbers of the room at `now`.
+    /// Returns the figures of the room at `now`.
     ///
-    /// All of them are exact, except that lapsed places count as
-    /// [waiting](RoomSnapshot::waiting) until they are removed.
+    /// All figures are exact, except that lapsed places count as [waiting](RoomSnapshot::waiting)
+    /// until they are removed, and may determine the [oldest wait](RoomSnapshot::oldest_wait) until
+    /// then.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -236,7 +236,7 @@ impl Room {
         snapshot
     }
 
-    /// Applies new rules, even to visitors who are already active or waiting.
+    /// Applies new rules, which also affect visitors who are already active or waiting.
     ///
     /// No session is ended: a lower limit takes effect as sessions lapse. Passes keep the lifetime
     /// that they were issued with.
@@ -286,7 +286,7 @@ impl Room {
         &self.rules
     }
 
-    /// Returns the passes of all visitors that were active at the last verb, in no particular
+    /// Returns the passes of all visitors that were active at the last operation, in no particular
     /// order.
     pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.sessions.passes()
@@ -300,8 +300,8 @@ impl Room {
         Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
     }
 
-    /// Admits or refuses a newcomer, or lets it wait. A newcomer is behind all present visitors and
-    /// has not yet proved that it returns tickets.
+    /// Admits or refuses a newcomer, or lets it wait. A newcomer is behind all present visitors,
+    /// and has not yet proved that it returns its tickets.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.mode == RoomMode::Drain {
             return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
@@ -333,15 +333,14 @@ impl Room {
     ) -> Verdict {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
-        // An order that is drawn by lot has no positions to show.
+        // If the order is drawn by lot, there is no position to show.
         if self.rules.queueing_method != QueueingMethod::Random {
             ticket.show(self.line.present().saturating_add(1), true);
         }
         Verdict::Wait { ticket, reason }
     }
 
-    /// Begins a session and counts the admission. If the visitor has a place, the place is given
-    /// up.
+    /// Begins a session and counts the admission. If the visitor has a place, gives up the place.
     fn admit(
         &mut self,
         id: VisitorId,
@@ -359,14 +358,15 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
-    /// Refuses a visitor because the room does not queue visitors. The refusal has a retry time
+    /// Refuses a visitor because the room does not queue visitors. The refusal states when to retry
     /// only if the room is closed, because a closed room will open again.
     fn reject(&self, reason: &Reason) -> Verdict {
         let retry_after = is_closed(reason).then_some(self.rules.refresh_interval);
         refuse(None, Reason::RefusedReject, retry_after)
     }
 
-    /// Gives a visitor a place behind `ahead` present visitors, or confirms its existing place. Refuses the visitor if it needs a new place that the rules do not allow.
+    /// Gives a visitor a place behind `ahead` present visitors, or confirms its existing place.
+    /// Refuses the visitor if it needs a new place but the rules do not allow one.
     fn stand(
         &mut self,
         mut ticket: Ticket,
@@ -379,7 +379,8 @@ impl Room {
             return self.reject(&reason);
         }
         let over_share = self.over_share(ticket.id).filter(|_| needs_place);
-        // The section "Two touches" of the module docs explains why the ticket loses its order.
+        // The section "Two touches" of the module docs explains why the visitor loses its order of
+        // arrival.
         if over_share == Some(Reason::RefusedNetworkFull) {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             let ticket = Ticket::new(ticket.id, now, now, now + interval);
@@ -387,10 +388,10 @@ impl Room {
         }
         ticket.last_check_in = now;
         // The capacity of the line applies only to new places. Unless it was reissued, a ticket
-        // that proves a place is accepted even if the room has lost its state. A ticket that was
-        // not reissued is valid for no longer than its place, so there are no more such tickets
-        // than there were places. A ticket without a place that is refused because the line is full
-        // keeps its order of arrival.
+        // that proves a place is accepted even if the room has lost its state. Such a ticket is
+        // valid for no longer than its place, so no more of these tickets are valid than there were
+        // places. A ticket without a place that is refused because the line is full keeps its order
+        // of arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
@@ -450,21 +451,22 @@ impl Room {
 
     /// Returns the draw at `now`, if the order of the line is random.
     ///
-    /// A visitor draws its lot when it checks in, and keeps it until its first check-in of another
-    /// minute. More check-ins in a minute give no other lot.
+    /// A visitor draws a lot when it checks in, and keeps the lot until its first check-in in
+    /// another minute. Further check-ins in the same minute do not change the lot.
     fn draw(&self, now: Timestamp) -> Option<Draw> {
         let minute = u32::try_from(now.as_secs() / Self::LOTTERY.as_secs()).unwrap_or(u32::MAX);
         (self.rules.queueing_method == QueueingMethod::Random).then_some(Draw(minute))
     }
 
-    /// Lets time pass until the verb of this visitor, and removes all that has lapsed of it.
+    /// Advances the time to `now` before an operation for this visitor, and removes the visitor's
+    /// own session and place if they have lapsed.
     fn settle(&mut self, id: VisitorId, now: Timestamp) {
         self.reap(now);
         self.sessions.settle(id);
         self.line.settle(id);
     }
 
-    /// Lets time pass, and removes some of what has lapsed.
+    /// Advances the time to `now`, and removes some of the lapsed sessions and places.
     fn reap(&mut self, now: Timestamp) {
         self.sessions.reap(now, self.rules.tickets_void_after());
         self.line.reap(now);

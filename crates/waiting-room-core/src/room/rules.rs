@@ -1,7 +1,8 @@
 //! The rules of a room, which determine its limits, its line, and its sessions.
 //!
 //! The names of the rules are those of Cloudflare Waiting Room, which coined the terms of the
-//! field. Where a rule is stricter than Cloudflare's, the docs of its method state the difference.
+//! field. Where a rule is stricter than Cloudflare's, the docs of its method describe the
+//! difference.
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -37,8 +38,8 @@ pub struct RoomRules {
     pub(crate) total_active_users: u32,
     /// The limit on admissions in any 60 seconds; `None` if there is no such limit.
     pub(crate) new_users_per_minute: Option<u32>,
-    /// The time that a session lasts after its last request or, if the session is fixed, after the
-    /// admission.
+    /// The time for which a session lasts after its last request or, if the session is fixed, after
+    /// the admission.
     pub(crate) session_duration: Duration,
     pub(crate) session_renewal: SessionRenewal,
     pub(crate) queueing_method: QueueingMethod,
@@ -55,21 +56,22 @@ pub struct RoomRules {
     /// duration.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
-    // A missing field is read as the default, and the default is not written. Rules written by a
-    // release without this field can therefore be read, and releases with and without the field
-    // serialize equal rules in the same way.
+    // A missing field is read as the default, and the default is not written. Rules that were
+    // written by a release without this field can therefore still be read. Releases with and
+    // without the field also serialize equal rules in the same way.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
 
 impl RoomRules {
-    /// The window of the limit [`new_users_per_minute`](Self::new_users_per_minute).
+    /// The window of the [`new_users_per_minute`](Self::new_users_per_minute) limit.
     pub const MINUTE: Duration = Duration::from_secs(60);
     /// The maximum length of a room's name, in bytes.
     pub const MAX_NAME_LEN: usize = 64;
     /// The highest permitted limit on active visitors, and on new visitors per minute.
     ///
-    /// This maximum bounds memory, because the sliding minute stores one timestamp per new visitor.
+    /// This maximum bounds memory, because the limit on new visitors stores one timestamp for each
+    /// admission in the last minute.
     pub const MAX_USERS: u32 = 10_000_000;
     /// The shortest interval between check-ins, for visitors at the front of the line.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
@@ -88,7 +90,7 @@ impl RoomRules {
 
     /// Creates rules for a room with the given name and limit on slots.
     ///
-    /// All other rules have their default values, which the docs of their methods state.
+    /// All other rules have their default values, which are documented on their methods.
     #[must_use]
     pub fn new(name: impl Into<String>, total_active_users: u32) -> Self {
         Self {
@@ -131,7 +133,7 @@ impl RoomRules {
 
     /// Sets the time for which a visitor stays active after its last request; 5 minutes by default.
     ///
-    /// With [`SessionRenewal::Fixed`], the time counts from the admission instead.
+    /// With [`SessionRenewal::Fixed`], this time is counted from the admission instead.
     #[must_use]
     pub fn with_session_duration(mut self, duration: Duration) -> Self {
         self.session_duration = duration;
@@ -192,7 +194,7 @@ impl RoomRules {
 
     /// Sets the interval between check-ins of a visitor far back in line; 20 seconds by default.
     ///
-    /// Visitors near the front check in more often, up to once every 2 seconds.
+    /// Visitors near the front check in more often, but at most once every 2 seconds.
     #[must_use]
     pub fn with_refresh_interval(mut self, interval: Duration) -> Self {
         self.refresh_interval = interval;
@@ -218,9 +220,8 @@ impl RoomRules {
     /// room. The default, `None`, means that no earlier duration was longer than the current
     /// duration.
     ///
-    /// The earlier duration matters only for [`Recovery::Pause`]. A room in memory does not
-    /// remember its rules across a restart, so a release that shortens sessions has to specify the
-    /// old duration.
+    /// This option matters only for [`Recovery::Pause`]. A room in memory does not remember its
+    /// rules across a restart, so a release that shortens sessions has to specify the old duration.
     #[must_use]
     pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
@@ -295,7 +296,8 @@ impl RoomRules {
     }
 
     /// Returns the rules for one of `nodes` nodes that decide independently. Each limit is the
-    /// node's share of the original limit, rounded down. Returns `None` if a share is zero.
+    /// node's share of the original limit, rounded down. Returns `None` if one of these shares is
+    /// zero.
     #[must_use]
     pub fn share(mut self, nodes: NonZeroU32) -> Option<Self> {
         let share = |limit: u32| Some(limit / nodes).filter(|&share| share > 0);

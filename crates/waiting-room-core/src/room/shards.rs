@@ -10,11 +10,12 @@ use ahash::RandomState;
 
 use crate::room::work::{Sizes, count_steps};
 
-/// A hash map in shards, which grows by splitting one shard in two (linear hashing, Litwin 1980).
+/// A hash map that consists of shards and grows by splitting one shard at a time (linear hashing,
+/// Litwin 1980).
 ///
-/// One large map doubles at once, which takes tens of milliseconds at a million visitors. Here, the
-/// number of shards grows with the number of entries, so a shard and all that is moved at once stay
-/// small.
+/// A single large map doubles all at once, which takes tens of milliseconds for a million visitors.
+/// Here, the number of shards grows with the number of entries, so each shard stays small, and so
+/// does the number of entries that are moved at once.
 ///
 /// ```text
 ///  shard     0     1     2     3     4     5        six shards: 0 and 1 have been split into
@@ -28,7 +29,8 @@ pub(super) struct Shards<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Shards<K, V> {
-    /// The lowest bit of a hash that selects a shard. The maps use the lowest and the highest bits.
+    /// The position of the lowest bit of a hash that is used to select a shard. The maps inside the
+    /// shards use the lowest and the highest bits.
     const SHIFT: u32 = 24;
 
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
@@ -67,7 +69,7 @@ impl<K: Copy + Eq + Hash, V> Shards<K, V> {
     /// Splits the next shard in two.
     fn split(&mut self) {
         let upper = self.shards.len();
-        // The new index without its highest bit.
+        // The index of the new shard without its highest bit.
         let lower = upper - (1 << upper.ilog2());
         self.shards.push(HashMap::with_hasher(self.hasher.clone()));
         let entries =
@@ -87,7 +89,8 @@ impl<K: Copy + Eq + Hash, V> Shards<K, V> {
 
     fn index(&self, key: &K) -> usize {
         let hash = self.hasher.hash_one(key) >> Self::SHIFT;
-        // All bits that an index may have, or all but the highest if that shard does not exist yet.
+        // The index consists of all these bits, or of all but the highest if there is no such shard
+        // yet.
         let mask = self.shards.len().next_power_of_two() - 1;
         let index = usize::try_from(hash).unwrap_or(usize::MAX) & mask;
         if index < self.shards.len() { index } else { index & (mask >> 1) }
@@ -96,7 +99,7 @@ impl<K: Copy + Eq + Hash, V> Shards<K, V> {
 
 impl<K, V> Default for Shards<K, V> {
     fn default() -> Self {
-        // The seeds are those of the standard library, which differ in each process.
+        // The seeds come from the standard library's random state, which differs in each process.
         let seeds = hash_map::RandomState::new();
         let [a, b, c, d] = [0, 1, 2, 3].map(|number| seeds.hash_one(number));
         let hasher = RandomState::with_seeds(a, b, c, d);

@@ -20,20 +20,22 @@ pub struct RoomSnapshot {
     /// The limit on visitors admitted within any 60 seconds; `None` if there is no such limit.
     pub new_users_per_minute: Option<u32>,
     /// The number of first tickets issued within the last 50 to 60 seconds. A client has no place
-    /// until it returns its first ticket, which it may never do.
+    /// until it returns its first ticket, and some clients never return it.
     pub first_touches_in_last_minute: u32,
-    /// The number of places in the line, including the places of visitors who are away. Lapsed places
-    /// count until they are removed. If more places lapse together than one operation removes, the
-    /// number is too high for the next operations, and never too low.
+    /// The number of places in the line, including the places of visitors who are away. Lapsed
+    /// places count until they are removed. If more places lapse together than one operation
+    /// removes, the number stays too high until later operations have removed them. It is never too
+    /// low.
     pub waiting: u32,
     /// The number of visitors in the line who check in when they are due.
     pub present: u32,
     /// The maximum number of places in the line.
     pub line_capacity: u32,
-    /// The time since the earliest first touch of the visitors in line; zero if the line is empty.
+    /// The time since the earliest first touch among the visitors in line; zero if the line is
+    /// empty.
     pub oldest_wait: Duration,
-    /// The number of admissions per minute, measured over the last three minutes. Until 30 seconds
-    /// have been measured, the rate is derived from the limits.
+    /// The number of admissions per minute, measured over the last three minutes. Until admissions
+    /// have been counted for 30 seconds, the rate is derived from the limits.
     pub admissions_per_minute: f64,
     /// The mode that the operator has set.
     pub mode: RoomMode,

@@ -1,7 +1,8 @@
-//! Durations that follow from the rules of a room, for sessions, check-ins, tickets and recovery.
+//! Durations that are derived from the rules of a room, for sessions, check-ins, tickets and
+//! recovery.
 //!
-//! The rules specify a few durations. All other durations are derived from these rules without any
-//! state, so a room in memory, a room on a server and a node compute the same values.
+//! The rules specify a few durations. All other durations are computed from the rules alone,
+//! without any state, so a room in memory, a room on a server and a node compute the same values.
 //!
 //! Intervals for clients are whole seconds, because a `Retry-After` header cannot express fractions
 //! of a second (RFC 9110 section 10.2.3).
@@ -14,23 +15,22 @@ use crate::{
 };
 
 impl RoomRules {
-    /// Returns the age at which a pass becomes due for renewal, which is an eighth of the session
-    /// duration.
+    /// Returns the age at which a pass becomes due for renewal: an eighth of the session duration.
     ///
-    /// Renewing on every request would cost one store call per request. With renewal at this age, a
-    /// visitor causes at most one call per eighth of the session duration, and a slot outlives its
-    /// session by at most an eighth of that duration.
+    /// Renewing the pass on every request would cost one store call per request. With renewal at
+    /// this age, a visitor causes at most one call in each eighth of the session duration, and a
+    /// slot outlives its session by at most an eighth of that duration.
     #[must_use]
     pub fn renew_after(&self) -> Duration {
         self.session_duration / 8
     }
 
-    /// Returns the lifetime of a pass and its slot, counted from the issue or the last renewal of
-    /// the pass.
+    /// Returns the lifetime of a pass and its slot, counted from the time when the pass was issued
+    /// or last renewed.
     ///
-    /// In a sliding session, the lifetime is the session duration plus an eighth. Even a visitor
-    /// whose pass is not yet due for renewal thus stays active for the full duration after its last
-    /// request.
+    /// In a sliding session, the lifetime is the session duration plus an eighth of it. A visitor
+    /// thus stays active for the full duration after its last request, even if its pass was not yet
+    /// due for renewal at that time.
     #[must_use]
     pub fn pass_lifetime(&self) -> Duration {
         match self.session_renewal {
@@ -42,8 +42,8 @@ impl RoomRules {
     /// Returns the number of admissions per second that the limits allow if each visitor stays for
     /// the lifetime of one pass.
     ///
-    /// The configured rate is used until a rate has been measured, and is the lowest rate on which
-    /// check-in intervals are based.
+    /// This rate is used until a rate has been measured. Check-in intervals are never based on a
+    /// lower rate.
     #[must_use]
     pub fn configured_rate(&self) -> f64 {
         let slots = f64::from(self.total_active_users);
@@ -58,7 +58,7 @@ impl RoomRules {
     ///
     /// The interval is an eighth of the expected wait, but at least
     /// [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL) and at most the refresh interval. `jitter`
-    /// adds up to 30 %, so that visitors do not all check in at once. The result is rounded up to
+    /// adds up to 30%, so that visitors do not all check in at once. The result is rounded up to
     /// whole seconds, so that each client can follow it exactly.
     #[must_use]
     pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
@@ -72,17 +72,16 @@ impl RoomRules {
 
     /// Returns the interval until the second touch of a newcomer, which creates its place.
     ///
-    /// The interval is 1 to 2 s for up to a thousand newcomers per second. With more newcomers per
-    /// second, the interval grows in proportion. Jitter at most doubles the interval, so that a
-    /// burst of newcomers does not come back as a burst. The interval never exceeds the longest
-    /// check-in interval.
+    /// The interval is 1 to 2 s for up to a thousand newcomers per second, and grows in proportion
+    /// if there are more. Jitter at most doubles the interval, so that a burst of newcomers does
+    /// not come back as a burst. The interval never exceeds the longest check-in interval.
     ///
     /// Each newcomer thus sends one more request in its first minute than if it were asked to come
-    /// back as late as a visitor far back in line.
+    /// back after the interval of a visitor far back in line.
     #[must_use]
     pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
-        // If jitter doubles this duration, the result is the longest check-in interval, which is
-        // 1.3 refresh intervals.
+        // If jitter doubles this duration, the result is the longest check-in interval: 1.3 refresh
+        // intervals.
         let longest = self.refresh_interval.as_secs_f64() * 0.65;
         let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
         let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
@@ -92,8 +91,8 @@ impl RoomRules {
         Duration::from_secs_f64((spread + 0.5).floor())
     }
 
-    /// Returns the time for which a ticket without a place keeps its order of arrival, which is one
-    /// and a half refresh intervals.
+    /// Returns the time for which a ticket without a place keeps its order of arrival: one and a
+    /// half refresh intervals.
     ///
     /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
     /// time keeps its order. A longer lifetime would let clients collect tickets and use them
@@ -106,27 +105,27 @@ impl RoomRules {
     /// Returns whether a ticket no longer keeps its order of arrival at `now`.
     ///
     /// A ticket with a place keeps its order of arrival for
-    /// [`place_retention`](Self::place_retention) after the last check-in; a first ticket keeps it
+    /// [`place_retention`](Self::place_retention) after the last check-in. A first ticket keeps it
     /// for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
     pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
         ticket.last_check_in + self.ticket_lifetime(ticket) <= now
     }
 
-    /// Returns whether a node that cannot reach its store may reissue this ticket at `now`, so that
-    /// an outage does not cost the visitor its order of arrival.
+    /// Returns whether a node that cannot reach its store may reissue this ticket at `now`.
+    /// Reissued tickets keep their order of arrival during an outage.
     ///
     /// The ticket must not have lapsed, and the store's last answer must not be too old: less than
-    /// one ticket lifetime may have passed since `next_check_in`, which only the store sets.
-    /// Without a bound on the age of that answer, a copy of a ticket could be reissued forever, and
-    /// used again after the store has forgotten that the ticket was used up.
+    /// one ticket lifetime must have passed since `next_check_in`, which only the store sets.
+    /// Without this bound, a copy of a ticket could be reissued forever, and be used again once the
+    /// store had forgotten that the ticket was used up.
     #[must_use]
     pub fn may_reissue(&self, ticket: &Ticket, now: Timestamp) -> bool {
         !self.has_lapsed(ticket, now) && now < ticket.next_check_in + self.ticket_lifetime(ticket)
     }
 
-    /// Returns the time after a visitor's admission or departure within which all earlier tickets
-    /// of that visitor lapse.
+    /// Returns the time that it takes for all of a visitor's tickets to lapse after the visitor has
+    /// been admitted or has left.
     ///
     /// A ticket is valid for `place_retention` after it was issued. A node may
     /// [reissue](Self::may_reissue) a ticket until `place_retention` after its next check-in. The
@@ -143,25 +142,26 @@ impl RoomRules {
         }
     }
 
-    /// Returns the longest check-in interval, which applies while the room admits no visitors.
+    /// Returns the longest check-in interval. It applies while the room admits no visitors.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
         spread(self.refresh_interval, jitter)
     }
 
-    /// Returns the longest lifetime of a pass issued under these rules or, if the rules specify the
-    /// longest earlier session duration, under earlier rules.
+    /// Returns the longest lifetime of a pass under these rules. If the rules specify the longest
+    /// earlier session duration, passes issued under earlier rules are taken into account.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
         self.pass_lifetime().max(before + before / 8)
     }
 
-    /// Returns the time for which a room that has lost its state admits no newcomers.
+    /// Returns the minimum time for which a room that has lost its state admits no newcomers.
     ///
-    /// After this pause, every older pass has expired, provided that these rules cover its
-    /// lifetime, and admissions before the loss no longer count towards the limit on new visitors.
-    /// With [`Recovery::AdmitAtOnce`], the pause is zero.
+    /// After this pause, admissions before the loss no longer count towards the limit on new
+    /// visitors. Every older pass has expired, unless its lifetime was longer than
+    /// [`longest_pass_lifetime`](Self::longest_pass_lifetime). With [`Recovery::AdmitAtOnce`], the
+    /// pause is zero.
     #[must_use]
     pub fn recovery_pause(&self) -> Duration {
         match self.recovery {
@@ -172,14 +172,15 @@ impl RoomRules {
 
     /// Returns whether a pass is due for renewal at `now`.
     ///
-    /// A pass is due at the age of [`renew_after`](Self::renew_after) or after a ninth of its
-    /// lifetime, whichever is earlier. A pass keeps the lifetime that it was issued with. If the
-    /// session duration has been increased since the pass was issued, an eighth of the new duration
-    /// may be longer than the lifetime of the pass.
+    /// A pass is due at the age of [`renew_after`](Self::renew_after) or, if that is earlier, after
+    /// a part of its own lifetime: an eighth in a fixed session, or a ninth in a sliding session.
+    /// Its own lifetime matters because a pass keeps the lifetime that it was issued with. If the
+    /// session duration has been increased since then, an eighth of the new duration may be longer
+    /// than that lifetime.
     ///
     /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. A renewal is still
-    /// due after each eighth of the session, to find out whether the session has been ended through
-    /// another node.
+    /// due after each eighth of the session, so that the node learns whether the session has been
+    /// ended through another node.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
         let own_part = match self.session_renewal {
@@ -190,7 +191,7 @@ impl RoomRules {
     }
 }
 
-/// Adds up to 30 % to an interval, and rounds the result up to whole seconds.
+/// Adds up to 30% to an interval, and rounds the result up to whole seconds.
 fn spread(base: Duration, jitter: u64) -> Duration {
     let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
     let spread = base + base * thousandths / 1_000;

@@ -1,9 +1,8 @@
-//! The answers of a room to a visitor, the two proofs that a room issues, and the reasons for its
-//! decisions.
+//! A room's answers to visitors, the two proofs that a room issues, and the reasons for decisions.
 //!
-//! A pass proves a session, and a ticket proves an order of arrival. In this crate, passes and
-//! tickets are plain values. A layer seals them before a client receives them, and verifies them
-//! when the client presents them again.
+//! A pass proves that its visitor was admitted, and a ticket proves its visitor's order of arrival.
+//! In this crate, passes and tickets are plain values. A layer seals them before a client receives
+//! them, and verifies them when the client presents them again.
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -14,10 +13,10 @@ use crate::{Timestamp, room::estimate::WaitEstimate};
 /// The room itself generates no random numbers. Jitter and lottery ranks are derived from the id,
 /// so ids must be unpredictable and must not be shown to the client.
 ///
-/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits, in which
-/// case only the other 96 bits are random. The network bits are neither the highest bits, which
-/// break ties in the line, nor the lowest bits, so visitors from one network are distributed like
-/// all others.
+/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits. In that
+/// case, only the other 96 bits are random. The network bits are neither the highest bits, which
+/// break ties in the line, nor the lowest bits. Visitors from one network are therefore distributed
+/// like all others.
 ///
 /// ```text
 ///  127          96 95          64 63                          0
@@ -33,11 +32,12 @@ impl VisitorId {
         Self(bits)
     }
 
-    /// Returns this id with the given network in bits 64 to 95, where `None` represents an unknown
+    /// Returns this id with the given network in bits 64 to 95. `None` represents an unknown
     /// network.
     ///
-    /// The value of a network should be a hash keyed with a secret. Otherwise a client could search
-    /// for networks with the same value as another network, and use up the places of that network.
+    /// The value of a network should be a hash keyed with a secret. Otherwise, an attacker could
+    /// look for a network that has the same value as another network, and use up the places of
+    /// both.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -63,8 +63,8 @@ impl VisitorId {
         NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
-    /// Returns the bits of the id, for use in a token. The bits must be sealed before a client
-    /// receives them.
+    /// Returns the bits of the id, for use in a token. The bits must be sealed before they are sent
+    /// to a client.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
@@ -74,7 +74,7 @@ impl VisitorId {
     /// same bits.
     ///
     /// A room uses the derived bits in place of random numbers. Clients do not know their ids, so
-    /// clients can neither predict nor choose the bits.
+    /// they can neither predict nor choose the bits.
     #[must_use]
     pub fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
@@ -121,13 +121,13 @@ pub struct Pass {
     pub accepted_at: Timestamp,
     /// The time at which the pass was issued or last renewed.
     pub last_check_in: Timestamp,
-    /// The time from which the pass is void. The slot is held until exactly that time.
+    /// The time from which the pass is void. The slot is held exactly until that time.
     pub expires_at: Timestamp,
 }
 
 impl Pass {
-    /// Creates a pass with the given contents, for a room that issues it or a layer that unseals
-    /// it.
+    /// Creates a pass with the given contents. A room uses this function to issue a pass, and a
+    /// layer to unseal one.
     #[must_use]
     pub const fn new(
         id: VisitorId,
@@ -143,8 +143,8 @@ impl Pass {
 /// Proof of a place in line, or of a first touch.
 ///
 /// A ticket contains everything that is needed to restore the visitor's place, so places survive a
-/// restart of the room. A first ticket, for which [`placed`](Self::placed) is false, has no place
-/// yet. The visitor gets a place by presenting the first ticket.
+/// restart of the room. The holder of a first ticket, for which [`placed`](Self::placed) is false,
+/// has no place yet. The visitor gets a place by presenting that ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ticket {
@@ -156,14 +156,14 @@ pub struct Ticket {
     pub last_check_in: Timestamp,
     /// The time at which the next check-in is due. An earlier check-in has no effect.
     pub next_check_in: Timestamp,
-    /// The last position shown to the visitor, where 1 is the front of the line, or `None` if the
-    /// order is random. Before the first check-in, the shown position is the position that a
-    /// newcomer would have had.
+    /// The position last shown to the visitor, where 1 is the front of the line, or `None` if the
+    /// order is random. Before the first check-in, it is the position at the back of the line at
+    /// the time of the first touch.
     pub shown_position: Option<u32>,
     /// Whether the shown position is approximate. A position is approximate before the first
-    /// check-in, when it is an estimate, and after visitors have come back to places ahead.
+    /// check-in, and after visitors have come back to places ahead.
     pub is_approximate: bool,
-    /// The expected wait when this ticket was issued, or `None` if the wait was unknown.
+    /// The expected wait at the time when this ticket was issued, or `None` if it was unknown.
     pub wait: Option<WaitEstimate>,
     /// Whether the visitor has already returned a ticket, and therefore has a place.
     pub placed: bool,
@@ -193,9 +193,9 @@ impl Ticket {
     /// Sets the position to show, which is exact unless `estimated` is true.
     ///
     /// A position may rise when visitors who were away come back to their places. A position that
-    /// has risen is marked as approximate, and a rise of up to a sixteenth is not shown, so that
-    /// the shown position does not fluctuate. The position shown to a newcomer without a place has
-    /// no effect on later positions.
+    /// has risen is marked as approximate. A rise of up to a sixteenth of the shown position is not
+    /// shown, so that the shown position does not fluctuate. The position shown to a newcomer
+    /// without a place has no effect on later positions.
     pub fn show(&mut self, position: u32, estimated: bool) {
         let shown = self.shown_position.filter(|_| self.placed);
         self.is_approximate = estimated || shown.is_some_and(|shown| position > shown);
@@ -217,15 +217,15 @@ impl Ticket {
 
     /// Returns whether a node has reissued this ticket because it could not reach its store.
     ///
-    /// A node that reissues a ticket changes only `last_check_in`, and does so only once the ticket
-    /// is due. A store, in contrast, always sets a `next_check_in` that is later than
+    /// A node that reissues a ticket changes only `last_check_in`, and reissues a ticket only once
+    /// its check-in is due. A store, in contrast, always sets `next_check_in` to a time later than
     /// `last_check_in`.
     #[must_use]
     pub fn is_reissued(&self) -> bool {
         self.last_check_in >= self.next_check_in
     }
 
-    /// Returns whether a check-in at `now` would be too early to change anything.
+    /// Returns whether a check-in at `now` would be too early to have an effect.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {
         now < self.next_check_in
@@ -237,7 +237,7 @@ pub(crate) fn bucket(at: Timestamp) -> u32 {
     u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX)
 }
 
-/// The answer of a room to a visitor that requests a slot.
+/// A room's answer to a visitor that requests a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a visitor is admitted, waits or is refused")]
 pub enum Verdict {
@@ -250,17 +250,17 @@ pub enum Verdict {
     },
     /// The visitor gets neither a slot nor a place.
     Refuse {
-        /// A ticket for the next attempt, which only a visitor that has presented a ticket
-        /// receives.
+        /// A ticket for the next attempt. Only a visitor that has presented a ticket receives one.
         ticket: Option<Ticket>,
         /// The reason for the refusal.
         reason: Reason,
         /// The time to wait before retrying, or `None` if a retry is pointless.
         retry_after: Option<Duration>,
     },
-    /// The visitor waits, and checks in again with the ticket.
+    /// The visitor has to wait, and to check in with the ticket.
     Wait {
-        /// The proof of the visitor's place, or a first ticket, which leads to a place.
+        /// The proof of the visitor's place, or a first ticket, with which the visitor can get a
+        /// place.
         ticket: Ticket,
         /// The reason for the wait.
         reason: Reason,
@@ -279,7 +279,7 @@ impl Verdict {
     }
 }
 
-/// The answer of a room to a request to renew a pass.
+/// A room's answer to a request to renew a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a session continues or is over")]
 pub enum Renewal {
@@ -289,7 +289,7 @@ pub enum Renewal {
     Renew(Pass),
 }
 
-/// The reason for a decision about a request, whichever stage has made the decision.
+/// The reason for a decision on a request, whichever stage made that decision.
 ///
 /// The [`Display`](fmt::Display) form of a reason is stable, and is used in logs, metrics and the
 /// debug header.
@@ -305,12 +305,12 @@ pub enum Reason {
     AdmittedPass,
     /// `admitted:passthrough`: the room counts visitors, but does not limit them.
     AdmittedPassthrough,
-    /// `admitted:slot`: the limits allowed an admission that was not reserved for a visitor ahead.
+    /// `admitted:slot`: a slot was free and not reserved for a visitor ahead, and the limit on new
+    /// visitors allowed the admission.
     AdmittedSlot,
-    /// `admitted:unlimited`: no room is configured, and the store of the rate limits could not
-    /// decide.
+    /// `admitted:unlimited`: no room is configured, and the rate limit store could not decide.
     AdmittedUnlimited,
-    /// `bypass:<rule>`: a rule of the operator exempts the request from the room.
+    /// `bypass:<rule>`: one of the operator's rules exempts the request from the room.
     Bypass(Cow<'static, str>),
     /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
@@ -320,11 +320,12 @@ pub enum Reason {
     QueuedBehindOthers,
     /// `queued:cookie_test`: a slot is free, but the client has to return a cookie first.
     QueuedCookieTest,
-    /// `queued:early`: the check-in came before it was due, and was answered from the ticket alone.
+    /// `queued:early`: the client checked in before it was due to, and was answered from the ticket
+    /// alone.
     QueuedEarly,
-    /// `queued:network_full`: the client's network already has all its places in the line, but the
-    /// limit is in [shadow mode](crate::room::PlacesPerNetwork::Shadow), so the visitor still gets
-    /// a place.
+    /// `queued:network_full`: the client's network already holds as many places in the line as its
+    /// limit allows, but the limit is in [shadow mode](crate::room::PlacesPerNetwork::Shadow), so
+    /// the visitor still gets a place.
     QueuedNetworkFull,
     /// `queued:rate`: the limit on new visitors in 60 seconds is used up.
     QueuedRate,
@@ -348,33 +349,34 @@ pub enum Reason {
     RefusedGateDrained,
     /// `refused:gate_full`: the queue of the gate is full.
     RefusedGateFull,
-    /// `refused:gate_shed`: the request would have waited too long, or has waited too long under
-    /// overload.
+    /// `refused:gate_shed`: the request would have had to wait for too long, or had already waited
+    /// for too long under overload.
     RefusedGateShed,
-    /// `refused:gate_timeout`: the request waited for as long as the gate or its client allows.
+    /// `refused:gate_timeout`: the request waited for the longest time that the gate or the client
+    /// allows.
     RefusedGateTimeout,
     /// `refused:gate_unknown`: there is one gate per value of a key, and the request lacks that
     /// key.
     RefusedGateUnknown,
     /// `refused:key_missing:<policy>`: the request lacks the key of a rate limit.
     RefusedKeyMissing(Arc<str>),
-    /// `refused:limits_busy`: the store of the rate limits answers, but more slowly than this node
-    /// receives requests.
+    /// `refused:limits_busy`: the rate limit store answers, but more slowly than this node receives
+    /// requests.
     RefusedLimitsBusy,
-    /// `refused:limits_unavailable`: the store of the rate limits could not decide.
+    /// `refused:limits_unavailable`: the rate limit store could not decide.
     RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has no free place.
     RefusedLineFull,
-    /// `refused:network_full`: the client's network already has [all its
-    /// places](crate::room::PlacesPerNetwork) in the line.
+    /// `refused:network_full`: the client's network already holds as many places in the line as
+    /// [its limit](crate::room::PlacesPerNetwork) allows.
     RefusedNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
     RefusedRate(Arc<str>),
     /// `refused:reject`: the room is full, and is configured to refuse visitors instead of queueing
     /// them.
     RefusedReject,
-    /// `refused:too_often`: a ticket was presented more often than a client that follows its
-    /// check-in intervals would present it.
+    /// `refused:too_often`: a ticket was presented more often than by a client that follows its
+    /// check-in intervals.
     RefusedTooOften,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

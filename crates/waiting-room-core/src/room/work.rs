@@ -1,21 +1,25 @@
-//! The bounds on the work of one verb, and a counter by which tests check them.
+//! The bounds on the work of one operation, and a counter with which tests check them.
 //!
-//! A store holds its lock while a verb runs, so a long verb is a pause for every other request. No
-//! structure of a room is therefore ever reordered, counted, copied or cleared as a whole.
+//! A store holds its lock while an operation runs, so a long operation delays every other request.
+//! Therefore no collection in a room is ever reordered, counted, copied or cleared as a whole.
 
-/// The sizes that bound the work of one verb.
+/// The sizes that bound the work of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// The maximum number of ranks in a chunk, which a count may have to read one by one.
+    /// The maximum number of ranks in a chunk. A count may have to read all ranks of a chunk one by
+    /// one.
     pub(super) chunk: usize,
     /// The maximum number of chunks in a section.
     pub(super) section: usize,
-    /// The maximum number of changes to the times of a section before they are merged.
+    /// The maximum number of additions to the times of a section, and of removals from them, before
+    /// the changes are merged.
     pub(super) changes: usize,
-    /// The average number of entries in a shard of a hash map. Beyond it, a shard is split.
+    /// The maximum average number of entries per shard of a hash map. When it is exceeded, a shard
+    /// is split.
     pub(super) shard: usize,
-    /// The maximum number of lapsed sessions, of lapsed places and of ends to forget that one verb
-    /// removes. A verb adds at most one of each, so the removals always catch up.
+    /// The maximum number of expired sessions that one operation removes, and also the maximum
+    /// number of lapsed places, and of ended sessions that are to be forgotten. An operation adds
+    /// at most one of each, so the removals always catch up.
     pub(super) buried: usize,
 }
 
@@ -48,8 +52,8 @@ mod counting {
     }
 
     impl Sizes {
-        /// Small sizes, so that a few visitors fill many chunks, sections and shards. Tests use
-        /// them unless they choose others.
+        /// Small sizes, with which a few visitors fill many chunks, sections and shards. Tests use
+        /// these sizes unless they choose others.
         pub(in crate::room) const SMALL: Self =
             Self { chunk: 8, section: 4, changes: 6, shard: 4, buried: 3 };
 
@@ -57,7 +61,7 @@ mod counting {
             SIZES.get()
         }
 
-        /// Uses the same sizes as outside of tests, in this thread.
+        /// Uses the same sizes as outside tests, in this thread.
         pub(in crate::room) fn use_usual() {
             SIZES.set(Self::USUAL);
         }
@@ -72,7 +76,7 @@ mod counting {
         STEPS.set(STEPS.get() + entries);
     }
 
-    /// Runs a verb, and returns the number of steps that it took.
+    /// Runs an operation, and returns its result and the number of steps that it took.
     pub(in crate::room) fn steps_of<T>(verb: impl FnOnce() -> T) -> (T, usize) {
         STEPS.set(0);
         let result = verb();

@@ -1,8 +1,8 @@
 //! Splits the template of the default page into constant texts, and the slots between them.
 //!
-//! This is not a template engine. Each expression and each condition of `page.html` is known by its
-//! text, as listed in [`Slot::of`] and [`Guard::of`], and the values are computed by the module
-//! above. Only `if` blocks become steps: they are jumps over steps.
+//! This is not a template engine. Only the expressions and conditions of `page.html` are supported.
+//! [`Slot::of`] and [`Guard::of`] list them, and the parent module computes their values. The only
+//! statements that become steps are those of `if` blocks, which become jumps over other steps.
 
 use crate::{
     request::Language,
@@ -16,20 +16,20 @@ pub(super) struct PageSteps {
     pub(super) len: usize,
 }
 
-/// A step of rendering the page.
+/// A step in rendering the page.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Continues with the step of this index.
+    /// Continues with the step at this index.
     Jump(usize),
     /// Writes a value.
     Slot(Slot),
     /// Writes a constant text.
     Text(String),
-    /// Continues with the step of this index unless the condition holds.
+    /// Continues with the step at this index unless the condition holds.
     Unless(Guard, usize),
 }
 
-/// An expression of the template whose value differs from answer to answer.
+/// An expression in the template whose value differs from answer to answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     AfterNumber,
@@ -75,7 +75,7 @@ impl Slot {
     }
 }
 
-/// A condition of the template.
+/// A condition in the template.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Guard {
     HasNumber,
@@ -119,7 +119,7 @@ impl Guard {
 /// rule that out.
 pub(super) fn split(template: &str, language: Language) -> PageSteps {
     let mut splitter = Splitter { language, steps: Vec::new(), open: Vec::new(), target: 0 };
-    // The engine removes one line break at the end of a template.
+    // `minijinja` also removes one line break at the end of a template.
     splitter.read(template.strip_suffix('\n').unwrap_or(template));
     let len = |step: &Step| if let Step::Text(text) = step { text.len() } else { 0 };
     PageSteps { len: splitter.steps.iter().map(len).sum(), steps: splitter.steps }
@@ -131,8 +131,8 @@ struct Splitter {
     steps: Vec<Step>,
     /// The `if` blocks that have not ended yet, innermost last.
     open: Vec<OpenIf>,
-    /// The largest index of a step that is the target of a jump. A text after it is not joined to a
-    /// text before it.
+    /// The largest step index that is the target of a jump. A text that starts at a target must not
+    /// be joined to the text before it.
     target: usize,
 }
 
@@ -187,7 +187,7 @@ impl Splitter {
         }
     }
 
-    /// Adds the value of an expression: a constant text of the language, or a slot.
+    /// Adds the step for an expression: a constant text in this language, or a slot.
     fn expression(&mut self, expression: &str) {
         let phrase = expression.strip_prefix("labels.").and_then(label);
         if let Some(phrase) = phrase {
@@ -198,12 +198,12 @@ impl Splitter {
             self.text(self.language.tag());
         } else {
             let slot = Slot::of(expression);
-            let slot = slot.unwrap_or_else(|| panic!("{expression:?} is no slot of the page"));
+            let slot = slot.unwrap_or_else(|| panic!("{expression:?} is not a slot of the page"));
             self.steps.push(Step::Slot(slot));
         }
     }
 
-    /// Adds the jumps of a statement.
+    /// Adds the jumps for a statement.
     fn statement(&mut self, statement: &str) {
         let (verb, expression) = statement.split_once(' ').unwrap_or((statement, ""));
         match verb {
@@ -217,16 +217,16 @@ impl Splitter {
             }
             "else" => self.end_branch(),
             "endif" => self.end_block(),
-            // The variables of `set` statements have slots.
+            // A `set` statement needs no step, because its variable has slots.
             "set" => {}
-            _ => panic!("{statement:?} is no statement of the page"),
+            _ => panic!("{statement:?} is not a statement of the page"),
         }
     }
 
     /// Begins a branch that is skipped unless a condition holds.
     fn unless(&mut self, expression: &str) {
         let condition = Guard::of(expression);
-        let condition = condition.unwrap_or_else(|| panic!("{expression:?} is no condition"));
+        let condition = condition.unwrap_or_else(|| panic!("{expression:?} is not a condition"));
         let block = self.open.last_mut().expect("a branch belongs to a block");
         block.unless = Some(self.steps.len());
         self.steps.push(Step::Unless(condition, 0));
@@ -247,7 +247,7 @@ impl Splitter {
 
     /// Ends a block.
     fn end_block(&mut self) {
-        let block = self.open.pop().expect("a block that ends has begun");
+        let block = self.open.pop().expect("every block that ends has begun");
         self.target = self.steps.len();
         for index in block.jumps.into_iter().chain(block.unless) {
             if let Step::Jump(end) | Step::Unless(_, end) = &mut self.steps[index] {
@@ -257,7 +257,7 @@ impl Splitter {
     }
 }
 
-/// Removes a hyphen from one end of a tag's content. Also returns whether there was one.
+/// Removes a hyphen from one end of a tag's content. Also returns whether there was a hyphen.
 fn trimmed(inner: &str, strip: for<'b> fn(&'b str, char) -> Option<&'b str>) -> (&str, bool) {
     strip(inner, '-').map_or((inner, false), |inner| (inner, true))
 }

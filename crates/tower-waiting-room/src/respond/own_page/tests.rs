@@ -100,7 +100,7 @@ fn a_text_after_the_end_of_a_block_is_in_no_block() {
 }
 
 #[test]
-#[should_panic(expected = "is no slot of the page")]
+#[should_panic(expected = "is not a slot of the page")]
 fn an_unknown_expression_is_found_at_once() {
     split("{{ message.titel }}", Language::English);
 }

@@ -8,8 +8,8 @@ use crate::{Timestamp, VisitorId};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::room) struct Rank {
     order: u64,
-    /// The halves of the id, the upper one first. As one number they would be aligned to 16 bytes,
-    /// and a rank would take a third more memory.
+    /// The two halves of the id, the upper half first. A single `u128` would be aligned to 16
+    /// bytes, and a rank would take a third more memory.
     id: [u64; 2],
 }
 
@@ -30,12 +30,13 @@ impl Rank {
         VisitorId::new(upper << 64 | lower)
     }
 
-    /// Returns whether this rank of an order of times is not later than `now`.
+    /// Returns whether the time of this rank, in an order of times, is not later than `now`.
     pub(in crate::room) const fn is_due(self, now: Timestamp) -> bool {
         self.order <= now.as_nanos()
     }
 
-    /// Returns the first rank of an order of times that is not due at `now`, if there is any.
+    /// Returns the lowest possible rank, in an order of times, that is not due at `now`, or `None`
+    /// if every rank is due.
     pub(super) fn first_after(now: Timestamp) -> Option<Self> {
         now.as_nanos().checked_add(1).map(|order| Self { order, id: [0; 2] })
     }

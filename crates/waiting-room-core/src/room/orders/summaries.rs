@@ -1,21 +1,20 @@
-//! The summaries of consecutive parts of an order: of chunks, or of sections.
+//! Summaries of consecutive parts of an order, which are chunks or sections.
 
 use super::rank::Rank;
 use crate::{Timestamp, room::work::count_steps};
 
-/// One summary for each of several parts, in the order of the parts.
+/// One summary for each part, in the order of the parts.
 ///
-/// Each field of the summaries is a list of its own, so that a search and a sum read contiguous
-/// memory.
+/// Each field of the summaries has its own list, so that a search or a sum reads contiguous memory.
 #[derive(Clone, Debug)]
 pub(super) struct Summaries {
-    /// An upper bound on the ranks of each part, which is below all ranks of the next part.
+    /// An upper bound on the ranks of each part. It is lower than all ranks of the next part.
     lasts: Vec<Rank>,
     /// The number of present ranks in each part.
     counts: Vec<u32>,
     /// The time until which the count of each part is valid.
     valid_until: Vec<Timestamp>,
-    /// A lower bound on `valid_until`.
+    /// A lower bound on all times in `valid_until`.
     next: Timestamp,
 }
 
@@ -72,8 +71,8 @@ impl Summaries {
         self.next = self.next.min(other.next);
     }
 
-    /// Renews all counts that are no longer valid at `now`. `recount` returns the count of a part,
-    /// and the time until which it is valid.
+    /// Renews all counts that are no longer valid at `now`. `recount` returns the count of a part
+    /// and the time until which that count is valid.
     pub(super) fn renew(
         &mut self,
         now: Timestamp,
@@ -92,14 +91,14 @@ impl Summaries {
         }
     }
 
-    /// Counts a present rank that has been added to a part, until it goes away.
+    /// Counts a rank that has been added to a part and is present until `until`.
     pub(super) fn add(&mut self, part: usize, until: Timestamp) {
         self.counts[part] += 1;
         self.valid_until[part] = self.valid_until[part].min(until);
         self.next = self.next.min(until);
     }
 
-    /// Stops counting `number` present ranks of a part.
+    /// Subtracts `number` present ranks from the count of a part.
     pub(super) fn subtract(&mut self, part: usize, number: u32) {
         self.counts[part] -= number;
     }
@@ -109,8 +108,8 @@ impl Summaries {
         self.valid_until[part] > now
     }
 
-    /// Returns the part that contains or would contain a rank. If the rank comes after all others,
-    /// this is the number of parts.
+    /// Returns the index of the part that contains or would contain a rank. If the rank comes after
+    /// all parts, the index is the number of parts.
     pub(super) fn find(&self, rank: Rank) -> usize {
         self.lasts.partition_point(|last| *last < rank)
     }

@@ -5,11 +5,13 @@ use crate::{
     room::work::{Sizes, count_steps},
 };
 
-/// A collection of times, with duplicates, that counts the times after a given one.
+/// A collection of times, which may contain duplicates, that can count the times after a given
+/// time.
 ///
-/// Changes are collected in two short lists, and merged into the long one when either is full. So a
-/// change moves a few hundred times at most, except for one change in a few hundred, and a count is
-/// the difference of three binary searches.
+/// Changes are collected in two short lists, which are merged into the long list when either of
+/// them is full. Most changes therefore move no more than a few hundred entries, and only one
+/// change in a few hundred rewrites the long list. A count takes one binary search in each of the
+/// three lists.
 ///
 /// ```text
 ///  sorted    1 3 3 4 7 9 9 …  thousands
@@ -19,14 +21,14 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     sorted: Vec<Timestamp>,
-    /// Times that are missing in `sorted`; sorted as well.
+    /// Times that have yet to be added to `sorted`; also sorted.
     added: Vec<Timestamp>,
-    /// Times that are left over in `sorted` or `added`; sorted as well.
+    /// Times that have yet to be removed from `sorted` or `added`; also sorted.
     removed: Vec<Timestamp>,
 }
 
 impl Times {
-    /// Adds a time after `now`. Times up to `now` are dropped at will.
+    /// Adds a time after `now`. Times up to `now` are no longer needed, and may be dropped.
     pub(super) fn add(&mut self, time: Timestamp, now: Timestamp) {
         insert(&mut self.added, time);
         self.merge_if_full(now);
@@ -38,7 +40,7 @@ impl Times {
         self.merge_if_full(now);
     }
 
-    /// Returns the number of times after `now`, and a time until which that number stays the same,
+    /// Returns the number of times after `now`, and a time until which that number does not change
     /// unless times are added or removed.
     pub(super) fn later_than(&self, now: Timestamp) -> (u32, Timestamp) {
         let lists = [&self.sorted, &self.added, &self.removed];
@@ -90,7 +92,7 @@ fn insert(list: &mut Vec<Timestamp>, time: Timestamp) {
     list.insert(index, time);
 }
 
-/// Returns the number of steps of a binary search.
+/// Returns the number of steps of a binary search in a list of this length.
 const fn bits(len: usize) -> usize {
     (usize::BITS - len.leading_zeros()) as usize
 }

@@ -1,5 +1,5 @@
-//! No verb takes more than a bounded number of steps, and what it leaves for later changes no
-//! decision.
+//! Every operation takes a bounded number of steps, and the removals that it leaves to later
+//! operations affect no decision.
 
 use proptest::prelude::*;
 
@@ -9,8 +9,8 @@ use crate::room::{
     work::{Sizes, steps_of},
 };
 
-/// The maximum number of entries that a verb may read or move one by one, for up to a million
-/// visitors. Before, it was more than one for each visitor.
+/// The maximum number of entries that an operation may read or move one by one, for up to a million
+/// visitors.
 const MOST: usize = 40_000;
 
 const INTERVAL: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ fn spread(number: u32) -> VisitorId {
     id((u128::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
 
-/// Runs a verb, and checks its number of steps.
+/// Runs an operation, and checks its number of steps.
 #[track_caller]
 fn bounded<T>(what: &str, verb: impl FnOnce() -> T) -> T {
     let (result, steps) = steps_of(verb);
@@ -38,13 +38,14 @@ fn bounded<T>(what: &str, verb: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Checks in a visitor that has arrived at the beginning.
+/// Checks in a visitor that arrived at time 0.
 fn stand(room: &mut Room, number: u32, now: Timestamp) -> Ticket {
     let first = Ticket::new(spread(number), at(0), now, now);
     bounded("check_in", || ticket(room.check_in(&first, now)))
 }
 
-/// Creates a room with a line, of which every second visitor has checked in an interval later.
+/// Creates a room with a line in which every second visitor has checked in one interval later than
+/// the others.
 fn line(visitors: u32, method: QueueingMethod) -> Room {
     let mut room = room(long_line(method));
     pass(room.enter(id(0), at(0)));
@@ -53,7 +54,7 @@ fn line(visitors: u32, method: QueueingMethod) -> Room {
     room
 }
 
-/// Calls the verbs in a copy of the room, each as the first one after a pause.
+/// Calls each operation as the first one after a pause, in a copy of the room.
 #[track_caller]
 fn verbs_after_a_pause(room: &Room, now: Timestamp, present: u32) {
     let mut copy = room.clone();
@@ -150,7 +151,7 @@ fn the_place_of_the_visitor_itself_is_gone_before_the_verb_decides() {
     let of = |who: u128| id(who).of_network(std::num::NonZeroU32::new(7));
     let mut room = room(long_line(QueueingMethod::Fifo).with_places_per_network(share));
     pass(room.enter(id(0), at(0)));
-    // More places than one verb removes lapse before this one.
+    // Before this place lapses, more places lapse than one operation removes.
     (0..50).for_each(|number| _ = stand(&mut room, number, at(0)));
     let first = Ticket::new(of(u128::MAX), at(1), at(1), at(1));
     ticket(room.check_in(&first, at(1)));
@@ -170,7 +171,7 @@ fn a_ticket_is_void_although_the_session_that_used_it_up_waits_for_its_removal()
     assert_eq!((again.first_seen, again.placed), (at(20), false));
 }
 
-/// A verb, or a pause.
+/// An operation, or a pause.
 #[derive(Clone, Debug)]
 enum Step {
     CheckIn(usize),
@@ -202,7 +203,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Two rooms that are given the same verbs. The second one removes all that has lapsed at once.
+/// Two rooms on which the same operations are called. The second room removes all lapsed sessions
+/// and places at once.
 struct Pair {
     rooms: [Room; 2],
     now: Timestamp,
