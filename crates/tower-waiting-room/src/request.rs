@@ -19,6 +19,7 @@
 // most once per request and cached in `Findings`. All other parts of a request are read where they
 // are needed.
 
+mod accept;
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;
 mod bypass;
@@ -30,6 +31,7 @@ mod language;
 mod matcher;
 mod path;
 mod path_rule;
+mod recent;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
@@ -39,7 +41,7 @@ pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::{Client, Program},
+    client::Client,
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},

@@ -18,18 +18,24 @@
 //! it. For requests without Fetch Metadata, the `Accept` header decides (RFC 9110 section 12.5.1).
 //!
 //! Apart from [`is_native_grpc`], the code of this module runs only for requests that are not
-//! forwarded. Negotiation may therefore allocate memory, except for the values that most programs
-//! send, since a flood of refusals must be cheap. Misleading headers do no harm: a client that
-//! sends them gets an answer in a form that it cannot read, and nothing more.
+//! forwarded. A flood of refusals must be cheap, and a client can send new headers with every
+//! request. The parsers are therefore bounded and do not allocate memory, and the results for
+//! recent values are remembered. Misleading headers do no harm: a client that sends them gets an
+//! answer in a form that it cannot read, and nothing more.
 
-use headers_accept::Accept;
+use std::cell::RefCell;
+
 use http::{
-    HeaderMap, HeaderName, Method,
+    HeaderMap, HeaderName, HeaderValue, Method,
     header::{ACCEPT, ACCEPT_LANGUAGE},
 };
-use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
+use smallvec::SmallVec;
 
-use super::language::Language;
+use super::{
+    accept::{Offer, Preference},
+    language::Language,
+    recent::Recent,
+};
 
 /// The request header with which the script of the waiting page polls.
 ///
@@ -59,11 +65,6 @@ pub enum ClientKind {
 }
 
 impl ClientKind {
-    /// Determines the kind of a client from the headers of its request.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        Clues::of(headers).kind(headers)
-    }
-
     /// Returns the name of the kind in templates and logs, such as `navigation`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -82,8 +83,9 @@ impl ClientKind {
 pub(crate) struct Client {
     /// The form of the answer.
     pub kind: ClientKind,
-    /// The language of the answer.
-    pub language: Language,
+    /// Whether the request has an `Origin` header and therefore comes from a script. The script may
+    /// have another origin, and can then read only the headers that the answer exposes.
+    pub has_origin: bool,
     /// Whether the method is HEAD, which is answered without a body.
     pub is_head: bool,
     /// Whether the script of the waiting page sent the request.
@@ -96,38 +98,34 @@ pub(crate) struct Client {
 impl Client {
     /// Determines the properties of a request from its method and headers.
     pub(crate) fn classify(method: &Method, headers: &HeaderMap) -> Self {
-        let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
+        let clues = Clues::of(headers);
         Self {
-            kind: ClientKind::of(headers),
-            // Without the feature `page`, all answers are in English.
-            language: match cfg!(feature = "page") {
-                true => Language::negotiate(language.as_deref().unwrap_or_default()),
-                false => Language::English,
-            },
+            kind: clues.kind(headers),
+            has_origin: clues.has_origin,
             is_head: method == Method::HEAD,
-            is_poll: headers.contains_key(POLL_HEADER),
+            is_poll: clues.is_poll,
             is_safe: method == Method::GET || method == Method::HEAD,
         }
     }
+
+    /// Returns whether the client is a program that gets JSON or a problem document, except for the
+    /// script of the waiting page.
+    pub(crate) const fn is_program(&self) -> bool {
+        matches!(self.kind, ClientKind::Json | ClientKind::Problem) && !self.is_poll
+    }
 }
 
-/// A client that gets JSON or a problem document, except for the script of the waiting page.
-///
-/// Answers that refuse programs are prepared at start-up, so that a flood of refusals is cheap.
-/// This type contains the only property on which a prepared answer depends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Program {
-    /// Whether the request has an `Origin` header and therefore comes from a script. The script may
-    /// have another origin, and can then read only the headers that the answer exposes.
-    pub has_origin: bool,
-}
-
-impl Program {
-    /// Reads the headers of a request. Returns `None` if the client is not a program.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let clues = Clues::of(headers);
-        let takes_data = matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem);
-        (takes_data && !clues.is_poll).then_some(Self { has_origin: clues.has_origin })
+impl Language {
+    /// Returns the language that a client prefers according to the headers of its request.
+    ///
+    /// Without the feature `page`, all answers are in English.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        if !cfg!(feature = "page") {
+            return Self::English;
+        }
+        let negotiate =
+            |list: &[u8]| LANGUAGES.with_borrow_mut(|recent| recent.get(list, Self::negotiate));
+        combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN, negotiate).unwrap_or_default()
     }
 }
 
@@ -261,98 +259,78 @@ impl<'a> AcceptHeader<'a> {
 #[inline]
 fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
     // Most programs send no `Accept` header or one of these two values, so a flood of refusals
-    // mostly takes this branch, which neither parses nor allocates.
+    // mostly takes this branch.
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
-    let Some(accept) = accept(headers) else {
-        return ClientKind::Json;
-    };
-    // The client must name HTML explicitly, because `*/*` is the default of every HTTP library and
-    // does not ask for a page.
-    let page = page && accept.media_types().any(is_html);
-    let offers = if page { &OFFERS } else { &OFFERS[1..] };
-    let chosen = accept.negotiate(offers.iter().map(|(offer, _)| offer));
-    let kind = |chosen| offers.iter().find(|(offer, _)| offer == chosen).map(|(_, kind)| *kind);
-    chosen.and_then(kind).unwrap_or(ClientKind::Problem)
-}
-
-/// Parses the `Accept` header. Returns `None` if the header is missing, empty or malformed.
-fn accept(headers: &HeaderMap) -> Option<Accept> {
-    let accept: Accept = combined(headers, &ACCEPT, MAX_ACCEPT_LEN)?.parse().ok()?;
-    accept.media_types().next()?;
-    Some(without_parameters(accept))
-}
-
-/// Returns the media ranges of the header without any parameters except weights. A range with
-/// `charset=utf-8` would match none of the offers, which have no parameters, although the client
-/// accepts the type.
-fn without_parameters(accept: Accept) -> Accept {
-    let is_weight = |(name, _): (Name<'_>, _)| name == names::Q;
-    if accept.media_types().all(|range| range.params().all(is_weight)) {
-        return accept;
+    let preference =
+        |list: &[u8]| PREFERENCES.with_borrow_mut(|recent| recent.get(list, Preference::of));
+    let preference = combined(headers, &ACCEPT, MAX_ACCEPT_LEN, preference).flatten();
+    match preference.map(|it| if page { it.any } else { it.data }) {
+        None | Some(Some(Offer::Json)) => ClientKind::Json,
+        Some(None | Some(Offer::Problem)) => ClientKind::Problem,
+        Some(Some(Offer::Html)) => ClientKind::Navigation,
+        Some(Some(Offer::Text)) => ClientKind::Text,
     }
-    let ranges: Vec<String> = accept
-        .media_types()
-        .map(|range| match range.get_param(names::Q) {
-            Some(weight) => format!("{};q={weight}", range.essence()),
-            None => range.essence().to_string(),
-        })
-        .collect();
-    ranges.join(",").parse().unwrap_or(accept)
 }
 
-/// Returns all lines of a header as one list, truncated after the last whole element within `limit`
-/// bytes.
+/// Passes all lines of a header to `read` as one list, truncated after the last whole element
+/// within `limit` bytes. Returns `None` if the header is missing.
 ///
 /// Several lines of a list header mean the same as one line with all elements (RFC 9110 section
-/// 5.3). Returns `None` if the header is missing, or if a line is not visible ASCII.
-fn combined(headers: &HeaderMap, name: &HeaderName, limit: usize) -> Option<String> {
-    let mut lines = headers.get_all(name).iter();
-    let mut list = lines.next()?.to_str().ok()?.to_owned();
-    for line in lines {
+/// 5.3).
+fn combined<T>(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    limit: usize,
+    read: impl FnOnce(&[u8]) -> T,
+) -> Option<T> {
+    let mut lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    let (first, second) = (lines.next()?, lines.next());
+    let Some(second) = second else { return Some(read(cut(first, limit))) };
+    let mut list: SmallVec<[u8; 1024]> = SmallVec::from_slice(clip(first, limit));
+    for line in std::iter::once(second).chain(lines) {
         if list.len() > limit {
             break;
         }
-        list.push(',');
-        list.push_str(line.to_str().ok()?);
+        list.push(b',');
+        list.extend_from_slice(clip(line, limit.saturating_sub(list.len())));
     }
-    if list.len() > limit {
-        let end = list.as_bytes()[..limit].iter().rposition(|byte| *byte == b',');
-        list.truncate(end.unwrap_or(0));
-    }
-    Some(list)
+    Some(read(cut(&list, limit)))
 }
 
-fn is_html(range: &MediaTypeBuf) -> bool {
-    range.ty() == names::TEXT && range.subty() == names::HTML
+/// Returns the beginning of a line: one byte more than the limit, which shows that the line is too
+/// long.
+fn clip(line: &[u8], limit: usize) -> &[u8] {
+    &line[..line.len().min(limit + 1)]
 }
 
-/// The negotiated forms of an answer, with HTML first and the forms for programs after it. If a
-/// client accepts several forms by the same range, the first of them is chosen, which is JSON for
-/// `*/*`.
-static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
-    (MediaType::new(names::TEXT, names::HTML), ClientKind::Navigation),
-    (MediaType::new(names::APPLICATION, names::JSON), ClientKind::Json),
-    (
-        MediaType::from_parts(names::APPLICATION, PROBLEM, Some(names::JSON), &[]),
-        ClientKind::Problem,
-    ),
-    (MediaType::new(names::TEXT, names::PLAIN), ClientKind::Text),
-];
+/// Returns a list up to the last whole element within `limit` bytes.
+fn cut(list: &[u8], limit: usize) -> &[u8] {
+    if list.len() <= limit {
+        return list;
+    }
+    let end = list[..limit].iter().rposition(|byte| *byte == b',');
+    &list[..end.unwrap_or(0)]
+}
 
-const PROBLEM: Name<'static> = Name::new_unchecked("problem");
+thread_local! {
+    /// The preferences by recent `Accept` headers. Those of browsers have fewer than 200 bytes.
+    static PREFERENCES: RefCell<Recent<Option<Preference>, 192>> = RefCell::new(Recent::new());
 
-/// The maximum number of bytes of the `Accept` header that are parsed. Browsers send fewer than 200
-/// bytes in this header.
-const MAX_ACCEPT_LEN: usize = 1024;
+    /// The languages by recent `Accept-Language` headers.
+    static LANGUAGES: RefCell<Recent<Language, 96>> = RefCell::new(Recent::new());
+}
+
+/// The maximum number of bytes of the `Accept` header that are parsed.
+const MAX_ACCEPT_LEN: usize = 512;
 
 /// The values of `sec-fetch-dest` for which a navigation shows its answer to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
 /// The maximum number of bytes of the `Accept-Language` header that are parsed.
-const MAX_ACCEPT_LANGUAGE_LEN: usize = 1024;
+const MAX_ACCEPT_LANGUAGE_LEN: usize = 512;
 
 #[cfg(test)]
 mod tests;

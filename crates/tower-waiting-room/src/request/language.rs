@@ -1,5 +1,7 @@
 //! The language of answers, negotiated from the `Accept-Language` header.
 
+use memchr::memchr;
+
 /// A language in which answers of the layer are available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -42,45 +44,92 @@ impl Language {
     /// stands for the default language, but a named language of the same weight takes precedence.
     ///
     /// The crate `fluent-langneg` cannot replace this function, because it ignores weights and
-    /// drops tags with an extension.
-    pub(crate) fn negotiate(accept_language: &str) -> Self {
-        let (mut preferred, mut best, mut rest) = (Self::default(), 0.0, 0.0_f32);
-        for element in accept_language.split(',').take(MAX_RANGES) {
-            let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
-            let weight = weight(parameters);
-            if range.trim() == "*" {
-                rest = rest.max(weight);
-            } else if weight > best
-                && let Some(language) = Self::of_range(range)
+    /// drops tags with an extension. A client can send a new header with every request, so this
+    /// function does not allocate memory, and parses the weight only of available languages.
+    pub(crate) fn negotiate(accept_language: &[u8]) -> Self {
+        let (mut preferred, mut best, mut rest) = (Self::default(), 0, 0);
+        let mut elements = accept_language;
+        for _ in 0..MAX_RANGES {
+            let end = memchr(b',', elements).unwrap_or(elements.len());
+            let element = elements[..end].trim_ascii_start();
+            if let Some(language) = Self::of_range(element) {
+                let weight = weight(element);
+                if weight > best {
+                    (preferred, best) = (language, weight);
+                }
+            } else if let [b'*', after @ ..] = element
+                && matches!(after.trim_ascii_start(), [] | [b';', ..])
             {
-                (preferred, best) = (language, weight);
+                rest = rest.max(weight(element));
             }
+            let Some(after) = elements.get(end + 1..) else { break };
+            elements = after;
         }
         if rest > best { Self::default() } else { preferred }
     }
 
-    /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
-    fn of_range(range: &str) -> Option<Self> {
-        let primary = range.trim().split('-').next()?;
-        Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))
+    /// Returns the language of a range such as `de-AT;q=0.9`, or `None` if the language is not
+    /// available.
+    fn of_range(element: &[u8]) -> Option<Self> {
+        let (primary, after) = element.split_at_checked(2)?;
+        let language = match [primary[0].to_ascii_lowercase(), primary[1].to_ascii_lowercase()] {
+            [b'd', b'e'] => Self::German,
+            [b'e', b'n'] => Self::English,
+            [b'e', b's'] => Self::Spanish,
+            [b'f', b'r'] => Self::French,
+            [b'z', b'h'] => Self::Chinese,
+            _ => return None,
+        };
+        let ends = match after {
+            [] | [b'-' | b';', ..] => true,
+            _ => matches!(after.trim_ascii_start(), [] | [b';', ..]),
+        };
+        ends.then_some(language)
     }
 }
 
-/// Returns the weight of a range (RFC 9110 section 12.4.2), from 0 to 1. The default weight is 1. A
-/// malformed weight counts as 0, so the range is not acceptable.
-fn weight(parameters: &str) -> f32 {
-    let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
-    let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-    let weight = weight.map_or(Ok(1.0), |(_, value)| value.trim().parse());
-    weight.ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0)
+/// Returns the weight of a range (RFC 9110 section 12.4.2) in millionths. The default weight is 1.
+/// A malformed weight counts as 0, so the range is not acceptable.
+fn weight(element: &[u8]) -> u32 {
+    let parameters = element.split(|byte| *byte == b';').skip(1);
+    for parameter in parameters {
+        if let [b'q' | b'Q', after @ ..] = parameter.trim_ascii_start()
+            && let [b'=', value @ ..] = after.trim_ascii_start()
+        {
+            return millionths(value.trim_ascii()).filter(|it| *it <= MAX_WEIGHT).unwrap_or(0);
+        }
+    }
+    MAX_WEIGHT
 }
+
+/// Parses a decimal number without a sign, in millionths. Further digits are cut off.
+fn millionths(number: &[u8]) -> Option<u32> {
+    let mut digits = number.splitn(2, |byte| *byte == b'.');
+    let (whole, fraction) = (digits.next()?, digits.next().unwrap_or_default());
+    if whole.len() + fraction.len() == 0 || whole.len() > 3 {
+        return None;
+    }
+    let add = |number: u32, digit: &u8| {
+        digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0'))
+    };
+    let whole = whole.iter().try_fold(0, add)?;
+    if !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    fraction.iter().chain(&[b'0'; 6]).take(6).try_fold(whole, add)
+}
+
+/// The highest weight in millionths.
+const MAX_WEIGHT: u32 = 1_000_000;
 
 /// The maximum number of ranges of a header that are compared. Browsers send one or two ranges for
 /// each language in their settings.
-const MAX_RANGES: usize = 64;
+const MAX_RANGES: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -107,14 +156,59 @@ mod tests {
             ("de;q=5, de;q=-1, de;q=inf, de;q=, fr;q=0.001", French),
         ];
         for (header, language) in cases {
-            assert_eq!(Language::negotiate(header), language, "{header:?}");
+            assert_eq!(Language::negotiate(header.as_bytes()), language, "{header:?}");
         }
     }
 
     #[test]
     fn no_more_ranges_are_looked_at_than_a_header_may_have() {
-        let behind = |ranges: usize| Language::negotiate(&("ja,".repeat(ranges) + "de"));
+        let behind = |ranges: usize| Language::negotiate(("ja,".repeat(ranges) + "de").as_bytes());
         assert_eq!(behind(MAX_RANGES - 1), Language::German);
         assert_eq!(behind(MAX_RANGES), Language::English);
+    }
+
+    /// The naive implementation of [`Language::negotiate`].
+    fn expected(accept_language: &str) -> Language {
+        let (mut preferred, mut best, mut rest) = (Language::default(), 0.0, 0.0_f32);
+        for element in accept_language.split(',').take(MAX_RANGES) {
+            let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
+            let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
+            let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+            let weight = weight.map_or(Ok(1.0), |(_, value)| value.trim().parse());
+            let weight = weight.ok().filter(|it| (0.0..=1.0).contains(it)).unwrap_or(0.0);
+            let primary = range.trim().split('-').next().unwrap();
+            let language =
+                Language::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary));
+            if range.trim() == "*" {
+                rest = rest.max(weight);
+            } else if let Some(language) = language.filter(|_| weight > best) {
+                (preferred, best) = (language, weight);
+            }
+        }
+        if rest > best { Language::default() } else { preferred }
+    }
+
+    fn range() -> impl Strategy<Value = String> {
+        let tag = prop_oneof![
+            prop::sample::select(vec!["de", "EN", "es-419", "fr ", " zh-Hant-TW", "*", "* ", "ja"])
+                .prop_map(str::to_owned),
+            "[a-zA-Z* -]{0,5}",
+        ];
+        let parameter = prop_oneof![
+            3 => "; ?[qQ]=(0(\\.[0-9]{0,3})?|1(\\.0{0,3})?)",
+            1 => "[;=] ?[a-zq] ?=? ?[a-z0-9.-]{0,4}",
+        ];
+        (tag, prop::collection::vec(parameter, 0..3))
+            .prop_map(|(tag, parameters)| tag + &parameters.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_means_what_a_naive_parser_says(
+            ranges in prop::collection::vec(range(), 0..40),
+        ) {
+            let header = ranges.join(",");
+            prop_assert_eq!(Language::negotiate(header.as_bytes()), expected(&header), "{}", header);
+        }
     }
 }

@@ -86,6 +86,7 @@ impl Answer {
     pub(crate) fn new(
         room: Arc<str>,
         client: &Client,
+        language: Language,
         outcome: Outcome,
         reason: Reason,
         status: StatusCode,
@@ -94,7 +95,7 @@ impl Answer {
         Self {
             room,
             kind: client.kind,
-            language: client.language,
+            language,
             outcome,
             reason,
             status,

@@ -38,7 +38,7 @@ use crate::{
         Field, HeaderPart, PolicyState, RateHeaders, Report, quota_exceeded, whole_seconds,
         write_refused,
     },
-    request::{Client, ClientKind, Language, Program, RequestHead},
+    request::{Client, ClientKind, Language, RequestHead},
 };
 
 /// Renders the answers of one layer.
@@ -132,25 +132,27 @@ impl Responder {
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         // The closure of the application takes precedence even over prepared answers, because the
         // clients may not be able to read any other format.
+        let client = Client::classify(it.request.method(), it.request.headers());
         if let Some(refusal) = &self.refusal
-            && let Some(shaped) = self.shaped(refusal, it)
+            && let Some(shaped) = self.shaped(refusal, it, &client)
         {
             return shaped;
         }
-        let headers = it.request.headers();
-        match (it.about, Program::of(headers)) {
-            (About::Limit, Some(program)) => self.prepared.over_limit(it, program),
-            (About::Gate(status), Some(program)) => {
-                let prepared = self.prepared.at_gate(status, it, program);
-                prepared.unwrap_or_else(|| self.respond_at_length(it))
+        match it.about {
+            About::Limit if client.is_program() => self.prepared.over_limit(it, &client),
+            About::Gate(status) if client.is_program() => {
+                let prepared = self.prepared.at_gate(status, it, &client);
+                prepared.unwrap_or_else(|| self.respond_at_length(it, &client))
             }
             // The answer is constant for every client except gRPC clients, whose libraries read
             // only trailers. The script of the waiting page polls less often after a 429.
-            (About::Pace, Some(_)) => too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM),
-            (About::Pace, None) if ClientKind::of(headers) != ClientKind::Grpc => {
+            About::Pace if client.is_program() => {
+                too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM)
+            }
+            About::Pace if client.kind != ClientKind::Grpc => {
                 too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
             }
-            _ => self.respond_at_length(it),
+            _ => self.respond_at_length(it, &client),
         }
     }
 
@@ -160,20 +162,25 @@ impl Responder {
     /// This function is not inlined, because its stack frame would otherwise slow down prepared
     /// answers too.
     #[inline(never)]
-    fn shaped(&self, refusal: &Refusal, it: &Unforwarded<'_>) -> Option<Response<Bytes>> {
-        let (answer, is_head) = self.answer(it);
+    fn shaped(
+        &self,
+        refusal: &Refusal,
+        it: &Unforwarded<'_>,
+        client: &Client,
+    ) -> Option<Response<Bytes>> {
+        let answer = self.answer(it, client);
         let response = refusal.response(&answer, &it.request)?;
         // The closure may choose any error status, and `Refusal` replaces every other status.
         let status = response.status();
-        Some(self.told(finished(response, &answer, status, is_head), it))
+        Some(self.told(finished(response, &answer, status, client.is_head), it))
     }
 
     /// Renders an answer in the form that its client can use. This function is not inlined for the
     /// same reason as [`shaped`](Self::shaped).
     #[inline(never)]
-    fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
-        let (answer, is_head) = self.answer(it);
-        self.told(respond(&answer, &self.page, &it.request, is_head), it)
+    fn respond_at_length(&self, it: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
+        let answer = self.answer(it, client);
+        self.told(respond(&answer, &self.page, &it.request, client.is_head), it)
     }
 
     /// Adds the headers about limits.
@@ -182,10 +189,8 @@ impl Responder {
         response
     }
 
-    /// Collects the facts of the answer. Also returns whether the body must be left out, as for a
-    /// HEAD request.
-    fn answer(&self, it: &Unforwarded<'_>) -> (Answer, bool) {
-        let client = Client::classify(it.request.method(), it.request.headers());
+    /// Collects the facts of the answer.
+    fn answer(&self, it: &Unforwarded<'_>, client: &Client) -> Answer {
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
             // A poll by the script of the waiting page succeeds, whatever the outcome. With an
@@ -195,7 +200,8 @@ impl Responder {
             About::Gate(status) | About::Service(status) => status,
         };
         let (room, reason) = (Arc::clone(&self.room), it.reason.clone());
-        let mut answer = Answer::new(room, &client, it.outcome, reason, status, it.now);
+        let language = Language::of(it.request.headers());
+        let mut answer = Answer::new(room, client, language, it.outcome, reason, status, it.now);
         if let About::Room(rules, ticket) = it.about {
             answer = answer.with_rules(rules);
             if let Some(ticket) = ticket {
@@ -206,7 +212,7 @@ impl Responder {
         // ticket.
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
-        (answer, client.is_head)
+        answer
     }
 }
 
@@ -226,8 +232,8 @@ impl Prepared {
     }
 
     /// Returns the refusal of a request that exceeds limits.
-    fn over_limit(&self, it: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
-        self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, program)
+    fn over_limit(&self, it: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
+        self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, client)
     }
 
     /// Returns the refusal of a request by a gate, or `None` if no document is prepared for the
@@ -236,12 +242,12 @@ impl Prepared {
         &self,
         status: StatusCode,
         it: &Unforwarded<'_>,
-        program: Program,
+        client: &Client,
     ) -> Option<Response<Bytes>> {
         // There are at most twelve documents, so a linear search is as fast as a map.
         let mut documents = self.documents.iter();
         let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
-        Some(self.gate.respond(status, document.clone(), it, program))
+        Some(self.gate.respond(status, document.clone(), it, client))
     }
 }
 
@@ -279,7 +285,7 @@ impl PreparedHeaders {
         status: StatusCode,
         document: Bytes,
         it: &Unforwarded<'_>,
-        program: Program,
+        client: &Client,
     ) -> Response<Bytes> {
         let is_head = *it.request.method() == Method::HEAD;
         let len = document.len();
@@ -288,7 +294,7 @@ impl PreparedHeaders {
         *response.headers_mut() = self.headers(&it.report());
         // Only scripts of other origins need this header. With a tenth header, the map of a refusal
         // by a limit would outgrow the size classes that common allocators serve fastest.
-        if program.has_origin {
+        if client.has_origin {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
@@ -349,14 +355,15 @@ fn over_limit(it: &Unforwarded<'_>) -> Bytes {
 fn document(reason: &Reason, status: StatusCode) -> Bytes {
     let client = Client {
         kind: ClientKind::Problem,
-        language: Language::default(),
+        has_origin: false,
         is_head: false,
         is_poll: false,
         is_safe: false,
     };
     // The document of a gate contains neither the name of the room nor a time.
     let (outcome, now) = (Outcome::Refuse, Timestamp::ZERO);
-    let answer = Answer::new("".into(), &client, outcome, reason.clone(), status, now);
+    let (language, reason) = (Language::default(), reason.clone());
+    let answer = Answer::new("".into(), &client, language, outcome, reason, status, now);
     problem::document(&answer).unwrap_or_default().into()
 }
 

@@ -13,7 +13,7 @@ use waiting_room_core::{
 };
 
 use super::{Answer, Outcome};
-use crate::request::{Client, ClientKind};
+use crate::request::{Client, ClientKind, Language};
 
 /// Returns every kind of answer that a page may have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {
@@ -95,7 +95,7 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
         ..Client::classify(&Method::GET, &HeaderMap::new())
     };
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    Answer::new(Arc::from("shop"), &client, outcome, reason, status, NOW)
+    Answer::new(Arc::from("shop"), &client, Language::English, outcome, reason, status, NOW)
 }
 
 /// Room rules with the default intervals. The limit does not appear in any answer.

@@ -7,8 +7,8 @@
 //!
 //! ```text
 //!  summaries     ┌── last rank, count, valid until ──┐   one for each section, one for each chunk
-//!  sections      [  chunks, times of presence  ][ … ]    up to 64 chunks
-//!  chunks        [ o · o o ][ · · o ][ o o · ]           up to 128 ranks; o present, · away
+//!  sections      [  chunks, times of presence  ][ … ]    up to 128 chunks
+//!  chunks        [ o · o o ][ · · o ][ o o · ]           up to 64 ranks; o present, · away
 //! ```
 //!
 //! A count is the sum of three parts: the summaries of the sections before the rank, the summaries

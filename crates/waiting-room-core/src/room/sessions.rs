@@ -222,4 +222,18 @@ mod tests {
         (0..50).for_each(|_| sessions.reap(at(1_010), Duration::from_secs(1)));
         assert_eq!(sessions.ended.len(), 0);
     }
+
+    #[test]
+    fn an_end_voids_no_proof_from_the_time_at_which_it_is_to_be_forgotten() {
+        let mut sessions = Sessions::default();
+        let ids: Vec<_> = (0..50).map(VisitorId::new).collect();
+        ids.iter().for_each(|id| sessions.end(*id, at(10), at(100)));
+        for (now, is_void) in [(99, true), (100, false)] {
+            sessions.reap(at(now), Duration::ZERO);
+            sessions.settle(ids[49]);
+            assert_eq!(sessions.is_ticket_void(ids[49], at(9)), is_void);
+            assert_eq!(sessions.is_pass_void(ids[49], at(9)), is_void);
+        }
+        assert!(sessions.ended.len() > 0, "the others wait for their removal");
+    }
 }

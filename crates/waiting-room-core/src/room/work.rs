@@ -24,7 +24,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    const USUAL: Self = Self { chunk: 128, section: 64, changes: 256, shard: 512, buried: 64 };
+    const USUAL: Self = Self { chunk: 64, section: 128, changes: 256, shard: 512, buried: 64 };
 
     /// The sizes in force.
     #[cfg(not(test))]

@@ -129,8 +129,8 @@ fn no_more_than_the_bound_of_accept_is_looked_at() {
     let short = &filler[..filler.len() - 80];
     assert_eq!(kind_of(&[("accept", &format!("{short}text/plain"))]), ClientKind::Text);
     let lines = vec![("accept", short); 40];
-    let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN).unwrap();
-    assert!(list.len() <= MAX_ACCEPT_LEN && list.ends_with("image/x"));
+    let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN, <[u8]>::to_vec).unwrap();
+    assert!(list.len() <= MAX_ACCEPT_LEN && list.ends_with(b"image/x"));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn only_get_and_head_are_safe() {
     }
 }
 
-/// The naive implementation of [`ClientKind::of`], which looks up each header by its name.
+/// The naive implementation of [`Clues::kind`], which looks up each header by its name.
 fn looked_up(headers: &HeaderMap) -> ClientKind {
     let first = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     let (mode, dest) = (first("sec-fetch-mode"), first("sec-fetch-dest"));
@@ -209,7 +209,7 @@ proptest! {
         ),
     ) {
         let headers = headers(&lines);
-        prop_assert_eq!(ClientKind::of(&headers), looked_up(&headers), "{:?}", lines);
+        prop_assert_eq!(Clues::of(&headers).kind(&headers), looked_up(&headers), "{:?}", lines);
     }
 
     #[test]
