@@ -16,8 +16,8 @@
 //!
 //! A session frees its slot at the instant at which its pass expires, however many others expire at
 //! the same time: the number of active visitors is the number of sessions minus the number of those
-//! that have expired. Expired sessions are removed a few at a time. A verb first removes the
-//! session of its own visitor if it has expired, so no verb ever meets an expired session.
+//! that have expired. Expired sessions are removed a few at a time. An operation first removes the
+//! session of its own visitor if the session has expired, so no operation uses an expired session.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) struct Sessions {
     /// The time after an admission for which the ticket that led to it could be valid. While any
     /// expired session has not been removed, this is the longest under any rules since then.
     void_after: Duration,
-    /// The latest time of a verb.
+    /// The time of the latest operation.
     now: Timestamp,
 }
 
@@ -128,7 +128,7 @@ impl Sessions {
         self.live.get(&id).filter(|pass| pass.expires_at > self.now).copied()
     }
 
-    /// Returns the passes of all visitors that were active at the last verb.
+    /// Returns the passes of all visitors that were active at the last operation.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.live.iter().map(|(_, pass)| pass).filter(|pass| pass.expires_at > self.now)
     }
@@ -166,7 +166,7 @@ impl Sessions {
     fn lapse(&mut self, id: VisitorId) {
         if let Some(pass) = self.live.remove(&id) {
             let forget_at = pass.accepted_at + self.void_after;
-            // The session ended when its pass expired, not when this verb noticed it.
+            // The session ended when its pass expired, not when this operation noticed it.
             if forget_at > self.now {
                 self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
             }
