@@ -1,14 +1,14 @@
-//! Negotiation by the `Accept` header (RFC 9110 section 12.5.1), among the forms of an answer.
+//! Negotiation of the form of an answer by the `Accept` header (RFC 9110 section 12.5.1).
 //!
-//! A client can send a new `Accept` header with every request, so a flood of refusals pays for the
-//! parser. A general parser that builds a list of media types, such as that of the crate
-//! `headers-accept`, needs 20 000 instructions for the header of a browser and a million for a
+//! A client can send a new `Accept` header with every request, so in a flood the parser may have to
+//! run for every refusal. A general parser that builds a list of media types, such as the one in
+//! the `headers-accept` crate, needs 20 000 instructions for a browser's header and a million for a
 //! header of 1 KiB. This parser therefore does not build a list. It reads each byte once, knows
-//! only the four [`Offer`]s, and keeps the best range for each of them. A property test compares its
-//! results with those of `headers-accept`.
+//! only the four [`Offer`]s, and keeps the best range for each of them. A property test compares
+//! its results with those of `headers-accept`.
 
-/// A form of an answer that is negotiated. Of forms that a client accepts by the same range, the
-/// first is chosen, which is JSON for `*/*` unless HTML is offered.
+/// A form of answer that can be negotiated. If one range accepts several forms, the first of them
+/// in this declaration is chosen. For `*/*`, this is JSON unless HTML is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     /// `text/html`
@@ -21,18 +21,18 @@ pub(super) enum Offer {
     Text,
 }
 
-/// The preference of a client. A form is `None` if the header excludes all forms.
+/// The forms that a client prefers. A field is `None` if the header excludes all forms that the
+/// field could contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Preference {
-    /// The preferred form, of all forms if the header names HTML, and otherwise of the forms of
-    /// data.
+    /// The preferred form. HTML is considered only if the header names it.
     pub(super) any: Option<Offer>,
-    /// The preferred form of data.
+    /// The preferred form other than HTML.
     pub(super) data: Option<Offer>,
 }
 
 impl Offer {
-    /// All forms, in the order of their declaration.
+    /// All forms, in declaration order.
     const ALL: [Self; 4] = [Self::Html, Self::Json, Self::Problem, Self::Text];
 }
 
@@ -40,8 +40,9 @@ impl Preference {
     /// Determines the preference of a client from its `Accept` header. Returns `None` if the header
     /// is empty or malformed.
     ///
-    /// Parameters other than weights are ignored: a range with `charset=utf-8` would match none of
-    /// the forms, which have no parameters, although the client accepts the type.
+    /// Parameters other than weights are ignored. The forms have no parameters, so a strict
+    /// comparison would reject a range with `charset=utf-8` even though the client accepts the
+    /// type.
     pub(super) fn of(accept: &[u8]) -> Option<Self> {
         let (mut reader, mut ranks) = (Parser { bytes: accept, at: 0 }, BestRanges::default());
         let mut order = 0;
@@ -57,19 +58,20 @@ impl Preference {
     }
 }
 
-/// The range that applies to each form: the most specific range that matches the form, then the
-/// range with the highest weight.
+/// The range that applies to each form: the most specific range that matches the form. Ties are
+/// broken by the weight, and then by the other parts of a [`Rank`].
 #[derive(Default)]
 struct BestRanges {
     /// The rank for each form, in the order of [`Offer::ALL`], or 0 if no range matches the form.
     ranks: [Rank; Offer::ALL.len()],
-    /// Whether a range names `text/html`. HTML is offered only then: `*/*` is the default of every
-    /// HTTP library, and no request for a page.
+    /// Whether a range names `text/html`. HTML is offered only in that case, because `*/*` is the
+    /// default of HTTP libraries and does not ask for a page.
     names_html: bool,
 }
 
-/// The precedence of a range. The most significant bits are the specificity, followed by the
-/// weight, the number of parameters, and the order in the header.
+/// The precedence of a range. From the most to the least significant bits, it contains the
+/// specificity, the weight, the number of parameters, and the position in the header. An earlier
+/// position gives a higher rank.
 type Rank = u64;
 
 impl BestRanges {
@@ -81,13 +83,13 @@ impl BestRanges {
         }
     }
 
-    /// Returns the form with the highest weight and, of several, the form of the highest rank.
+    /// Returns the form with the highest weight. Ties are broken by the highest rank.
     fn best(&self, offers_html: bool) -> Option<Offer> {
         let offers = if offers_html { &Offer::ALL[..] } else { &Offer::ALL[1..] };
         let ranks = offers.iter().map(|form| (self.ranks[*form as usize], *form));
         let weighted = ranks.map(|(rank, form)| (weight_of(rank), rank, form));
         let accepted = weighted.filter(|(weight, ..)| *weight > 0);
-        // Of equal maxima, `max_by_key` returns the last.
+        // If several maxima are equal, `max_by_key` returns the last of them.
         accepted.rev().max_by_key(|(weight, rank, _)| (*weight, *rank)).map(|(.., form)| form)
     }
 }
@@ -103,7 +105,7 @@ const fn weight_of(rank: Rank) -> u64 {
     rank >> 32 & 0xffff
 }
 
-/// Reads an `Accept` header from the front to the back. Each method returns `None` if the header is
+/// Reads an `Accept` header from start to end. Each method returns `None` if the header is
 /// malformed.
 struct Parser<'a> {
     bytes: &'a [u8],
@@ -161,7 +163,8 @@ impl<'a> Parser<'a> {
         }
         let Some(suffix) = plus else { return Some((name(&self.bytes[start..self.at])?, None)) };
         let (subtype, suffix) = (&self.bytes[start..suffix - 1], &self.bytes[suffix..self.at]);
-        // `headers-accept` accepts any first character, but no suffix of a single character.
+        // Like `headers-accept`, this accepts any first character but rejects a suffix of a single
+        // character.
         name(suffix.get(1..)?)?;
         Some((name(subtype)?, Some(suffix)))
     }
@@ -203,7 +206,7 @@ impl<'a> Parser<'a> {
         Some(&self.bytes[start..self.at])
     }
 
-    /// Reads characters of this class.
+    /// Reads all consecutive characters of this class.
     fn run(&mut self, class: u8) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|byte| CLASSES[usize::from(*byte)] & class == 0);
@@ -235,8 +238,9 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns the text if it is a name of at most 127 characters (RFC 6838 section 4.2) or begins with
-/// an asterisk. All its characters must be of the class [`NAME`].
+/// Returns the text if it begins with a letter, a digit or an asterisk and has at most 127
+/// characters (RFC 6838 section 4.2). The caller ensures that all characters are in the class
+/// [`NAME`].
 fn name(text: &[u8]) -> Option<&[u8]> {
     let is_name = matches!(text, [b'*' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..]);
     (is_name && text.len() <= 127).then_some(text)
@@ -256,16 +260,16 @@ fn thousandths(weight: &[u8]) -> u16 {
     }
 }
 
-/// The highest weight in thousandths, which is the default.
+/// The highest weight in thousandths. It is also the default.
 const MAX_WEIGHT: u16 = 1000;
 
 /// The class of characters in names and in values without quotes (RFC 6838 section 4.2).
 const NAME: u8 = 1;
 
-/// The class of [`NAME`] without the plus sign.
+/// The class of all characters in [`NAME`] except the plus sign.
 const NAME_WITHOUT_PLUS: u8 = 2;
 
-/// The classes of each byte.
+/// The classes to which each byte belongs.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0u8;

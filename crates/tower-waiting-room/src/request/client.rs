@@ -1,9 +1,9 @@
 //! The kind of a client, which determines the form of the layer's answers.
 //!
-//! An HTML page is useful only as the answer to a navigation, where a person sees it. A script's
-//! fetch, a mobile app, an API client or an image element cannot use an HTML page, and fails
-//! without a visible error. The form is therefore chosen from the headers of the request. The first
-//! of the following headers that applies determines the form:
+//! An HTML page is useful only in response to a navigation, because only then does a person see it.
+//! A script's fetch, a mobile app, an API client or an image element cannot use an HTML page, and
+//! fails without a visible error. The form is therefore chosen from the headers of the request. The
+//! first of the following headers that applies determines the form:
 //!
 //! ```text
 //!  content-type: application/grpc…      ─► gRPC status
@@ -15,13 +15,14 @@
 //!
 //! Browsers describe the purpose of a request in the `Sec-Fetch-*` headers (W3C Fetch Metadata
 //! Request Headers). Browsers omit Fetch Metadata over plain HTTP, and other clients do not send
-//! it. For requests without Fetch Metadata, the `Accept` header decides (RFC 9110 section 12.5.1).
+//! it. For requests without Fetch Metadata, the `Accept` header determines the form (RFC 9110
+//! section 12.5.1).
 //!
 //! Apart from [`is_native_grpc`], the code of this module runs only for requests that are not
 //! forwarded. A flood of refusals must be cheap, and a client can send new headers with every
 //! request. The parsers are therefore bounded and do not allocate memory, and the results for
-//! recent values are remembered. Misleading headers do no harm: a client that sends them gets an
-//! answer in a form that it cannot read, and nothing more.
+//! recent header values are remembered. Misleading headers do no harm: their only effect is that
+//! the client gets an answer in a form that it cannot read.
 
 use std::cell::RefCell;
 
@@ -37,13 +38,13 @@ use super::{
     recent::Recent,
 };
 
-/// The request header with which the script of the waiting page polls.
+/// The request header that marks a poll by the script of the waiting page.
 ///
 /// The layer answers a request with this header itself, in JSON. The script needs to know whether
 /// the page may reload, but does not need the content of the application. A poll is forwarded only
-/// if no verdict of a room is enforced on it: if a bypass rule covers it, in a layer without a
-/// room, in shadow mode, while the room is suspended, or while the store is away and its failure
-/// policy admits visitors.
+/// if no verdict of a room is enforced on it. This is the case if a bypass rule covers the poll, if
+/// the layer has no room, in shadow mode, while the room is suspended, or while the store is away
+/// and its failure policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
 /// The kind of client that sent a request, which determines the form of the answer.
@@ -59,8 +60,8 @@ pub enum ClientKind {
     /// A program that prefers a problem document or accepts none of the available forms. The answer
     /// is a problem document (RFC 9457).
     Problem,
-    /// A client that prefers plain text, or a browser that loads a part of a page that cannot show
-    /// an answer, such as an image or a stylesheet. The answer is plain text.
+    /// A client that prefers plain text, or a browser that loads a resource of a page, such as an
+    /// image or a stylesheet, which cannot display an answer. The answer is plain text.
     Text,
 }
 
@@ -86,12 +87,12 @@ pub(crate) struct Client {
     /// Whether the request has an `Origin` header and therefore comes from a script. The script may
     /// have another origin, and can then read only the headers that the answer exposes.
     pub has_origin: bool,
-    /// Whether the method is HEAD, which is answered without a body.
+    /// Whether the method is HEAD. The answer then has no body.
     pub is_head: bool,
     /// Whether the script of the waiting page sent the request.
     pub is_poll: bool,
-    /// Whether the method is GET or HEAD. A page may repeat a request with these methods
-    /// automatically (RFC 9110 section 9.2.1).
+    /// Whether the method is GET or HEAD. A page may automatically repeat a request with one of
+    /// these methods (RFC 9110 section 9.2.1).
     pub is_safe: bool,
 }
 
@@ -108,8 +109,8 @@ impl Client {
         }
     }
 
-    /// Returns whether the client is a program that gets JSON or a problem document, except for the
-    /// script of the waiting page.
+    /// Returns whether the client gets JSON or a problem document and is not the script of the
+    /// waiting page.
     pub(crate) const fn is_program(&self) -> bool {
         matches!(self.kind, ClientKind::Json | ClientKind::Problem) && !self.is_poll
     }
@@ -118,7 +119,7 @@ impl Client {
 impl Language {
     /// Returns the language that a client prefers according to the headers of its request.
     ///
-    /// Without the feature `page`, all answers are in English.
+    /// Without the `page` feature, all answers are in English.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         if !cfg!(feature = "page") {
             return Self::English;
@@ -131,9 +132,9 @@ impl Language {
 
 /// The headers that determine the kind of a client, collected in one pass.
 ///
-/// A program sends few headers, so one pass over them is cheaper than looking up each name, which
-/// would cost more than the rest of a refusal. If a header other than `accept` occurs more than
-/// once, its first line is used.
+/// A program sends few headers, so one pass over them is cheap. Looking up each name would cost
+/// more than the rest of a refusal. If a header other than `accept` occurs more than once, its
+/// first line is used.
 #[derive(Default)]
 struct Clues<'a> {
     accept: AcceptHeader<'a>,
@@ -143,8 +144,8 @@ struct Clues<'a> {
     has_origin: bool,
     is_poll: bool,
     /// Whether a script library has identified itself by a header: htmx by `HX-Request`, or jQuery
-    /// and other libraries by `X-Requested-With`. The headers of libraries matter for browsers that
-    /// send no Fetch Metadata, which are old browsers and all browsers over plain HTTP.
+    /// and other libraries by `X-Requested-With`. These headers matter for browsers that send no
+    /// Fetch Metadata: old browsers, and all browsers over plain HTTP.
     is_scripted: bool,
 }
 
@@ -169,7 +170,7 @@ impl<'a> Clues<'a> {
     }
 
     /// Returns the kind of client according to the first clue that applies. `headers` must be the
-    /// headers that the clues were collected from. The headers are read again only if `accept` has
+    /// headers from which the clues were collected. The headers are read again only if `accept` has
     /// to be parsed.
     fn kind(&self, headers: &HeaderMap) -> ClientKind {
         // gRPC clients cannot read any other form, whatever other headers they send.
@@ -188,12 +189,12 @@ impl<'a> Clues<'a> {
     }
 }
 
-/// The use that a browser will make of the answer, according to its Fetch Metadata.
+/// How a browser will use the answer, according to its Fetch Metadata.
 enum Fetch {
     /// The browser shows the answer as a page or in a frame.
     Navigation,
-    /// The browser uses the answer as a part of a page, such as an image, and cannot show another
-    /// form.
+    /// The browser uses the answer as a part of a page, for example as an image, and cannot display
+    /// any answer of the layer.
     Resource,
     /// The browser passes the answer to a script.
     Script,
@@ -216,14 +217,15 @@ impl Fetch {
     }
 }
 
-/// Returns whether a content type is that of gRPC or gRPC-Web, with any suffix such as `+proto`.
+/// Returns whether a content type denotes gRPC or gRPC-Web. It may have any suffix, such as
+/// `+proto`.
 fn is_grpc(content_type: &[u8]) -> bool {
     let prefix = b"application/grpc";
     content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
-/// Returns whether a native gRPC client sent the request. A gRPC-Web client, whose content type
-/// continues with `-web`, does not count, because it runs in a browser, which stores cookies.
+/// Returns whether a native gRPC client sent the request. A gRPC-Web client does not count, because
+/// it runs in a browser, which stores cookies. Its content type continues with `-web`.
 #[cfg(feature = "room")]
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(http::header::CONTENT_TYPE) else { return false };
@@ -299,8 +301,8 @@ fn combined<T>(
     Some(read(cut(&list, limit)))
 }
 
-/// Returns the beginning of a line: one byte more than the limit, which shows that the line is too
-/// long.
+/// Returns the beginning of a line: at most one byte more than the limit. The extra byte shows that
+/// the line is too long.
 fn clip(line: &[u8], limit: usize) -> &[u8] {
     &line[..line.len().min(limit + 1)]
 }
@@ -315,10 +317,10 @@ fn cut(list: &[u8], limit: usize) -> &[u8] {
 }
 
 thread_local! {
-    /// The preferences by recent `Accept` headers. Those of browsers have fewer than 200 bytes.
+    /// The preferences for recent `Accept` headers. Browsers send headers of less than 200 bytes.
     static PREFERENCES: RefCell<Recent<Option<Preference>, 192>> = RefCell::new(Recent::new());
 
-    /// The languages by recent `Accept-Language` headers.
+    /// The languages for recent `Accept-Language` headers.
     static LANGUAGES: RefCell<Recent<Language, 96>> = RefCell::new(Recent::new());
 }
 

@@ -24,8 +24,8 @@ impl Language {
     pub const ALL: [Self; 5] =
         [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
 
-    /// Returns the language tag (BCP 47) for the attribute `lang` and the header
-    /// `Content-Language`.
+    /// Returns the language tag (BCP 47) for the `lang` attribute and the `Content-Language`
+    /// header.
     #[must_use]
     pub const fn tag(self) -> &'static str {
         match self {
@@ -41,11 +41,12 @@ impl Language {
     ///
     /// Only the primary subtag of a range is compared, so a client that prefers `de-AT` gets
     /// German. If several ranges have the same weight, the first of them is chosen. The range `*`
-    /// stands for the default language, but a named language of the same weight takes precedence.
+    /// denotes the default language, but a named language of the same weight takes precedence.
     ///
-    /// The crate `fluent-langneg` cannot replace this function, because it ignores weights and
+    /// The `fluent-langneg` crate cannot replace this function, because it ignores weights and
     /// drops tags with an extension. A client can send a new header with every request, so this
-    /// function does not allocate memory, and parses the weight only of available languages.
+    /// function does not allocate memory, and parses weights only for available languages and for
+    /// `*`.
     pub(crate) fn negotiate(accept_language: &[u8]) -> Self {
         let (mut preferred, mut best, mut rest) = (Self::default(), 0, 0);
         let mut elements = accept_language;
@@ -102,7 +103,7 @@ fn weight(element: &[u8]) -> u32 {
     MAX_WEIGHT
 }
 
-/// Parses a decimal number without a sign, in millionths. Further digits are cut off.
+/// Parses a decimal number without a sign, in millionths. Digits beyond millionths are cut off.
 fn millionths(number: &[u8]) -> Option<u32> {
     let mut digits = number.splitn(2, |byte| *byte == b'.');
     let (whole, fraction) = (digits.next()?, digits.next().unwrap_or_default());
@@ -122,7 +123,7 @@ fn millionths(number: &[u8]) -> Option<u32> {
 /// The highest weight in millionths.
 const MAX_WEIGHT: u32 = 1_000_000;
 
-/// The maximum number of ranges of a header that are compared. Browsers send one or two ranges for
+/// The maximum number of ranges in a header that are compared. Browsers send one or two ranges for
 /// each language in their settings.
 const MAX_RANGES: usize = 32;
 

@@ -1,31 +1,31 @@
-//! A small memory of recent header values, and of what was computed from them.
+//! A small cache of recent header values and of the results computed from them.
 //!
 //! Most clients send one of a few dozen values of `Accept` and `Accept-Language`. Each thread
-//! remembers some of them, so that these need no parser.
+//! remembers recent values with their results, so it does not have to parse these values again.
 //!
-//! The memory is bounded, whatever clients send: the number of values is fixed, and long values are
-//! not remembered. A client that sends a new value with every request makes the thread forget other
-//! values, which then cost a parser again. The parsers are fast, so nothing else is lost.
+//! The cache is bounded, whatever clients send: the number of its slots is fixed, and long values
+//! are not remembered. A client that sends a new value with every request makes the thread forget
+//! other values, which then have to be parsed again. The parsers are fast, so this costs little.
 
 /// Remembers up to [`SLOTS`] values of up to `LEN` bytes.
 pub(super) struct Recent<T, const LEN: usize>(Box<[Remembered<T, LEN>]>);
 
-/// A place for one value. The hash of a value determines its slot.
+/// A slot for one value. The hash of a value determines its slot.
 #[derive(Clone, Copy)]
 struct Remembered<T, const LEN: usize> {
     /// The value, followed by unused bytes.
     bytes: [u8; LEN],
-    /// The length of the value, and what was computed from it; `None` if the slot is empty.
+    /// The length of the value and the result computed from it. `None` if the slot is empty.
     computed: Option<(usize, T)>,
 }
 
 impl<T: Copy, const LEN: usize> Recent<T, LEN> {
-    /// Creates a memory without values.
+    /// Creates an empty cache.
     pub(super) fn new() -> Self {
         Self(vec![Remembered { bytes: [0; LEN], computed: None }; SLOTS].into())
     }
 
-    /// Returns what was computed from this value, and computes it if the value is unknown.
+    /// Returns the result for this value, and computes it first if the value is not remembered.
     pub(super) fn get(&mut self, value: &[u8], compute: impl FnOnce(&[u8]) -> T) -> T {
         if value.len() > LEN {
             return compute(value);
@@ -43,7 +43,7 @@ impl<T: Copy, const LEN: usize> Recent<T, LEN> {
     }
 }
 
-/// Returns the slot of a value. The hash is simple, because nothing is lost if a client finds
+/// Returns the slot of a value. The hash is simple, because a client gains nothing by finding
 /// values with the same slot.
 fn index(value: &[u8]) -> usize {
     let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(MULTIPLIER);
@@ -59,7 +59,7 @@ fn index(value: &[u8]) -> usize {
 /// The number of values that are remembered.
 const SLOTS: usize = 64;
 
-/// An odd number with random bits, as in the hash function of the Firefox browser and of rustc.
+/// An odd number with random bits: the multiplier of the hash function in Firefox and rustc.
 const MULTIPLIER: u64 = 0x517c_c1b7_2722_0a95;
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// A memory that counts how often something is computed.
+    /// A cache that counts how often a result is computed.
     struct Counted {
         recent: Recent<usize, 16>,
         computed: Cell<usize>,

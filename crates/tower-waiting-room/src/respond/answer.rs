@@ -1,8 +1,9 @@
 //! The content of an answer, before it is rendered for a client.
 //!
-//! The pipeline decides, and this module collects the facts of the decision: the outcome and its
-//! reason, the place and the wait from a ticket, and intervals from the rules of the room. Every
-//! form states the same facts, so this module computes them once, and a form only formats them.
+//! The pipeline makes the decision, and this module collects the facts about it: the outcome and
+//! its reason, the place and the wait from a ticket, and intervals from the rules of the room.
+//! Every form contains the same facts, so this module computes them once, and each form only
+//! formats them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,8 +22,9 @@ use crate::{
 
 /// The facts of an answer that a client gets instead of the application's response.
 ///
-/// Every form of answer (page, JSON, problem document, text, gRPC status) states these facts. A
-/// [`Page`](super::Page) of the application receives the facts and can present them in any form.
+/// Every form of answer (page, JSON, problem document, text, gRPC status) contains these facts. A
+/// [`Page`](super::Page) that the application provides receives the facts and can present them in
+/// any form.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
@@ -81,7 +83,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an answer that states only the decision. The `with_` methods add further facts.
+    /// Creates an answer that contains only the decision. The `with_` methods add further facts.
     #[must_use]
     pub(crate) fn new(
         room: Arc<str>,
@@ -125,7 +127,7 @@ impl Answer {
         self.refresh_interval = rules.refresh_interval();
         self.method = rules.queueing_method();
         self.is_queue_all = rules.mode() == RoomMode::QueueAll;
-        // An earlier ticket states a wait that is no longer valid. `with_ticket` makes the same
+        // An earlier ticket contains a wait that is no longer valid. `with_ticket` makes the same
         // check, so `with_rules` and `with_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
         self
@@ -134,7 +136,7 @@ impl Answer {
     /// Adds the facts from a ticket: the place, the wait, and the time of the next check-in.
     #[must_use]
     pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
-        // The position in a first ticket is not a place. The position only serves to compute the
+        // The position in a first ticket is not a place. The position is used only to compute the
         // number of visitors ahead of the newcomer.
         self.position = ticket.shown_position.filter(|_| ticket.placed);
         self.ahead = ticket.shown_position.map(|position| position.saturating_sub(1));
@@ -168,7 +170,7 @@ impl Answer {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// Returns whether the answer is about the room, and not about a limit or a gate.
+    /// Returns whether the answer is about the room rather than about a limit or a gate.
     pub(super) fn is_of_room(&self) -> bool {
         !self.is_of_limits() && !self.is_of_gate()
     }
@@ -226,7 +228,8 @@ impl Outcome {
     }
 }
 
-/// A point in time in ISO 8601, in UTC with milliseconds, such as `2026-11-21T08:00:00.000Z`.
+/// A point in time in ISO 8601 format, in UTC and with milliseconds, such as
+/// `2026-11-21T08:00:00.000Z`.
 pub(super) struct Iso(pub(super) Timestamp);
 
 impl Iso {
@@ -234,7 +237,7 @@ impl Iso {
     pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
     /// Formats the point in time into `buffer` and returns it as text. Every [`Timestamp`] fits,
-    /// because its maximum is in the year 2554, so its year has four digits.
+    /// because the latest one is in the year 2554, so the year always has four digits.
     pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
         let nanos = i128::from(self.0.as_nanos());
         let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
@@ -266,7 +269,7 @@ pub(super) struct WaitSeconds {
 }
 
 impl WaitSeconds {
-    /// Converts an estimate to seconds. Estimates have no fractions, so nothing is cut off.
+    /// Converts an estimate to seconds. Estimates are whole seconds, so nothing is cut off.
     pub(super) fn new(wait: WaitEstimate) -> Self {
         let WaitEstimate { p25, p50, p75, .. } = wait;
         let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
@@ -274,7 +277,7 @@ impl WaitSeconds {
     }
 }
 
-/// Rounds a duration up to whole minutes, and to at least one minute.
+/// Rounds a duration up to whole minutes. The result is at least one.
 pub(super) fn whole_minutes(duration: Duration) -> u64 {
     whole_seconds(duration).div_ceil(60)
 }

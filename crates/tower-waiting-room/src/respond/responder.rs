@@ -8,13 +8,13 @@
 //!               └─► Answer ─► form                   anything else
 //! ```
 //!
-//! A refusal must cost less than the work that it prevents, and most requests of a flood come from
+//! A refusal must cost less than the work that it prevents, and most requests in a flood come from
 //! programs. The response to a program that a limit or a gate refuses is therefore prepared at
-//! start-up. The document of such a response is constant and in English, and its headers are a copy
-//! in which a few numbers are set. All other answers are computed for each request, with sentences
-//! in the language of the client.
+//! start-up. The document of such a response is constant and in English. Its headers are copied
+//! from a prepared map, and only a few numbers are set in the copy. All other answers are computed
+//! for each request, with sentences in the language of the client.
 //!
-//! The responder does not choose the reason of an answer, which the pipeline passes in.
+//! The responder does not choose the reason for an answer: the pipeline provides it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ use crate::{
 /// Renders the answers of one layer.
 #[derive(Debug)]
 pub(crate) struct Responder {
-    /// The name of the room, or of a layer without a room.
+    /// The name of the room, or of the layer if it has no room.
     room: Arc<str>,
     /// The page for navigations.
     page: Page,
@@ -52,13 +52,13 @@ pub(crate) struct Responder {
     refusal: Option<Refusal>,
     /// The statuses of answers about the room.
     statuses: Statuses,
-    /// The headers about limits in the configured profile.
+    /// The rate limit headers of the configured profile.
     fields: &'static [Field],
-    /// The refusals that are prepared for floods of requests.
+    /// The refusals that are built at start-up, so that a flood of requests is cheap to refuse.
     prepared: Prepared,
 }
 
-/// A request that is not forwarded, with the decision and all facts that its answer may state.
+/// A request that is not forwarded, with the decision and all facts that its answer may contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unforwarded<'a> {
     pub(crate) request: RequestHead<'a>,
@@ -70,7 +70,8 @@ pub(crate) struct Unforwarded<'a> {
     pub(crate) about: About<'a>,
     /// The time until a retry can succeed, or `None` if no retry can succeed.
     pub(crate) retry_after: Option<Duration>,
-    /// The policies of the limits, and of the gate that refused the request, for the headers.
+    /// The policies that the headers report: those of the limits, and that of the gate if it
+    /// refused the request.
     pub(crate) told: &'a [PolicyState<'a>],
     /// The new token for a client that does not store cookies.
     pub(crate) token: Option<&'a str>,
@@ -85,7 +86,7 @@ pub(crate) enum About<'a> {
     Gate(StatusCode),
     /// Limits that the request exceeds.
     Limit,
-    /// The pace at which a ticket may be shown, which the request exceeds.
+    /// The pace at which a ticket may be shown, if the request exceeds it.
     Pace,
     /// The room, with its rules and with the visitor's ticket if there is one.
     Room(&'a RoomRules, Option<&'a Ticket>),
@@ -105,7 +106,7 @@ struct Prepared {
 }
 
 /// The headers of a prepared refusal. Cloning the map and setting a few values is cheaper than
-/// inserting each header, which hashes its name.
+/// inserting each header, because every insertion hashes a name.
 #[derive(Debug)]
 struct PreparedHeaders {
     /// All headers. A header that varies has an empty value until it is set.
@@ -116,7 +117,7 @@ struct PreparedHeaders {
 }
 
 impl Responder {
-    /// Prepares the answers of a layer. `profile` selects the headers about limits.
+    /// Prepares the answers of a layer. `profile` selects the rate limit headers.
     pub(crate) fn new(
         room: Arc<str>,
         page: Page,
@@ -130,7 +131,7 @@ impl Responder {
 
     /// Renders the answer to a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
-        // The closure of the application takes precedence even over prepared answers, because the
+        // The closure of the application takes precedence even over prepared answers, because its
         // clients may not be able to read any other format.
         let client = Client::classify(it.request.method(), it.request.headers());
         if let Some(refusal) = &self.refusal
@@ -183,7 +184,7 @@ impl Responder {
         self.told(respond(&answer, &self.page, &it.request, client.is_head), it)
     }
 
-    /// Adds the headers about limits.
+    /// Adds the rate limit headers.
     fn told(&self, mut response: Response<Bytes>, it: &Unforwarded<'_>) -> Response<Bytes> {
         write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
         response
@@ -208,7 +209,7 @@ impl Responder {
                 answer = answer.with_ticket(ticket);
             }
         }
-        // The time to retry is part of the decision, and takes precedence over the time in a
+        // The time until a retry is part of the decision, and takes precedence over the time in a
         // ticket.
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
@@ -222,8 +223,8 @@ impl Prepared {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
         });
-        // A refusal by a limit omits the header with the outcome, because its document states the
-        // limit, and every header adds to the cost of a flood.
+        // A refusal by a limit omits the outcome header, because its document names the limit, and
+        // every header adds to the cost of a flood.
         Self {
             limit: PreparedHeaders::new(profile, &[]),
             gate: PreparedHeaders::new(profile, &[(OUTCOME_HEADER, Outcome::Refuse.as_str())]),
@@ -236,8 +237,8 @@ impl Prepared {
         self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, client)
     }
 
-    /// Returns the refusal of a request by a gate, or `None` if no document is prepared for the
-    /// reason and the status, as for a client that has disconnected.
+    /// Returns a gate's refusal of a request. Returns `None` if no document is prepared for the
+    /// reason and the status: for example, if the client has disconnected.
     fn at_gate(
         &self,
         status: StatusCode,
@@ -259,8 +260,8 @@ impl PreparedHeaders {
         // need.
         let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
-        // RFC 6585 section 4 forbids caches to store a 429, but not every cache supports that
-        // status.
+        // RFC 6585 section 4 forbids caches to store a response with status 429, but not every
+        // cache knows that status.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in besides {
             headers.insert(name, HeaderValue::from_static(value));
@@ -279,7 +280,7 @@ impl PreparedHeaders {
         Self { headers, parts }
     }
 
-    /// Assembles a response from a prepared document and the numbers of the request.
+    /// Assembles a response from a prepared document and the numbers for the request.
     fn respond(
         &self,
         status: StatusCode,
@@ -298,8 +299,8 @@ impl PreparedHeaders {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
-        // A server derives the length from the body, which the response to a HEAD request does not
-        // have.
+        // A server derives the length from the body, but the response to a HEAD request has no
+        // body.
         if is_head {
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
         }
@@ -317,14 +318,14 @@ impl PreparedHeaders {
                 None => is_complete = false,
             }
         }
-        // Removing a header from a map costs more than setting it, so an incomplete map, which is
-        // rare, is rebuilt.
+        // Removing a header from a map costs more than setting it. An incomplete map is rare, and
+        // is rebuilt instead.
         if is_complete { headers } else { without_empty(headers) }
     }
 }
 
 impl<'a> Unforwarded<'a> {
-    /// Returns the report about limits, in the form of header values.
+    /// Returns the rate limit report, which provides the header values.
     fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
@@ -373,9 +374,9 @@ fn without_empty(headers: HeaderMap) -> HeaderMap {
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
 
-/// Creates the answer to a ticket that is shown too often.
+/// Creates the answer to a request whose ticket is shown too often.
 ///
-/// The answer is the same for all people and for all programs, and needs no lookup and no
+/// All people get the same answer, and so do all programs. The answer needs no lookup and no
 /// formatting, because it has to cost less than the answer that the client requested.
 fn too_often(
     it: &Unforwarded<'_>,
@@ -406,11 +407,11 @@ const TOO_OFTEN_PROBLEM: &str = concat!(
     r#"Retry-After states when to try again.","reason":"refused:too_often"}"#,
 );
 
-/// The longest time to retry that an answer states. A longer time in seconds would have more than
-/// the 15 digits that structured fields allow.
+/// The longest time until a retry that an answer can contain. In seconds, a longer time would have
+/// more than the 15 digits that structured fields allow.
 const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);
 
-/// The reasons why a gate refuses a request whose client is still connected.
+/// The reasons for which a gate refuses a request whose client is still connected.
 const GATE_REASONS: [Reason; 4] = [
     Reason::RefusedGateDrained,
     Reason::RefusedGateFull,

@@ -1,4 +1,4 @@
-//! The active visitors, and the sessions that have ended but whose proofs are still valid.
+//! The active visitors, and the ended sessions whose proofs may still be valid.
 //!
 //! A session holds one slot until its pass expires or its visitor leaves. After the session, a
 //! client may still have copies of the pass and of the ticket that led to the pass. A copy must not
@@ -14,9 +14,9 @@
 //!
 //! # Bounded steps
 //!
-//! A session frees its slot at the instant at which its pass expires, however many others expire at
-//! the same time: the number of active visitors is the number of sessions minus the number of those
-//! that have expired. Expired sessions are removed a few at a time. An operation first removes the
+//! A session frees its slot at the instant when its pass expires, even if many others expire at the
+//! same time. The number of active visitors is computed as the number of sessions minus the number
+//! of expired ones. Expired sessions are removed a few at a time. An operation first removes the
 //! session of its own visitor if the session has expired, so no operation uses an expired session.
 
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub(super) struct Sessions {
     ended: Shards<VisitorId, Ended>,
     /// The time at which each ended session is forgotten.
     forgets: Ranks<()>,
-    /// The time after an admission for which the ticket that led to it could be valid. While any
-    /// expired session has not been removed, this is the longest under any rules since then.
+    /// How long after an admission the ticket that led to it could be valid. While expired sessions
+    /// have yet to be removed, this is the longest such time under all rules since they expired.
     void_after: Duration,
     /// The time of the latest operation.
     now: Timestamp,
@@ -60,7 +60,7 @@ struct Ended {
 }
 
 impl Sessions {
-    /// The maximum number of ended sessions that are remembered, which bounds memory. If the
+    /// The maximum number of ended sessions that are remembered. It bounds the memory used. If the
     /// maximum is reached, the session that would be forgotten next is forgotten early.
     const MAX_ENDED: usize = 1_000_000;
 
@@ -87,9 +87,10 @@ impl Sessions {
         self.remember(id, Ended { at: now, has_left: true, forget_at });
     }
 
-    /// Lets time pass, and removes up to [`Sizes::buried`] sessions that have expired, and as many
-    /// ends that are to be forgotten. A ticket that led to a session could be valid until
-    /// `void_after` after the admission. The end of the session is remembered until then.
+    /// Advances the time to `now`, removes up to [`Sizes::buried`] expired sessions, and forgets up
+    /// to as many ended sessions that are due to be forgotten. The ticket that led to a session
+    /// could be valid for `void_after` from the admission, so the end of an expired session is
+    /// remembered for that time.
     pub(super) fn reap(&mut self, now: Timestamp, void_after: Duration) {
         self.void_after = match is_any_due(&self.lapses, self.now) {
             true => self.void_after.max(void_after),
@@ -105,10 +106,10 @@ impl Sessions {
         }
     }
 
-    /// Removes a visitor's session if it has expired, and its ended session if it is to be
-    /// forgotten.
+    /// Removes a visitor's session if it has expired, and forgets the visitor's ended session if
+    /// that is due.
     pub(super) fn settle(&mut self, id: VisitorId) {
-        // Most often nothing is due, which is known without a look at the visitor.
+        // Usually nothing is due, which can be determined without looking up the visitor.
         if is_any_due(&self.forgets, self.now)
             && self.ended.get(&id).is_some_and(|end| end.forget_at <= self.now)
         {
@@ -143,8 +144,8 @@ impl Sessions {
     /// Returns whether a pass that was issued or renewed at `made_at` belongs to a session that its
     /// visitor has left.
     ///
-    /// A session that has merely expired in this room does not void a pass. The pass itself states
-    /// how long it is valid, and this room may not know of a renewal.
+    /// A session that has merely expired in this room does not void a pass. The pass itself
+    /// contains its expiry, and this room may not know of a renewal.
     pub(super) fn is_pass_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
@@ -162,18 +163,18 @@ impl Sessions {
         debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
     }
 
-    /// Removes a session that has expired, and is no longer among the lapses.
+    /// Removes an expired session whose expiry has already been removed from `lapses`.
     fn lapse(&mut self, id: VisitorId) {
         if let Some(pass) = self.live.remove(&id) {
             let forget_at = pass.accepted_at + self.void_after;
-            // The session ended when its pass expired, not when this operation noticed it.
+            // The session ended when its pass expired, not when this operation noticed the expiry.
             if forget_at > self.now {
                 self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
             }
         }
     }
 
-    /// Remembers the end of a session, within the bound.
+    /// Remembers the end of a session. At most [`Self::MAX_ENDED`] ends are remembered.
     fn remember(&mut self, id: VisitorId, ended: Ended) {
         self.forget(id);
         if self.ended.len() >= Self::MAX_ENDED
@@ -193,7 +194,7 @@ impl Sessions {
     }
 }
 
-/// Returns whether any rank of an order of times is due.
+/// Returns whether any rank in an order of times is due at `now`.
 fn is_any_due(order: &Ranks<()>, now: Timestamp) -> bool {
     order.first().is_some_and(|first| first.is_due(now))
 }
@@ -215,7 +216,7 @@ mod tests {
         passes.for_each(|pass| sessions.hold(pass));
         sessions.reap(at(100), retained);
         assert!(sessions.active() == 0 && sessions.live.len() > 0);
-        // Rules under which tickets are void earlier.
+        // Under these rules, tickets become void earlier.
         (0..50).for_each(|_| sessions.reap(at(200), Duration::from_secs(1)));
         assert_eq!((sessions.live.len(), sessions.ended.len()), (0, 50));
         assert!(sessions.is_ticket_void(VisitorId::new(49), at(9)));

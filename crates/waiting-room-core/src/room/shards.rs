@@ -29,7 +29,7 @@ pub(super) struct Shards<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Shards<K, V> {
-    /// The position of the lowest bit of a hash that is used to select a shard. The maps inside the
+    /// The position of the lowest hash bit that is used to select a shard. The maps inside the
     /// shards use the lowest and the highest bits.
     const SHIFT: u32 = 24;
 
@@ -89,8 +89,8 @@ impl<K: Copy + Eq + Hash, V> Shards<K, V> {
 
     fn index(&self, key: &K) -> usize {
         let hash = self.hasher.hash_one(key) >> Self::SHIFT;
-        // The index consists of all these bits, or of all but the highest if there is no such shard
-        // yet.
+        // The index consists of all bits in the mask, or of all but the highest bit if that shard
+        // does not exist yet.
         let mask = self.shards.len().next_power_of_two() - 1;
         let index = usize::try_from(hash).unwrap_or(usize::MAX) & mask;
         if index < self.shards.len() { index } else { index & (mask >> 1) }

@@ -11,15 +11,15 @@ pub(super) struct Sizes {
     pub(super) chunk: usize,
     /// The maximum number of chunks in a section.
     pub(super) section: usize,
-    /// The maximum number of additions to the times of a section, and of removals from them, before
-    /// the changes are merged.
+    /// The number of additions to the times of a section, or of removals from them, at which the
+    /// changes are merged.
     pub(super) changes: usize,
-    /// The maximum average number of entries per shard of a hash map. When it is exceeded, a shard
-    /// is split.
+    /// The maximum average number of entries per shard of a hash map. If it is exceeded, a shard is
+    /// split.
     pub(super) shard: usize,
-    /// The maximum number of expired sessions that one operation removes, and also the maximum
-    /// number of lapsed places, and of ended sessions that are to be forgotten. An operation adds
-    /// at most one of each, so the removals always catch up.
+    /// The maximum number of expired sessions that one operation removes. The same maximum applies
+    /// to lapsed places, and to ended sessions that are due to be forgotten. An operation adds at
+    /// most one of each, so the removals always catch up.
     pub(super) buried: usize,
 }
 
@@ -33,7 +33,7 @@ impl Sizes {
     }
 }
 
-/// Counts entries that are read or moved one by one. Only tests count.
+/// Counts entries that are read or moved one by one. Only tests use the count.
 #[cfg(not(test))]
 pub(super) const fn count_steps(_entries: usize) {}
 
@@ -61,7 +61,7 @@ mod counting {
             SIZES.get()
         }
 
-        /// Uses the same sizes as outside tests, in this thread.
+        /// Makes this thread use the same sizes as outside tests.
         pub(in crate::room) fn use_usual() {
             SIZES.set(Self::USUAL);
         }

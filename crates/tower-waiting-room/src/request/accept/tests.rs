@@ -16,7 +16,7 @@ static OFFERS: [MediaType<'static>; 4] = [
     MediaType::new(names::TEXT, names::PLAIN),
 ];
 
-/// Determines the preference with the crate `headers-accept`.
+/// Determines the preference with the `headers-accept` crate.
 fn expected(accept: &str) -> Option<Preference> {
     let accept: Accept = accept.parse().ok()?;
     accept.media_types().next()?;
@@ -31,8 +31,8 @@ fn expected(accept: &str) -> Option<Preference> {
     Some(Preference { any, data })
 }
 
-/// Returns the list without parameters other than weights, which `headers-accept` would compare
-/// with those of the offers.
+/// Returns the list without parameters other than weights. `headers-accept` would compare such
+/// parameters with those of the offers.
 fn without_parameters(accept: Accept) -> Accept {
     let range = |range: &MediaTypeBuf| match range.get_param(names::Q) {
         Some(weight) => format!("{};q={weight}", range.essence()),
@@ -135,7 +135,7 @@ fn a_byte_beyond_ascii_is_malformed() {
     }
 }
 
-/// Returns ranges that match some of the forms, with parameters that are often weights.
+/// Generates ranges that often match a form, with parameters that are often weights.
 fn range() -> impl Strategy<Value = String> {
     let kind = prop::sample::select(vec![
         "*/*",

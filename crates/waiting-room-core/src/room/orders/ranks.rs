@@ -8,9 +8,9 @@ use crate::{
     room::work::{Sizes, count_steps},
 };
 
-/// What an order keeps beside each rank.
+/// The data that an order stores with each rank.
 pub(in crate::room) trait Payload: Copy {
-    /// Whether ranks go away by themselves.
+    /// Whether ranks go away as time passes.
     const GOES_AWAY: bool;
 
     /// The time at which the rank goes away, that is, stops being counted.
@@ -19,14 +19,14 @@ pub(in crate::room) trait Payload: Copy {
 
 /// A sorted collection of ranks, which can count the present ranks before a given rank.
 ///
-/// With a [`Timestamp`] as payload, a rank is present until that time, and [`advance`](Self::advance)
-/// has to be called with the current time before anything else. Without a payload, a rank is
-/// present for as long as it is in the collection.
+/// With a [`Timestamp`] as payload, a rank is present until that time, and
+/// [`advance`](Self::advance) has to be called with the current time before any other method.
+/// Without a payload, a rank is present for as long as it is in the collection.
 #[derive(Clone)]
 pub(in crate::room) struct Ranks<P> {
     /// The ranks in sorted sections. No section is empty.
     sections: Vec<Section<P>>,
-    /// A summary for each section; all are valid now.
+    /// A summary for each section. All of them are valid at `now`.
     summaries: Summaries,
     /// The number of ranks, present or away.
     len: usize,
@@ -36,9 +36,9 @@ pub(in crate::room) struct Ranks<P> {
 /// Up to [`Sizes::section`] consecutive chunks.
 #[derive(Clone)]
 struct Section<P> {
-    /// Each chunk is sorted and has up to [`Sizes::chunk`] ranks. No chunk is empty.
+    /// Each chunk is sorted and contains up to [`Sizes::chunk`] ranks. No chunk is empty.
     chunks: Vec<Vec<(Rank, P)>>,
-    /// A summary for each chunk. It is renewed when it is used.
+    /// A summary for each chunk. Outdated summaries are renewed before they are used.
     summaries: Summaries,
     /// The times at which the ranks that are present now go away.
     times: Times,
@@ -61,7 +61,7 @@ impl Payload for Timestamp {
 }
 
 impl<P: Payload> Ranks<P> {
-    /// Lets time pass: from now on, only ranks that are present at `now` are counted.
+    /// Advances the time: from now on, only ranks that are present at `now` are counted.
     pub(in crate::room) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         if P::GOES_AWAY {
@@ -90,7 +90,7 @@ impl<P: Payload> Ranks<P> {
             self.summaries.add(index, payload.until());
         }
         if section.chunks.len() > Sizes::current().section {
-            // Ranks are often added after all others. Then the section stays full.
+            // Ranks are often added after all others. In that case, the lower section stays full.
             let kept = if is_last { section.chunks.len() - 1 } else { section.chunks.len() / 2 };
             let upper = section.split_off(kept, self.now);
             let last = self.summaries.last(index);
@@ -141,8 +141,8 @@ impl<P: Payload> Ranks<P> {
         true
     }
 
-    /// Returns the number of present ranks before this one, which need not be in the collection
-    /// itself.
+    /// Returns the number of present ranks before this rank. The rank itself need not be in the
+    /// collection.
     pub(in crate::room) fn before(&mut self, rank: Rank) -> u32 {
         if let Some(section) = self.sections.get_mut(self.summaries.find(rank)) {
             section.renew(self.now);
@@ -181,7 +181,8 @@ impl<P: Payload> Ranks<P> {
         self.summaries.sum_before(index) + within
     }
 
-    /// Removes a section that has become empty, or joins one that has become small with the next.
+    /// Removes a section that has become empty, or joins a section that has become small with an
+    /// adjacent one.
     fn tidy(&mut self, index: usize) {
         let len = self.sections[index].chunks.len();
         if len == 0 {
@@ -201,8 +202,8 @@ impl<P: Payload> Ranks<P> {
 }
 
 impl Ranks<()> {
-    /// Removes and returns the first ranks that are due at `now` in an order of times, up to a
-    /// number.
+    /// Removes the first ranks that are due at `now` in an order of times, but no more than `most`,
+    /// and returns them.
     pub(in crate::room) fn take_due(&mut self, now: Timestamp, most: usize) -> Vec<Rank> {
         let mut due = Vec::new();
         while due.len() < most
@@ -221,7 +222,7 @@ impl Ranks<()> {
 
     /// Returns the number of ranks that are due at `now` in an order of times.
     pub(in crate::room) fn count_due(&self, now: Timestamp) -> usize {
-        // Most often none is due.
+        // Usually none is due.
         if self.first().is_none_or(|first| !first.is_due(now)) {
             return 0;
         }
@@ -246,7 +247,7 @@ impl<P: Payload> Section<P> {
         let index = self.summaries.find(rank).min(self.chunks.len() - 1);
         let chunk = &mut self.chunks[index];
         let is_last = rank > self.summaries.last(index);
-        // Ranks are often added after all others. Then the chunk stays full.
+        // Ranks are often added after all others. In that case, the chunk stays full.
         if is_last && chunk.len() >= most {
             return self.push_chunk(index + 1, vec![(rank, payload)], now);
         }
@@ -308,7 +309,7 @@ impl<P: Payload> Section<P> {
         Some(old)
     }
 
-    /// Stops counting a payload that has been in a chunk.
+    /// Stops counting a payload that was removed from a chunk.
     fn forget(&mut self, chunk: usize, payload: P, now: Timestamp) {
         if is_present(payload, now) {
             if self.summaries.is_valid(chunk, now) {
@@ -337,7 +338,7 @@ impl<P: Payload> Section<P> {
         self.times = self.present_until(now);
     }
 
-    /// Renews the summaries of the chunks that are no longer valid.
+    /// Renews the chunk summaries that are no longer valid.
     fn renew(&mut self, now: Timestamp) {
         if P::GOES_AWAY {
             let chunks = &self.chunks;
@@ -356,7 +357,8 @@ impl<P: Payload> Section<P> {
         self.summaries.sum_before(index) + within
     }
 
-    /// Returns the index of the chunk of this rank and the rank's index in it, if the rank exists.
+    /// Returns the index of the chunk that contains this rank, and the rank's index in that chunk,
+    /// if the rank exists.
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.summaries.find(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
@@ -367,7 +369,7 @@ impl<P: Payload> Section<P> {
         self.summaries.last(self.summaries.len() - 1)
     }
 
-    /// Returns the number of present ranks, and the time until which it is valid.
+    /// Returns the number of present ranks, and the time until which this number is valid.
     fn count(&self, now: Timestamp) -> (u32, Timestamp) {
         match P::GOES_AWAY {
             true => self.times.later_than(now),
@@ -375,7 +377,7 @@ impl<P: Payload> Section<P> {
         }
     }
 
-    /// Reads from all chunks when the present ranks go away.
+    /// Reads all chunks, and collects the times at which their present ranks go away.
     fn present_until(&self, now: Timestamp) -> Times {
         if !P::GOES_AWAY {
             return Times::default();
@@ -418,7 +420,7 @@ fn is_present<P: Payload>(payload: P, now: Timestamp) -> bool {
     !P::GOES_AWAY || payload.until() > now
 }
 
-/// Returns the number of present ranks among these, and the time until which it is valid.
+/// Returns how many of these ranks are present, and the time until which this number is valid.
 fn count<'a, P: Payload + 'a>(
     entries: impl IntoIterator<Item = &'a (Rank, P)>,
     now: Timestamp,
@@ -432,8 +434,9 @@ fn count<'a, P: Payload + 'a>(
     })
 }
 
-/// Returns the lower of two neighbouring parts that should be joined, after the part at `index` has
-/// lost an entry: one that is a quarter full, and one next to it, if both are half full together.
+/// Returns the index of the lower of two adjacent parts that should be joined after the part at
+/// `index` has lost an entry. They are joined if the part at `index` is at most a quarter full and
+/// the joined part would be at most half full.
 fn joined<T>(index: usize, most: usize, parts: &[T], len: impl Fn(&T) -> usize) -> Option<usize> {
     if len(&parts[index]) > most / 4 {
         return None;

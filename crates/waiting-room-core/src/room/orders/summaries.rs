@@ -1,4 +1,4 @@
-//! Summaries of consecutive parts of an order, which are chunks or sections.
+//! Summaries of the consecutive parts of an order: its chunks or its sections.
 
 use super::rank::Rank;
 use crate::{Timestamp, room::work::count_steps};
@@ -8,7 +8,8 @@ use crate::{Timestamp, room::work::count_steps};
 /// Each field of the summaries has its own list, so that a search or a sum reads contiguous memory.
 #[derive(Clone, Debug)]
 pub(super) struct Summaries {
-    /// An upper bound on the ranks of each part. It is lower than all ranks of the next part.
+    /// An upper bound on the ranks in each part. The bound is lower than all ranks in the next
+    /// part.
     lasts: Vec<Rank>,
     /// The number of present ranks in each part.
     counts: Vec<u32>,

@@ -1,16 +1,16 @@
-//! The times at which the visitors of a section go away.
+//! The times at which the visitors in a section go away.
 
 use crate::{
     Timestamp,
     room::work::{Sizes, count_steps},
 };
 
-/// A collection of times, which may contain duplicates, that can count the times after a given
-/// time.
+/// A collection of times that counts how many of them are after a given time. It may contain
+/// duplicates.
 ///
 /// Changes are collected in two short lists, which are merged into the long list when either of
 /// them is full. Most changes therefore move no more than a few hundred entries, and only one
-/// change in a few hundred rewrites the long list. A count takes one binary search in each of the
+/// change in a few hundred rewrites the long list. A count needs one binary search in each of the
 /// three lists.
 ///
 /// ```text
@@ -21,9 +21,9 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     sorted: Vec<Timestamp>,
-    /// Times that have yet to be added to `sorted`; also sorted.
+    /// Times that have yet to be added to `sorted`. Also sorted.
     added: Vec<Timestamp>,
-    /// Times that have yet to be removed from `sorted` or `added`; also sorted.
+    /// Times that have yet to be removed from `sorted` or `added`. Also sorted.
     removed: Vec<Timestamp>,
 }
 
