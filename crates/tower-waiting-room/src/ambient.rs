@@ -1,10 +1,10 @@
 //! Time and randomness: the clock of the stages, and all random bytes that this crate uses.
 //!
-//! Nonces and ids come from a ChaCha generator per thread, which is seeded and periodically
-//! reseeded by the operating system. Drawing a nonce takes 12 ns, compared with 200 ns for a system
-//! call. If a process forks after it has sealed its first token, parent and child draw the same
-//! nonces, which breaks the encryption of both. A process that forks must therefore do so before it
-//! seals a token.
+//! Nonces and ids come from a ChaCha generator in each thread, which is seeded and periodically
+//! reseeded from the operating system. Generating a nonce takes 12 ns, compared with 200 ns for a
+//! system call. If a process forks after it has sealed its first token, parent and child generate
+//! the same nonces, which breaks the encryption of both. A process that forks must therefore do so
+//! before it seals a token.
 
 use std::{fmt, sync::Arc};
 
@@ -38,7 +38,7 @@ impl fmt::Debug for StageClock {
     }
 }
 
-/// Draws the id of a new visitor.
+/// Generates a random id for a new visitor.
 #[cfg(feature = "room")]
 pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))

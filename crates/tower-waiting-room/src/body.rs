@@ -94,19 +94,19 @@ where
                 let Some(permits) = permits else { return polled };
                 match &polled {
                     // From here on, any delay is caused by the application rather than the reader,
-                    // so no stall is timed.
+                    // so it does not count as a stall.
                     Poll::Pending => permits.asked(),
-                    // If the reader stalls, the stall is timed from here until the next poll. The
+                    // If the reader stalls, the stall is counted from here until the next poll. The
                     // last frame is excluded: servers do not poll a body after its end or its
                     // trailers, so a complete response would look like a stall.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
                         permits.taken();
                     }
-                    // The duration of an incomplete response does not show how fast the service is,
-                    // so it is not recorded.
+                    // The hold time of an incomplete response does not show how fast the service
+                    // is, so it is not recorded.
                     Poll::Ready(Some(Err(_))) => permits.let_go(),
                     // The body ends here, possibly with its trailers or its last data frame. The
-                    // duration is recorded, and the permits are released without waiting for the
+                    // hold time is recorded, and the permits are released without waiting for the
                     // server to drop the body.
                     Poll::Ready(_) => {
                         permits.over();

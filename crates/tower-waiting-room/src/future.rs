@@ -48,8 +48,8 @@ pin_project! {
     /// The effect of dropping the future depends on what the request is waiting for:
     ///
     /// - A turn in a leaky queue: the request leaves the queue. If the request was the last one in
-    ///   the queue, its charge to the queue's limit is refunded. Its charges to other limits
-    ///   remain.
+    ///   the queue, its charge against the queue's limit is refunded. Its charges against other
+    ///   limits remain.
     /// - The rate limit store: the request may or may not have been charged.
     /// - The store of the room: the visitor may or may not have been admitted. The next request
     ///   with the same ticket, from this client or any other, gets the outcome.

@@ -43,15 +43,15 @@ impl WaitingRoomLayer {
     /// Creates a layer in the same way as [`new`](Self::new), but with the given clock, such as a
     /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
-    /// The given clock does not wake waiting requests. The queues of gates and leaky queues sleep
-    /// on tokio's clock, which a test has to pause and advance separately.
+    /// The given clock does not wake waiting requests. Gate queues and leaky queues sleep on
+    /// tokio's clock, which a test has to pause and advance separately.
     ///
     /// # Panics
     ///
     /// This function never panics, because every configuration was validated when it was built.
     #[must_use]
     pub fn with_clock(config: WaitingRoomConfig, clock: impl Clock) -> Self {
-        // Without a room, the store serves only as the clock of the limits and gates.
+        // Without a room, the store is used only as the clock for the limits and gates.
         let no_room = || RoomRules::new(&*config.name, RoomRules::MAX_USERS);
         let rules = config.room.clone().unwrap_or_else(no_room);
         let store = MemoryStore::with_clock(rules, clock)

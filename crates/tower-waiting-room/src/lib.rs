@@ -44,8 +44,8 @@
 //! # Rate limits
 //!
 //! [`RateLimit`]s protect the service, either in front of a room or without one. A request is
-//! charged either to all limits that apply to it or to none of them, and response headers report
-//! the remaining quota. A layer without a room is a plain rate limiter.
+//! charged against either all of the limits that apply to it or none of them, and response headers
+//! report the remaining quota. A layer without a room is a plain rate limiter.
 //!
 //! ```
 //! use tower_waiting_room::{
@@ -66,10 +66,10 @@
 //! A per-address limit needs the address of the connection. With axum, serve the application with
 //! `into_make_service_with_connect_info::<SocketAddr>()`. With tonic, enable the `tonic` feature.
 //! With any other server, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each
-//! request. A request whose address is needed but unknown is answered with status 500 and the
-//! reason `refused:address_unknown`, so clients never share a limit by accident. A [`tracing`]
-//! event at level `ERROR` with the code `peer_unknown` describes the fix. Without a `tracing`
-//! subscriber, the explanation is written to standard error as a single line.
+//! request. A request whose client address is needed but unknown is answered with status 500 and
+//! the reason `refused:address_unknown`, so clients are never counted together by accident. A
+//! [`tracing`] event at level `ERROR` with the code `peer_unknown` describes the fix. Without a
+//! `tracing` subscriber, the explanation is written to standard error as a single line.
 //!
 //! Several nodes can share their limits through a store, such as `RedisLimits` from the
 //! `waiting-room-redis` crate. See [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).

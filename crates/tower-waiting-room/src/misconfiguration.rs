@@ -2,8 +2,8 @@
 //!
 //! A [`ConfigError`](crate::ConfigError) rejects a configuration that cannot work. A
 //! [`Misconfiguration`] reports a configuration that works, but whose limits do not behave as its
-//! author expects. An example is a per-address limit behind a proxy that the layer does not know.
-//! Some misconfigurations are found when the layer is created, and others only when requests
+//! author expects. An example is a per-address limit behind a proxy that the layer does not know
+//! about. Some misconfigurations are found when the layer is created, and others only when requests
 //! arrive. Rate limits inspect only the first 1 024 requests, because a wrong setup is noticeable
 //! from the start.
 //!
@@ -26,12 +26,12 @@ pub enum Misconfiguration {
     /// request twice, and therefore allow only half as many requests as configured. The room and
     /// the gates count a request only once.
     CountedTwice,
-    /// All IPv4 addresses or all IPv6 addresses are trusted proxies, so any client can claim any
-    /// address.
+    /// All IPv4 addresses or all IPv6 addresses are configured as trusted proxies, so any client
+    /// can claim any address.
     EveryoneTrusted,
     /// A request contained a forwarding header, such as `X-Forwarded-For`, but no header that the
     /// layer is configured to read from the request's peer. If a proxy sent the header, all clients
-    /// of that proxy share one limit.
+    /// of that proxy are counted as one client.
     ForwardedHeaderIgnored,
     /// The header that states the client's address must occur once, but occurred several times. The
     /// header is ignored, and the address of the connection is used instead.

@@ -61,7 +61,7 @@ pub(crate) enum StoreFailure {
     Wait,
 }
 
-/// The stage of a room. This type has no values.
+/// The room stage. This type has no values.
 pub(crate) struct RoomStage<St> {
     pub(crate) pace: CheckInPace,
     store: PhantomData<St>,

@@ -1,8 +1,8 @@
 //! The headers that report limits to clients.
 //!
-//! These headers let a client slow down before it is refused, and after a refusal they state when a
-//! retry can succeed. There is no standard for rate limit headers, only conventions and drafts, so
-//! the user chooses one of the profiles of [`RateHeaders`].
+//! These headers let a client slow down before it is refused, and after a refusal they report when
+//! a retry can succeed. There is no standard for rate limit headers, only conventions and drafts,
+//! so the user chooses one of the profiles of [`RateHeaders`].
 //!
 //! ```text
 //! RateHeaders ─► [Field]: a header name, and the HeaderPart that is the header's value
@@ -14,7 +14,7 @@
 //! A [`PolicyLine`] holds the constant strings of a policy, which are serialized once. Each request
 //! adds only integers, so the headers stay cheap even during a flood of requests.
 //!
-//! Headers that the application has already set are not overwritten. Some headers of the IETF
+//! Headers that the application has already set are not overwritten. Some headers in the IETF
 //! drafts are lists. The layer adds its members to such a list in a separate header line, so the
 //! list contains the members of all nested layers. All other headers belong together and describe
 //! one limit, so the layer adds none of them if the response already has one.

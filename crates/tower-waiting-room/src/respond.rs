@@ -21,12 +21,12 @@
 //! An application can replace the waiting page with a custom [`Page`], and any other answer with
 //! the closure that it passes to [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
 //!
-//! This module makes no decisions on requests, reads no clock and does not query the room.
+//! This module makes no decisions about requests, reads no clock and does not query the room.
 
 // Refusing a flood of requests must cost next to nothing. Most requests in a flood come from
-// programs, so the refusals that a limit or a gate sends to programs are prepared at start-up
-// (`responder`). All other answers are rendered on demand (`form`). The rate limit headers come
-// from `rate_headers`.
+// programs, so refusals of programs by a limit or a gate are prepared at start-up (`responder`).
+// All other answers are rendered on demand (`form`). The rate limit headers come from
+// `rate_headers`.
 
 mod answer;
 mod cloudflare;

@@ -17,9 +17,10 @@
 //!   response.
 //! - Sessions that the application has ended on this node ([`Visit`]) are remembered until their
 //!   passes have expired.
-//! - The pace at which tickets may be shown is bounded, and newcomers can be challenged before
+//! - The pace at which tickets may be presented is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
-//! - During an outage of the store, a policy decides ([`StoreFailure`]).
+//! - During an outage of the store, a policy ([`StoreFailure`]) decides whether visitors are
+//!   admitted.
 //!
 //! A valid pass requires no call to the store, except for its renewal. Visitors with a pass
 //! therefore do not depend on the latency of the store or, until their passes expire, on its

@@ -19,7 +19,7 @@
 //! descriptor that contains them. Every descriptor with a `rate_limit` is a rule. The rule applies
 //! to the requests that match all descriptors from the root down to the rule.
 //!
-//! Among sibling descriptors with the same key, those that name the value of a request take
+//! Among sibling descriptors with the same key, those whose `value` matches the request take
 //! precedence: the sibling without a value does not apply to that request, nor do the descriptors
 //! nested in it. The key determines how values are compared. An address, for example, matches every
 //! network that contains it. Two siblings can therefore match the same request, in which case both
@@ -51,8 +51,8 @@
 //! ```
 //!
 //! This module does not evaluate the rules against requests. It converts the rules to limits with
-//! conditions, which the layer evaluates like limits from code. An invalid file is reported, and
-//! the current limits stay in effect.
+//! conditions, which the layer evaluates like limits that are defined in code. An invalid file is
+//! reported, and the current limits stay in effect.
 
 mod descriptors;
 mod entry;

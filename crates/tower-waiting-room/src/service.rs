@@ -21,9 +21,9 @@ pub use crate::{body::ResponseBody, future::ResponseFuture};
 /// A service behind a waiting room, created by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
 /// The service is always ready, and readiness reserves no capacity. A verdict depends on the
-/// request, so the layer decides in `call` or later, and drives the inner service to readiness only
-/// for requests that are forwarded. An inner service that is not ready therefore delays only
-/// forwarded requests, and never the layer's own answers.
+/// request. The layer therefore reaches it in `call` or later, and drives the inner service to
+/// readiness only for requests that are forwarded. An inner service that is not ready therefore
+/// delays only forwarded requests, and never the layer's own answers.
 ///
 /// The error type is that of the inner service. A visitor who waits or is refused gets a response,
 /// not an error. Clones of the service share the room, the limits and the gates.

@@ -41,19 +41,19 @@
 //!
 //! These labels have a fixed set of values:
 //!
-//! | label | of | values |
+//! | label | reported for | values |
 //! |---|---|---|
 //! | `error` | rejected tokens | the names of `OpenError`, such as `expired` and `forged` |
 //! | `policy` | failures of the room's store | `admit`, `local_share`, `wait` |
-//! | `mode` | failures of the limits' store | `admit`, `local_share`, `refuse`, or `overload` |
-//! | `error` | failures of the limits' store | `busy`, `timeout`, `unavailable` |
+//! | `mode` | failures of the rate limit store | `admit`, `local_share`, `refuse`, or `overload` |
+//! | `error` | failures of the rate limit store | `busy`, `timeout`, `unavailable` |
 //! | `decision` | rate limits | `allowed`, `over_shadow`, `over_soft`, `refused` |
 //! | `outcome` | gates | the names of `GateEvent`, such as `admitted_fast` and `timed_out` |
 //! | `outcome` | rules files | `in_force`, `refused` |
 //! | `code` | misconfigurations | [`Misconfiguration::code`] |
 //!
 //! Install a metrics recorder before the first request: a counter that is looked up before the
-//! recorder is installed discards every increment. The gauges show the state at the last call of
+//! recorder is installed discards every increment. The gauges show the state as of the last call to
 //! [`record_gates`](crate::WaitingRoomHandle::record_gates), because gates do not update their
 //! gauges themselves.
 //!
@@ -95,7 +95,7 @@ pub(crate) struct Telemetry {
     /// The counter of requests with a valid pass.
     #[cfg(feature = "metrics")]
     passes: Arc<Frequent>,
-    /// The counters of all other reasons. The only variable parts of a reason are names from the
+    /// The counters for all other reasons. The only variable parts of a reason are names from the
     /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
@@ -119,8 +119,8 @@ impl Telemetry {
     /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
         let room = &*self.room;
-        // On a busy service, almost every request has a valid pass. At level `DEBUG`, the events of
-        // these requests would drown out all other events.
+        // In a busy service, almost every request has a valid pass. At level `DEBUG`, the events
+        // for these requests would drown out all other events.
         if *reason == Reason::AdmittedPass {
             tracing::trace!(room, %reason, "verdict");
         } else {
@@ -162,8 +162,8 @@ impl Telemetry {
 
     /// Reports that the rate limit store made no decision for a request.
     ///
-    /// `mode` is the name of the failure policy that decided instead, or `overload` if the node
-    /// sends the store more queries than the store can handle in time. The store itself logs the
+    /// `mode` is the name of the failure policy that was applied, or `overload` if the node sends
+    /// the store more queries than the store can handle in time. The store itself logs the
     /// beginning and the end of an outage.
     pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
         let room = &*self.room;
@@ -197,7 +197,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks up the counter for one kind of decision of a limit.
+    /// Looks up the counter for one kind of decision by a limit.
     #[cfg(feature = "metrics")]
     fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
         metrics::counter!(
@@ -208,7 +208,7 @@ impl Telemetry {
         )
     }
 
-    /// Counts keys that lost their places in the memory of a limit while they were still in use.
+    /// Counts keys that lost their places in a limit's table while they were still in use.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there is no counter")
@@ -349,13 +349,13 @@ impl Telemetry {
     }
 }
 
-/// Reports that concern the tokens and the store of a room.
+/// Reports on the tokens and the store of a room.
 #[cfg(feature = "room")]
 impl Telemetry {
     /// Reports how many tokens of one request were rejected, and the error for the last of them.
     ///
-    /// The client receives no error. The request then continues with another of its tokens, or as a
-    /// request without a token.
+    /// The client receives no error. The request is then handled with another of its tokens, or
+    /// like a request without a token.
     pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, tokens, error, "tokens rejected");
@@ -380,7 +380,7 @@ impl Telemetry {
         tracing::info!(room = &*self.room, "the store answers again");
     }
 
-    /// Reports that the store failed to decide on a request, so the failure policy decides instead.
+    /// Reports that the store failed to decide on a request, so the failure policy applies instead.
     pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");

@@ -15,17 +15,17 @@
 //!   associated data: version, kind, key id, and the name of the room
 //! ```
 //!
-//! The key id selects the key, so opening a token costs the same however many keys are on the
-//! [`KeyRing`]. A token of another room, a ticket presented as a pass, and a token sealed with a
-//! key that is not on the ring are all refused. Each refusal has an `OpenError` for the metrics,
-//! which is not reported to the client. A request without a valid token is treated like a request
-//! without a token.
+//! The key id selects the key, so the cost of opening a token does not depend on the number of keys
+//! on the [`KeyRing`]. A token from another room, a ticket presented as a pass, and a token sealed
+//! with a key that is not on the ring are all rejected. The `OpenError` for each rejected token is
+//! reported in the metrics, but not to the client. A request without a valid token is treated like
+//! a request without a token.
 //!
 //! A token is sent in a cookie ([`CookieSettings`]), or in the [`TOKEN_HEADER`] header for clients
 //! that store no cookies. `Transport::find` searches the cookies and the header.
 //!
 //! This module does not decide whether a place is still kept or a session has ended, because only
-//! the room knows this. A copied token is as good as the original until it expires.
+//! the room has this information. A copied token is as good as the original until it expires.
 
 mod cookie;
 mod identity;

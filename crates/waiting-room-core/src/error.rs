@@ -1,9 +1,9 @@
 //! The errors of this crate, for an invalid configuration and for a store that made no decision.
 //!
 //! Configuration errors and store errors are never mixed. A [`ConfigError`] occurs at start-up or
-//! when rules are changed, and is meant for the operator. A [`StoreError`] occurs while requests
-//! are served, and determines how the layer treats the request. The message of a [`StoreError`]
-//! goes to the log, not to the client.
+//! when rules are changed, and is meant for the operator. A [`StoreError`] occurs while a request
+//! is being handled, and determines how the layer treats that request. The message of a
+//! [`StoreError`] goes to the log, not to the client.
 //!
 //! Waiting and being refused are not errors: a [`Verdict`](crate::Verdict) expresses both outcomes.
 
@@ -126,7 +126,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             StoreErrorKind::Busy => "the store received more calls than it can complete in time",
-            StoreErrorKind::Rules => "the store refused the rules",
+            StoreErrorKind::Rules => "the store rejected the rules",
             StoreErrorKind::Timeout => "the store did not answer in time",
             StoreErrorKind::Unavailable => "the store is unavailable",
         })

@@ -44,8 +44,8 @@ pub struct MemoryStore {
 
 struct Shared {
     clock: Box<dyn Clock>,
-    /// The time at which this store was created. The store does not know passes that were issued
-    /// earlier.
+    /// The time at which this store was created. The store does not know about passes that were
+    /// issued earlier.
     started: Timestamp,
     room: Mutex<Room>,
     /// A copy of the room's rules, which every request reads without taking the lock. The copy is
@@ -54,7 +54,7 @@ struct Shared {
 }
 
 impl MemoryStore {
-    /// Creates an empty room with these rules, which uses the machine's clock.
+    /// Creates an empty room that follows these rules and uses the machine's clock.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl MemoryStore {
         Self::with_clock(rules, SystemClock::new())
     }
 
-    /// Creates an empty room with these rules, which uses the given clock, such as a
+    /// Creates an empty room that follows these rules and uses the given clock, such as a
     /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
     /// # Errors

@@ -18,14 +18,14 @@
 //! request to renew a pass is answered with a [`Renewal`]. A [`RoomSnapshot`] contains the room's
 //! figures for the operator.
 //!
-//! Each operation decides as if all lapsed sessions and places had been removed, so a room needs no
+//! Each operation behaves as if all lapsed sessions and places had been removed, so a room needs no
 //! background task. A room performs no I/O, reads no clock and does not handle sealed tokens: a
 //! [`Store`](crate::Store) serializes the calls, and a layer seals passes and tickets for the
 //! clients.
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
-// (`shards.rs`) and in orders (`orders/`). `work.rs` bounds the work of one operation.
+// (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
 
 mod admission;

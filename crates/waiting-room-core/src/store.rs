@@ -34,8 +34,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// The time at which this store began to remember passes.
     ///
-    /// The store may not know a pass that was last renewed before this time. The layer renews such
-    /// a pass as soon as a request presents it, so that its slot is counted again.
+    /// The store may not know about a pass that was last renewed before this time. The layer renews
+    /// such a pass as soon as a request presents it, so that its slot is counted again.
     fn remembers_since(&self) -> Timestamp;
 
     /// The current rules, as last received by this node. Reading the rules needs no round trip.
@@ -67,7 +67,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Requests a slot for a visitor that has neither a pass nor a ticket.
+    /// Requests a slot for a visitor who has neither a pass nor a ticket.
     fn enter(&self, id: VisitorId) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 
     /// Requests a slot for a waiting visitor, and confirms that the visitor is still present.
@@ -82,8 +82,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Removes lapsed slots and places, or some of them if there are many.
     ///
-    /// All other operations remove lapsed slots and places before they decide, so a call to `sweep`
-    /// matters only while no requests arrive.
+    /// All other operations remove lapsed slots and places before they make a decision, so a call
+    /// to `sweep` matters only while no requests arrive.
     fn sweep(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Returns the room's figures, such as the number of slots in use and the length of the line.

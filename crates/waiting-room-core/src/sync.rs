@@ -1,5 +1,5 @@
-//! Synchronization primitives of the standard library or, under `cfg(waiting_room_loom)`, of loom,
-//! with which tests explore every interleaving.
+//! Synchronization primitives from the standard library or, under `cfg(waiting_room_loom)`, from
+//! loom, which tests use to explore every interleaving.
 
 use std::sync::{LockResult, PoisonError};
 

@@ -1,8 +1,8 @@
 //! Points in time, and the clocks that produce them.
 //!
-//! Every decision in this crate takes the current time as an argument, so decisions are
-//! deterministic and tests need not wait. A [`Clock`] is read only at the edge of the crate, for
-//! example by a store that owns its time, such as [`MemoryStore`](crate::MemoryStore).
+//! Every function of this crate that makes a decision receives the current time as an argument, so
+//! decisions are deterministic and tests need not wait. A [`Clock`] is read only at the edge of the
+//! crate, for example by a store that owns its time, such as [`MemoryStore`](crate::MemoryStore).
 //!
 //! [`SystemClock`] counts from the Unix epoch, so the timestamps in a sealed ticket stay valid
 //! after a restart. Within a process, the system clock never runs backwards, so windows stay exact

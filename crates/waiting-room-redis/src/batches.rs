@@ -2,7 +2,7 @@
 //! next script.
 //!
 //! Each operation has a task that serves its calls, so a node has at most one script of each
-//! operation in flight, however many requests arrive. The visitors of a batch share the fixed cost
+//! operation in flight, however many requests arrive. The visitors in a batch share the fixed cost
 //! of a script. Under load, batches grow automatically, up to 32 visitors.
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!                                    └─────┘ calls that arrive meanwhile wait in the channel
 //! ```
 //!
-//! If no call is in flight, a call is sent without waiting for other calls, because no timer delays
-//! a batch until it is full.
+//! If no call is in flight, a new call is sent immediately: no timer holds a batch back until it is
+//! full.
 
 use std::{
     future::Future,
@@ -42,8 +42,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<Vec<u8>>,
     /// The channel for the reply, which is closed when the caller has stopped waiting.
     pub(crate) reply: oneshot::Sender<Result<(Head, ReplyFields), StoreError>>,
-    /// The visitor of an `enter`, or `None` for all other operations. If the caller is gone when
-    /// the reply arrives, the visitor may have a slot but no pass.
+    /// The visitor to admit, if the operation is `enter`, or `None` for all other operations. If
+    /// the caller is gone when the reply arrives, the visitor may have a slot but no pass.
     pub(crate) enters: Option<VisitorId>,
 }
 
@@ -120,8 +120,8 @@ pub(crate) async fn join<C: ConnectionLike>(
         shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
         open(Opens::Start, connection, shared).await
     };
-    // The deadline of a decision does not apply, because no visitor waits for the start of a node,
-    // which may take longer.
+    // The deadline for decisions does not apply: the start of a node may take longer, and no
+    // visitor is waiting for it.
     let opened = timeout(CONNECT_DEADLINE, opened).await;
     let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
     shared.is_joined.store(true, Ordering::Relaxed);
@@ -174,8 +174,8 @@ async fn ask<C: ConnectionLike>(
     let mut all = Vec::with_capacity(arguments.len() + 1);
     all.push(shared.clock.argument());
     all.extend_from_slice(arguments);
-    // The clock needs a time before the call, because the server reads its clock after the call was
-    // sent.
+    // The clock needs a time from before the call, because the server reads its own clock only
+    // after the call was sent.
     let sent = Instant::now();
     let asked = shared.scripts.run(verb, connection, shared.keys.as_slice(), &all);
     let replied = reply::parse(asked.await.map_err(|error| unavailable(&error))?)?;
@@ -205,8 +205,8 @@ fn deliver(
         Ok((head, each)) if each.len() == batch.len() => {
             shared.succeeded();
             for (call, said) in batch.zip(each) {
-                // The caller has stopped waiting. The visitor of an `enter` may have been admitted
-                // without receiving a pass, so its slot has to be released.
+                // The caller has stopped waiting. An `enter` may have admitted a visitor who never
+                // received the pass, so the visitor's slot has to be released.
                 if call.reply.send(Ok((head, said))).is_err() {
                     shared.owe(call.enters);
                 }
@@ -222,8 +222,8 @@ fn deliver(
 
 /// Sends an error to all callers of a batch.
 ///
-/// The script may have run even though the call failed, so each visitor of an `enter` may have a
-/// slot without a pass, and is recorded for `leave`.
+/// The script may have run even though the call failed, so each `enter` may have given its visitor
+/// a slot without a pass. The visitor is therefore recorded for `leave`.
 fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) {
     for call in batch {
         shared.owe(call.enters);

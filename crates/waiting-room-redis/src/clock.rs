@@ -60,7 +60,7 @@ impl ServerClock {
         }
     }
 
-    /// Returns the estimated time of the server, without a round trip.
+    /// Returns the server's estimated time, without a round trip.
     pub(crate) fn now(&self) -> Timestamp {
         if let Some(clock) = &self.given {
             return clock.now();
@@ -69,7 +69,7 @@ impl ServerClock {
         Timestamp::from_nanos(self.told.fetch_max(now, Ordering::Relaxed).max(now))
     }
 
-    /// Returns the estimated time of the server after `duration` has passed.
+    /// Returns the estimated time that the server's clock will show `duration` from now.
     ///
     /// With a given clock, the result is [`Timestamp::MAX`], because `duration` passes in real time
     /// and the given clock may stand still.
@@ -81,7 +81,7 @@ impl ServerClock {
     }
 
     /// Returns the latest time that this clock has returned, or zero before the first reply,
-    /// because no earlier time came from the server.
+    /// because until then no time has come from the server.
     pub(crate) fn told(&self) -> Timestamp {
         match self.is_known.load(Ordering::Relaxed) {
             true => Timestamp::from_nanos(self.told.load(Ordering::Relaxed)),
@@ -90,7 +90,7 @@ impl ServerClock {
     }
 
     /// Returns this node's own time, which counts from the start of the node and is unrelated to
-    /// the time of the server. A given clock replaces the node's own time, too.
+    /// the server's time. A given clock replaces the node's own time, too.
     pub(crate) fn own(&self) -> Timestamp {
         match &self.given {
             Some(clock) => clock.now(),
@@ -109,19 +109,20 @@ impl ServerClock {
         self.given.as_ref().map_or_else(Vec::new, |clock| micros(clock.now()).to_string().into())
     }
 
-    /// Records the server's time from a reply that has just arrived to a call sent at `sent`.
+    /// Records the server's time from a reply that has just arrived. The call was sent at `sent`.
     pub(crate) fn learn(&self, server: Timestamp, sent: Instant) {
         let at_most = server.as_nanos().saturating_sub(self.since_started(sent));
         let at_least = server.as_nanos().saturating_sub(self.since_started(Instant::now()));
         // Before the first reply, the time came from the clock of this machine, which may have been
-        // ahead of the server. The returned time may go back only at the first reply.
+        // ahead of the server. The time that this clock reports may move backwards only once, at
+        // the first reply.
         if !self.is_known.swap(true, Ordering::Relaxed) {
             self.ahead.store(at_most, Ordering::Relaxed);
             self.told.store(0, Ordering::Relaxed);
         }
         let learnt = |ahead| (ahead > at_most || ahead < at_least).then_some(at_most);
-        // An error means that the known difference is consistent with this reply, so it is not
-        // changed.
+        // An error means that the known difference is consistent with this reply and stays the
+        // same.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, learnt);
     }
 
@@ -135,7 +136,7 @@ pub(crate) fn micros(at: Timestamp) -> u64 {
     at.as_nanos() / 1_000
 }
 
-/// Converts the microseconds of a script to a time.
+/// Converts microseconds from a script to a time.
 pub(crate) fn from_micros(micros: u64) -> Timestamp {
     Timestamp::ZERO + Duration::from_micros(micros)
 }

@@ -9,7 +9,7 @@
 //!   without being sent until a background task has received a reply.
 //!
 //! An overload of this node is not a failure of the server: the node then has more calls than the
-//! server can decide in time. [`Breaker::overdue`] distinguishes an overload from a failure,
+//! server can process in time. [`Breaker::overdue`] distinguishes an overload from a failure,
 //! because the failure policy of the layer must not apply to an overload. Otherwise, a flood of
 //! requests could lift the limits.
 
@@ -187,7 +187,7 @@ impl Breaker {
 ///
 /// # Errors
 ///
-/// Returns a [`Timeout`](StoreErrorKind::Timeout) error if no reply arrives, at the latest
+/// If no reply arrives, returns a [`Timeout`](StoreErrorKind::Timeout) error no later than
 /// [`LONGEST_LAG`] after the deadline.
 pub(crate) async fn answered<T>(
     deadline: Duration,
@@ -207,8 +207,9 @@ pub(crate) async fn answered<T>(
 
 /// Returns how long a caller waits for its reply, given the deadline of a script.
 ///
-/// A caller waits longer than [`answered`] does on a node that is not late, including four turns of
-/// less than 4 ms each. When a script fails, its callers therefore receive the script's error.
+/// On a node that is not late, a caller waits longer than [`answered`] does, even if each of its
+/// four turns takes nearly 4 ms. When a script fails, its callers therefore receive the script's
+/// error.
 pub(crate) fn patience(deadline: Duration) -> Duration {
     deadline + deadline / 4 + 4 * TURNS * TURN
 }
@@ -267,7 +268,7 @@ const TURNS: u32 = 4;
 /// The length of a turn, which is the resolution of tokio's timer and long enough to poll the
 /// sockets.
 const TURN: Duration = Duration::from_millis(1);
-/// The duration of a turn from which the node itself counts as late.
+/// If a turn takes this long or longer, the node itself counts as late.
 const LATE: Duration = Duration::from_millis(4);
 /// The maximum time that a late node waits for a reply after the deadline.
 const LONGEST_LAG: Duration = Duration::from_secs(10);

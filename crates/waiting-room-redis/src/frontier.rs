@@ -21,7 +21,7 @@ use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, room::Wai
 
 use crate::reply::{Head, ReplyFields};
 
-/// The frontier of one snapshot, with the numbers from which a node answers a check-in.
+/// The frontier of one snapshot, with the numbers that a node uses to answer check-ins.
 #[derive(Debug)]
 pub(crate) struct Frontier {
     /// The time at which the snapshot was taken.
@@ -68,8 +68,8 @@ impl Frontier {
     /// Returns the verdict for a visitor behind the frontier, or `None` if the server has to
     /// decide.
     ///
-    /// The server decides about a ticket without a place, because only the server assigns places,
-    /// about a ticket that has lapsed, and about all tickets once the frontier is too old.
+    /// The server decides on a ticket without a place, because only the server assigns places. It
+    /// also decides on a ticket that has lapsed, and on all tickets once the frontier is too old.
     pub(crate) fn check_in(
         &self,
         ticket: &Ticket,

@@ -9,9 +9,10 @@
 //!                            share, leased for 3 s          └────────┘
 //! ```
 //!
-//! The script in `lua/share.lua` gives no node more than the other nodes leave. A node whose share
-//! shrinks first receives a lower limit. The difference goes to other nodes only once the node has
-//! reported that it applies the lower limit and its requests above that limit have finished.
+//! The script in `lua/share.lua` gives no node more than the other nodes leave of the total. A node
+//! whose share shrinks first receives a lower limit. The difference goes to other nodes only once
+//! the node has reported that it applies the lower limit and its requests above that limit have
+//! finished.
 //!
 //! This module contains no gate. The application applies each share to its own gate.
 
@@ -222,8 +223,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     ///
     /// # Cancel safety
     ///
-    /// A renewal may have taken effect even if its future was dropped. The next renewal sends a
-    /// complete report again.
+    /// A renewal may have taken effect even if its future was dropped. The next renewal sends
+    /// another complete report.
     pub async fn renew(&mut self, demand: Demand) -> u32 {
         let sent = Instant::now();
         match self.ask(demand).await {
@@ -264,8 +265,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     ///
     /// The returned time is shorter than the lease. A node whose share is still valid at one
     /// renewal checks its share again only after the next pause and a failed renewal, and the
-    /// server must not have given the share to other nodes in that time. The second pause is a
-    /// margin for a busy machine that runs late.
+    /// server must not have given the share to other nodes by then. The second pause is a margin
+    /// for a busy machine that runs late.
     fn kept_for(&self) -> Duration {
         Self::LEASE.saturating_sub(2 * Self::RENEWED_EVERY + self.deadline)
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The part in braces is the hash tag of the cluster specification: all keys with the same tag are
-//! stored on the same node of a cluster. A script requires that its keys are on one node.
+//! stored on the same node of a cluster. A script requires all its keys to be on one node.
 
 use std::{
     fmt,
@@ -34,7 +34,7 @@ pub(crate) struct RoomKeys([String; 11]);
 pub(crate) struct Secret {
     /// The secret as 32 hexadecimal digits, as stored on the server.
     text: String,
-    /// The secret as two integers, as the hasher takes it.
+    /// The secret as two integers, as the hasher expects it.
     halves: [u64; 2],
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn of_gate(prefix: &str, gate: &str) -> String {
     format!("{{{prefix}:{gate}}}:shares")
 }
 
-/// Checks that a name can be part of a hash tag, and so consists of 1 to 64 letters, digits, `-` or
+/// Checks that a name can be part of a hash tag: it must consist of 1 to 64 letters, digits, `-` or
 /// `_`.
 pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);

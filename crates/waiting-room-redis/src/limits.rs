@@ -1,8 +1,9 @@
 //! Rate limits that any number of nodes can share.
 //!
-//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all
-//! limits of a request or none of them, in one round trip. Each meter in the core has a counterpart
-//! in Lua with the same integer arithmetic, so a shared limit behaves like a limit in one process.
+//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges
+//! either all limits of a request or none of them, in one round trip. Each meter in the core has a
+//! counterpart in Lua with the same integer arithmetic, so a shared limit behaves like a limit in
+//! one process.
 //!
 //! ```text
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it

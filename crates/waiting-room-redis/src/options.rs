@@ -1,4 +1,4 @@
-//! The options of a store, which are its deadline, the prefix of its keys, and a clock for tests.
+//! The options of a store: its deadline, the prefix of its keys, and a clock for tests.
 //!
 //! The options are checked once, when a store connects. A value that is out of bounds causes an
 //! error that names the option, and is never clamped.
@@ -7,14 +7,15 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
 
-/// Options for how a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or
-/// [`GateShare`](crate::GateShare) communicates with its server.
+/// Options that determine how a [`RedisStore`](crate::RedisStore),
+/// [`RedisLimits`](crate::RedisLimits) or [`GateShare`](crate::GateShare) communicates with its
+/// server.
 ///
 /// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix), but may have
 /// different deadlines.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
-    /// The longest time that one script may take, as seen from this node.
+    /// The longest time that one script may take, as measured by this node.
     pub(crate) deadline: Duration,
     /// The first part of the hash tag of every key.
     pub(crate) prefix: String,

@@ -19,8 +19,8 @@ use crate::clock::from_micros;
 pub(crate) struct Head {
     /// The instant at which the script ran, on the clock of the room.
     pub(crate) now: Timestamp,
-    /// The time at which the room's memory begins. The room may not know passes that were issued
-    /// earlier.
+    /// The time at which the room's memory begins. The room may not know about passes that were
+    /// issued earlier.
     pub(crate) since: Timestamp,
     /// The version of the current rules.
     pub(crate) version: u64,
@@ -29,8 +29,8 @@ pub(crate) struct Head {
     /// The number of admissions per second over the last three minutes, or the configured rate
     /// until 30 s have been measured.
     pub(crate) per_second: f64,
-    /// The variance of the number of admissions in equal spans of time divided by its mean, at
-    /// least 1.
+    /// The variance of the number of admissions in equal spans of time, divided by the mean of that
+    /// number. The quotient is at least 1.
     pub(crate) dispersion: f64,
     /// The number of times that the room has lost keys since it was opened.
     pub(crate) losses: u64,

@@ -93,7 +93,7 @@ impl Scripts {
 
 /// The source code that all scripts share.
 ///
-/// The order of the files matters. A `local` function of Lua is visible only to the code below it,
+/// The order of the files matters. In Lua, a `local` function is visible only to the code below it,
 /// so each file can use only the files above it.
 const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),

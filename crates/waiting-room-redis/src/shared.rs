@@ -1,4 +1,4 @@
-//! The state of a node, which consists of its knowledge of the room and of pending reports.
+//! The state of a node: its knowledge of the room, and its pending reports.
 //!
 //! One [`Shared`] serves all handles of a store, the tasks of its operations and its watch task.
 //! Readers on the path of a request never wait, because the rules and the frontier are replaced as
@@ -211,7 +211,7 @@ impl Shared {
 
     /// Adopts the rules in a snapshot. A snapshot contains the rules only if they have changed.
     ///
-    /// If this release cannot read the rules, the node logs that once and keeps the rules that it
+    /// If this release cannot read the rules, the node logs this once and keeps the rules that it
     /// knows. The scripts use the fields of the room, so only the values that the node itself
     /// derives from the rules are out of date.
     fn take_changed(&self, version: u64, json: &[u8]) {

@@ -1,4 +1,4 @@
-//! The store, which provides the operations of a room, each as a script on the server.
+//! Provides the operations of a room, each as a script on the server.
 //!
 //! A [`RedisStore`] is a thin handle. Each operation has a channel to a task that batches its calls
 //! (`batches.rs`), and another task reads the room once a second (`watch.rs`). All tasks share the
@@ -149,7 +149,8 @@ impl RedisStore {
 
     /// Calls an operation for one visitor, as part of the operation's next batch.
     ///
-    /// `enters` is the visitor of an `enter`, and `None` for all other operations.
+    /// `enters` is the visitor to admit, if the operation is `enter`, and `None` for all other
+    /// operations.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! The encoding of operations for the scripts: arguments, the rules of a room, and replies.
 //!
-//! All functions of this module are pure conversions. Ids are 16 bytes, most significant byte
+//! All functions in this module are pure conversions. Ids are 16 bytes, most significant byte
 //! first. Times are microseconds since the Unix epoch. The header of each script in `lua/*.lua`
 //! states the units of its durations.
 //!
-//! The reply of `enter` and `check_in` for one visitor has one of the following forms:
+//! The reply to `enter` or `check_in` for one visitor has one of the following forms:
 //!
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
@@ -42,9 +42,9 @@ pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
 
 /// Returns the arguments of `check_in`.
 ///
-/// The second-to-last argument is the lot of the visitor for [`QueueingMethod::Random`], which has
-/// 53 bits, so that a script can represent it exactly. The lot is derived from the id and the
-/// minute, so it changes every minute and is the same on all nodes.
+/// The second-to-last argument is the lot of the visitor for [`QueueingMethod::Random`], a number
+/// of 53 bits, which a script can represent exactly. The lot is derived from the id and the minute,
+/// so it changes every minute and is the same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
     vec![
@@ -68,8 +68,8 @@ pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
     vec![bytes(ticket.id), number(micros(ticket.first_seen)), number(interval)]
 }
 
-/// Returns the arguments of `renew`, which are all fields of the pass, so that a room that does not
-/// know the pass can resume the session.
+/// Returns the arguments of `renew`: every field of the pass, so that a room that does not know
+/// about the pass can resume the session.
 pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
     vec![
         bytes(pass.id),
@@ -210,9 +210,9 @@ pub(crate) fn verdict(
             Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
         }
         "network_full" => {
-            // The visitor gets a new ticket, and loses its order of arrival. Otherwise a network
-            // could hold tickets in reserve, and take each place that it gives up at the front of
-            // the line.
+            // The visitor gets a new ticket, and its earlier arrival no longer counts. Otherwise, a
+            // network could hold tickets in reserve and, each time it gives up a place, take
+            // another one at the front of the line.
             let next = head.now + seconds(said.number()?);
             let ticket = Ticket::new(id, head.now, head.now, next);
             let retry_after = Some(ticket.retry_after(head.now));
@@ -232,7 +232,7 @@ pub(crate) fn verdict(
     }
 }
 
-/// Decodes the rest of a `wait` reply, for a visitor that has a place in line.
+/// Decodes the rest of a `wait` reply, for a visitor who has a place in line.
 ///
 /// The visitor's ticket gets a new position and a new estimate of the wait.
 fn waits(
@@ -327,7 +327,7 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
     })
 }
 
-/// Returns whether a room that states this reason admits no visitor even if slots become free.
+/// Returns whether a room that gives this reason admits no visitors, even if slots become free.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }

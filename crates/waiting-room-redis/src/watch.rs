@@ -9,7 +9,7 @@
 //! 4. sweeps, if the script has found more lapsed entries than it may remove at once;
 //! 5. checks whether the server may evict keys, but only once a minute.
 //!
-//! While the server does not answer, only the watch task probes it. Calls of visitors are not sent
+//! While the server does not answer, only the watch task probes it. Visitors' calls are not sent
 //! during that time, and the first poll that succeeds closes the breaker.
 
 use std::{
@@ -36,9 +36,9 @@ use crate::{
 
 /// Polls the room once a second, until every handle to the store has been dropped.
 ///
-/// A poll may fail because of the connection, so another connection is opened immediately, and
-/// after further failures with pauses that double from 10 ms to 1 s. While the breaker is open, the
-/// watch task polls the room ten times a second.
+/// A poll may fail because of the connection, so another connection is opened immediately. After
+/// further failures, each attempt is preceded by a pause, which doubles from 10 ms to 1 s. While
+/// the breaker is open, the watch task polls the room ten times a second.
 pub(crate) async fn watch<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
@@ -70,7 +70,7 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     }
 }
 
-/// The backoff between attempts to open another connection, which a successful poll resets.
+/// The backoff between attempts to open another connection. A successful poll resets the backoff.
 #[derive(Debug, Default)]
 struct Reopening {
     /// The pause before the next attempt, or zero before the first attempt.
@@ -123,7 +123,7 @@ impl Looks {
         self.look(&mut connection, shared).await
     }
 
-    /// Does the work of one poll, in the order of the module docs.
+    /// Does the work of one poll, in the order given in the module docs.
     ///
     /// The first error ends the poll, and the next poll does the remaining work.
     async fn look<C: ConnectionLike>(
@@ -152,7 +152,7 @@ impl Looks {
     /// A glance costs one `HMGET` instead of a script, so many nodes that share a room cost little
     /// more than one node. A glance cannot be used with a given clock, or if the rules have
     /// changed, because it does not contain the rules. A glance does not show the server's current
-    /// time either, so every tenth poll runs the script in any case.
+    /// time either, so every tenth poll runs the script even if there is a usable glance.
     async fn glance<C: ConnectionLike>(
         &mut self,
         connection: &mut C,
@@ -182,7 +182,7 @@ impl Looks {
             return Ok(false);
         }
         self.glances += 1;
-        // Reading a glance is a call that the server has answered, so it closes the breaker.
+        // The server has answered the call that reads the glance, so the breaker is closed.
         shared.succeeded();
         shared.take_snapshot(&head, said)?;
         Ok(true)
@@ -209,8 +209,8 @@ async fn snapshot<C: ConnectionLike>(
     Ok(is_more)
 }
 
-/// Removes lapsed entries, one script after another, until no entry is left or [`MAX_SWEEPS`]
-/// scripts have run.
+/// Removes lapsed entries by running one script after another, until no entry is left or
+/// [`MAX_SWEEPS`] scripts have run.
 ///
 /// Other calls run between the scripts, so the server is never blocked for long.
 async fn sweep<C: ConnectionLike>(
@@ -238,8 +238,8 @@ async fn look_at_memory<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<(), StoreError> {
-    // The node sends a script rather than a plain `INFO` command, because in a cluster the key of
-    // the script selects the right cluster node.
+    // The node sends a script rather than a plain `INFO` command, because in a cluster the script's
+    // key selects the right cluster node.
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(&shared.keys.as_slice()[0]);
     let looked = answered(shared.deadline, invocation.invoke_async(connection)).await?;

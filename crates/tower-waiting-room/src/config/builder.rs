@@ -23,8 +23,8 @@ impl WaitingRoomConfig {
     /// Returns a builder for a layer with this name, which may contain only letters, digits, `-`
     /// and `_`.
     ///
-    /// The name also names the room, is part of the name of the room's cookie, and is a label of
-    /// all metrics.
+    /// The room has the same name, which is also part of the name of the room's cookie and a label
+    /// on all metrics.
     pub fn builder(name: impl Into<String>) -> WaitingRoomConfigBuilder {
         let name = name.into();
         WaitingRoomConfigBuilder {
@@ -73,8 +73,8 @@ impl WaitingRoomConfigBuilder {
     /// The maximum number of bypass rules.
     pub const MAX_BYPASS: usize = 100;
 
-    /// Adds a rate limit. A request is charged either to all limits that apply to it, or to none of
-    /// them.
+    /// Adds a rate limit. A request is charged against either all of the limits that apply to it or
+    /// none of them.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.config.rates.limits.code.push(limit);
         self
@@ -83,16 +83,16 @@ impl WaitingRoomConfigBuilder {
     /// Keeps the state of the rate limits in a store that all nodes share, instead of in this
     /// process.
     ///
-    /// `on_failure` determines how requests are treated if the store does not answer in time.
-    /// Limits with the same name are one limit that all nodes share, so configure the same quota on
-    /// each node. To add a store to a configuration from a file, use
+    /// `on_failure` determines how requests are treated if the store does not answer in time. All
+    /// nodes share the limits that have the same name, so configure the same quotas on each node.
+    /// To add a store to a configuration from a file, use
     /// [`into_builder`](WaitingRoomConfig::into_builder).
     pub fn rate_store(mut self, store: impl RateStore, on_failure: RateStoreFailure) -> Self {
         self.config.rates.shared = Some(Shared { store: Arc::new(store), on_failure });
         self
     }
 
-    /// Adds the rate limits of a YAML or TOML file, and reapplies the file whenever it changes.
+    /// Adds the rate limits from a YAML or TOML file, and reapplies the file whenever it changes.
     ///
     /// If the file cannot be applied at start-up, [`build`](Self::build) fails. If a later change
     /// cannot be applied, the old limits stay in effect, and the error is logged and returned by

@@ -1,13 +1,13 @@
 //! The format of a configuration file.
 //!
 //! A file is deserialized into the structures of this module, and every value is then passed to the
-//! builder. A file therefore has the same effect as code with the same values, and is refused with
+//! builder. A file therefore has the same effect as code with the same values, and is rejected with
 //! the same errors. An absent field leaves the default of the builder in place.
 //!
-//! - Unknown fields are refused, because otherwise a misspelled field would silently have no
+//! - Unknown fields are rejected, because otherwise a misspelled field would silently have no
 //!   effect.
 //! - Durations are written as `5m`, `90s` or `1m 30s`.
-//! - Names of variants are in `snake_case`.
+//! - Variant names are in `snake_case`.
 //!
 //! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
 //! Stores, closures and partitioned cookies cannot be configured in a file. The store of the room
@@ -100,7 +100,7 @@ pub(super) struct ConfigFile {
     rate_limits_file: Option<std::path::PathBuf>,
     /// The headers that report limits to clients. The default is `common`.
     rate_headers: Option<RateHeaders>,
-    /// The source of a client's address. The default source is the connection.
+    /// The source of a client's address. By default, the address of the connection is used.
     client_ip: Option<ClientIpFile>,
     /// The maximum number of requests that all leaky queues together may delay at the same time.
     /// The default is 10 000.

@@ -33,8 +33,8 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A configuration can also come from a file, in which unknown fields are refused. Here the file is
-/// in JSON:
+/// A configuration can also come from a file, in which unknown fields are rejected. Here the file
+/// is in JSON:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;

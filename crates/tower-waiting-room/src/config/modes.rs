@@ -19,14 +19,13 @@ pub enum Enforcement {
 
 /// The stages that a CORS preflight goes through on its way to the application.
 ///
-/// A preflight is an `OPTIONS` request with the headers `origin` and
-/// `access-control-request-method`. Any client can send any number of preflights, so by default
-/// they skip only the room. A layer without a room charges preflights in the same way as any other
-/// request.
+/// A preflight is an `OPTIONS` request with the `origin` and `access-control-request-method`
+/// headers. Any client can send any number of preflights, so by default they skip only the room. A
+/// layer without a room charges preflights in the same way as any other request.
 ///
 /// The browser reports a refused preflight as a network error, and a forwarded preflight is charged
-/// to the same limits as the request that it announces. To avoid both effects, make the CORS layer
-/// the outermost layer, so that it answers preflights before they reach this layer.
+/// against the same limits as the request that it announces. To avoid both effects, make the CORS
+/// layer the outermost layer, so that it answers preflights before they reach this layer.
 ///
 /// Browsers send preflights without cookies and without the headers of the request that follows. A
 /// limit whose key is a cookie or a header therefore treats preflights as its

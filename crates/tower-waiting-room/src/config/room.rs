@@ -28,7 +28,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the maximum number of visitors who are admitted within any 60 seconds. The default is
-    /// `None`, which means no limit. The window slides, so a burst just before the turn of a minute
+    /// `None`, which means no limit. The window slides, so a burst just before the end of a minute
     /// and another just after it cannot together exceed the limit.
     pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
         self.rules(|rules| rules.with_new_users_per_minute(users))
@@ -106,7 +106,7 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.with_cookie_test(test))
     }
 
-    /// Sets how a room starts after it has lost its state, for example through a restart. The
+    /// Sets how a room starts after it has lost its state, for example because of a restart. The
     /// default is [`Recovery::AdmitAtOnce`]. [`Recovery::Pause`] requires [`keys`](Self::keys).
     pub fn recovery(self, recovery: Recovery) -> Self {
         self.rules(|rules| rules.with_recovery(recovery))

@@ -204,9 +204,10 @@ impl Concurrency {
     ///
     /// - `class` returns the class of a request. Numbers above the last class are treated as the
     ///   last class.
-    /// - `reserved` has one entry for each class, and 1 to 16 entries in total. An entry is the
-    ///   number of permits for which the class is served first. Other classes may use reserved
-    ///   permits that the class does not need. The sum of all entries must not exceed the limit.
+    /// - `reserved` has one entry for each class, and 1 to 16 entries in total. Each entry is the
+    ///   number of permits that are reserved for its class, which is served first until it uses
+    ///   them all. Other classes may use reserved permits that the class does not need. The sum of
+    ///   all entries must not exceed the limit.
     /// - `aging` is the time after which a waiting request moves to the next lower class number, so
     ///   that no class starves. `aging` must be more than zero and at most 1 h.
     ///
@@ -308,8 +309,8 @@ impl Concurrency {
     ///
     /// Without this limit, a client can hold a permit for as long as it likes by sending its body
     /// one byte at a time, each byte within [`body_read_timeout`](Self::body_read_timeout). To
-    /// prevent such clients from holding permits, set `max_hold`, or set a timeout for the whole
-    /// body in the application.
+    /// prevent such clients from holding permits indefinitely, set `max_hold`, or set a timeout for
+    /// the whole body in the application.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self
@@ -320,8 +321,9 @@ impl Concurrency {
     /// is not read.
     ///
     /// An HTTP/1 server notices a closed connection only while it reads the body. If the body were
-    /// not read, a request whose client has disconnected would continue to wait, and then run in
-    /// vain. A queue holds at most this many bytes of body data for each waiting request.
+    /// not read, a request whose client has disconnected would continue to wait, and running it
+    /// would then be wasted work. A queue holds at most this many bytes of body data for each
+    /// waiting request.
     ///
     /// This option requires axum's body type and the `axum` feature. If a client expects
     /// `100 Continue`, its body is not read while the request waits, because reading would prompt
@@ -331,7 +333,7 @@ impl Concurrency {
         self
     }
 
-    /// Adds a header in which clients state how long they will wait for the response. The
+    /// Adds a header in which clients specify how long they will wait for the response. The
     /// `grpc-timeout` header is always honored. If a request has several deadline headers, the
     /// shortest time applies.
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {

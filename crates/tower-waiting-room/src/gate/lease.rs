@@ -18,11 +18,11 @@
 //!
 //! # Atomics
 //!
-//! All atomics of a permit are accessed with `Relaxed` ordering. Each holder stores the values that
-//! `drop` reads before it drops its own `Arc`, and dropping an `Arc` synchronizes with the drop of
-//! the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper decides.
-//! A reader that resumes just before the end of `body_stall` may therefore lose its permit, as if
-//! it had resumed just after the end.
+//! All atomics of a permit are accessed with `Relaxed` ordering. Before a holder drops its own
+//! `Arc`, it stores the values that `drop` reads, and dropping an `Arc` synchronizes with the drop
+//! of the last `Arc`. The tick that the sweeper reads may be outdated by the time the sweeper acts
+//! on it. A reader that resumes just before the end of `body_stall` may therefore lose its permit,
+//! as if it had resumed just after the end.
 
 use std::{
     fmt,
@@ -52,8 +52,8 @@ pub(crate) struct HeldPermit {
     /// not happen under this lock.
     permit: Mutex<Option<Permit>>,
     /// The gate of the permit. `drop` takes the permit out and drops it before this field. The
-    /// order matters because a gate by key is removed together with its last use, and the permit
-    /// counts as a use.
+    /// order matters because a gate by key is removed when its last use ends, and the permit counts
+    /// as a use.
     gate: GateRef,
     sweeper: Arc<Sweeper<HeldPermit>>,
     /// The tick of the sweeper at which the server took the latest frame of the body, or [`ASKED`]
@@ -137,7 +137,7 @@ impl PermitHandle {
 }
 
 impl BodyPermits {
-    /// Takes over the permits that are held beyond the head of the response.
+    /// Takes over the permits that are held after the head of the response is ready.
     pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }

@@ -1,5 +1,5 @@
 //! The options of a gate other than its limit and its queue: when a permit is released, which
-//! status codes a refusal has, and which headers contain the client's deadline.
+//! status codes a refusal can have, and which headers contain the client's deadline.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub enum GateStatuses {
     Origin,
 }
 
-/// A request header in which a client states how long it will wait for the response.
+/// A request header in which a client specifies how long it will wait for the response.
 ///
 /// If the client would give up before a permit becomes free, its request is refused instead of
 /// queued, so that permits are not spent on responses that no client reads. The stated time is

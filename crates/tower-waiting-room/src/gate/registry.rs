@@ -16,10 +16,10 @@
 //! # Locks
 //!
 //! The map of gates has one lock per shard. While the lock of its shard is held, a gate is created
-//! from the current rules and the current drain state. A change of the rules or of the drain state
-//! is therefore stored first and then applied to all gates in the map. Creating a gate needs no
-//! lock that is held across these two steps. A gate that is created at the same time either reads
-//! the new value, or is already in the map when the change visits its shard.
+//! from the current rules and the current drain state. A change to the rules or the drain state is
+//! therefore stored first and then applied to all gates in the map. No lock has to be held across
+//! these two steps. A gate that is created at the same time either reads the new value, or is
+//! already in the map when the change visits its shard.
 
 use std::{
     fmt,
@@ -69,9 +69,9 @@ pub(crate) struct GateSet {
     /// The treatment of the queue at a gate that is created during a drain, or `None` while the
     /// gates are open. This mutex is never locked while the gates are being visited (see `make`).
     draining: Mutex<Option<DrainQueue>>,
-    /// The limit that adapts itself to the samples of finished requests, or `None` for a fixed
-    /// limit. Only a gate without a key can be adaptive, because validation rejects an adaptive
-    /// limit with a key.
+    /// The limit that adapts to the samples of finished requests, or `None` for a fixed limit. Only
+    /// a gate without a key can be adaptive, because validation rejects an adaptive limit with a
+    /// key.
     adaptive: Option<Mutex<Box<dyn AdaptiveLimit>>>,
     clock: StageClock,
     telemetry: Telemetry,
@@ -85,8 +85,8 @@ pub(crate) struct GateLine {
 }
 
 enum Gates {
-    /// The gates, by the hash of their key values. A gate stays in the map while a request holds a
-    /// [`GateRef`] to it.
+    /// The gates, indexed by the hash of their key values. A gate stays in the map while a request
+    /// holds a [`GateRef`] to it.
     ByKey(DashMap<KeyHash, Gate>),
     /// One gate for all requests that the scope covers.
     One(Gate),
@@ -195,7 +195,7 @@ impl GateSet {
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
         if self.adaptive.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, format!("{limit:?}"));
-            let expected = format!("no limit: the gate {:?} finds its limit by itself", self.name);
+            let expected = format!("no limit: the gate {:?} adapts its own limit", self.name);
             return Err(ConfigError::new(kind, "concurrency", given, expected));
         }
         let _changing = lock(&self.changing);
@@ -334,8 +334,8 @@ impl GateRef {
         patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
-    /// Returns whether both references are to the same gate, that is, whether they agree in layer,
-    /// name and key value.
+    /// Returns whether both references refer to the same gate, that is, whether their layer, name
+    /// and key value are the same.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.set, &other.set) && self.key == other.key
     }
@@ -350,7 +350,7 @@ impl GateRef {
         self.set.telemetry.misconfigured(Misconfiguration::CountedTwice);
     }
 
-    /// Reports that a request had to wait although there is no tokio runtime.
+    /// Reports that a request had to wait even though there is no tokio runtime.
     pub(super) fn lacks_runtime(&self) {
         self.set.telemetry.misconfigured(Misconfiguration::NoRuntime);
     }
@@ -415,9 +415,9 @@ impl GateRef {
 impl Drop for GateRef {
     fn drop(&mut self) {
         // This clone is dropped first, because `is_shared` counts it too. The remaining clones
-        // belong to permits, waiters and other requests. `remove_if` counts the clones under the
-        // same lock under which `of` clones a gate, so a gate that a new request has just found is
-        // not removed.
+        // belong to permits, waiters and other requests. `remove_if` counts the clones while
+        // holding the lock that `of` holds to clone a gate, so a gate that a new request has just
+        // found is not removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.remove_if(key, |_, gate| !gate.is_shared());
@@ -438,9 +438,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The name of the histogram of how long permits were held, in seconds.
+/// The name of the histogram that records how long permits were held, in seconds.
 const HOLD: &str = "waiting_room_gate_hold_seconds";
-/// The name of the histogram of how long requests waited before they got a permit, in seconds.
+/// The name of the histogram that records how long requests waited before they got a permit, in
+/// seconds.
 const WAIT: &str = "waiting_room_gate_wait_seconds";
 
 /// Creates a gate. The seed determines how the retry times of refused clients are spread. The seed

@@ -49,7 +49,7 @@ pub(crate) enum Gated {
     /// The request may run, because every gate that covers it granted a permit, or because no gate
     /// covers it.
     Admitted,
-    /// The client disconnected while its request waited.
+    /// The client disconnected while its request was waiting.
     Gone,
     /// A gate refused the request, on arrival or at the end of its wait.
     Refused(GateRef, GateRefused),

@@ -123,9 +123,9 @@ impl<T: Sweep> Sweeper<T> {
         let stalled = |since: u32| self.period * tick.wrapping_sub(since).saturating_sub(1);
         let now = self.clock.now();
         // The list is taken out and checked without the lock. Taking a permit back, or dropping the
-        // last reference to a permit here, wakes waiters and may run code of the application, which
-        // may add a permit and take the lock. Values that are added in the meantime go into a new
-        // list, which is merged below.
+        // last reference to a permit here, wakes waiters and may run application code, which may
+        // add a permit and take the lock. Values that are added in the meantime go into a new list,
+        // which is merged below.
         let mut held = mem::take(&mut self.lock().held);
         held.retain(|held| held.upgrade().is_some_and(|held| !held.sweep(stalled, now)));
         let mut swept = self.lock();
@@ -183,8 +183,8 @@ impl<T: Sweep> Drop for Running<T> {
 /// Runs one sweep in each period, until no value is left or the layer is dropped.
 async fn run<T: Sweep>(mut running: Running<T>, period: Duration) {
     let mut ticks = time::interval(period);
-    // If the process was suspended, the missed ticks are not all caught up on at once. Otherwise
-    // the suspension would count as a stall of every client, although no client had a chance to
+    // After the process has been suspended, the missed ticks are not made up for. Otherwise the
+    // suspension would count as a stall of every client, even though no client had a chance to
     // read.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first tick of an interval completes immediately.

@@ -110,7 +110,8 @@ impl Waiting {
         Poll::Ready(Waited { at, end })
     }
 
-    /// Ends the wait without a permit, in shadow mode: the request runs although the gate is full.
+    /// Ends the wait without a permit, in shadow mode: the request runs even though the gate is
+    /// full.
     pub(crate) fn skip(mut self) {
         self.leave(GateEvent::OverShadow);
     }

@@ -38,9 +38,9 @@ impl GateHandle {
         self.set.name()
     }
 
-    /// Returns the current figures of the gate. A gate without a key has one snapshot. A gate by
-    /// key has one snapshot for each key value among the running and waiting requests, and
-    /// therefore no snapshot while there are no requests.
+    /// Returns the gate's current figures. A gate without a key has one snapshot. A gate by key has
+    /// one snapshot for each key value that running or waiting requests have, and therefore none
+    /// while there are no requests.
     #[must_use]
     pub fn snapshots(&self) -> Vec<GateSnapshot> {
         self.set.snapshots()

@@ -36,8 +36,8 @@ impl LimitsHandle {
     /// A limit whose name, key, algorithm and `max_keys` do not change keeps its counts, so units
     /// that a client has taken from the old quota count against the new quota. A limit whose name,
     /// key, algorithm or `max_keys` changes starts with empty counts. A key [with a
-    /// closure](crate::Key::from_fn) equals only its clones, so clone the key instead of writing
-    /// the closure again.
+    /// closure](crate::Key::from_fn) is equal only to its clones, so clone the key instead of
+    /// writing the closure again.
     ///
     /// Concurrent changes are applied one after the other, so the closure may be called more than
     /// once. The closure may read the limits through a handle, but must not change them. If a rules

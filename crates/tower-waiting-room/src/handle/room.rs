@@ -36,7 +36,7 @@ impl<St: Store> RoomHandle<St> {
         Self { pipeline }
     }
 
-    /// Returns the current figures of the room.
+    /// Returns the room's current figures.
     ///
     /// # Errors
     ///

@@ -39,10 +39,10 @@ pub(crate) struct Pipeline<St> {
     /// The store of the room. All stages use the clock of this store, even in a layer without a
     /// room.
     pub(crate) store: St,
-    /// The stage of the rate limits. The stage exists even without rate limits, because the
-    /// operator's handle may add limits later.
+    /// The rate limit stage. The stage exists even without rate limits, because the operator's
+    /// handle may add limits later.
     pub(crate) limits: RateStage,
-    /// The stage of the room, or `None` in a layer that has only rate limits and gates.
+    /// The room stage, or `None` in a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomStage<St>>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
@@ -78,7 +78,7 @@ pub(crate) struct Pipeline<St> {
 ///
 /// Dropping a `Journey` releases everything that the request holds: the permits return to their
 /// gates, and a session whose pass was not sent is ended. If the end of a session was not delivered
-/// to the store, a later request delivers it. Charges to rate limits are not refunded.
+/// to the store, a later request delivers it. Charges against rate limits are not refunded.
 pub(crate) struct Journey {
     /// The stages that the request has not reached yet. A bypassed request has no stages.
     ahead: &'static [Stage],
@@ -116,7 +116,7 @@ pub(crate) struct Journey {
 pub(super) enum Stage {
     /// Takes a permit from each gate that covers the request.
     Gates,
-    /// Charges the rate limits.
+    /// Charges the request against the rate limits.
     Limits,
     /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(all(test, feature = "room"))]
@@ -175,7 +175,8 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then
-    /// opens the token. Also selects the stages of the request. A bypassed request has no stages.
+    /// opens the token. This method also selects the stages of the request. A bypassed request has
+    /// no stages.
     pub(crate) fn begin(&self, head: RequestHead<'_>, journey: &mut Journey) {
         // A bypass rule for a network covers no request whose client address is unknown. If this
         // were not reported, the rule would silently have no effect.
@@ -242,8 +243,8 @@ impl<St: Store> Pipeline<St> {
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
-            // The limits were charged before the request had to wait for its turn, so nothing is
-            // left to decide.
+            // The request was charged against the limits before it had to wait for its turn, so
+            // nothing is left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
                 let (caller, now) = (self.caller(head, journey), journey.now);
@@ -333,7 +334,7 @@ impl<St: Store> Pipeline<St> {
         self.callers.of(head, visitor)
     }
 
-    /// The rate limit stage: charges all limits that apply to the request.
+    /// The rate limit stage: charges the request against all limits that apply to it.
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // The limits are loaded once, so that a live change applies to a request completely or not
         // at all.
@@ -345,7 +346,7 @@ impl<St: Store> Pipeline<St> {
         self.rated(journey, rated)
     }
 
-    /// Translates the outcome of the rate limit stage into a control flow, and stores the report of
+    /// Translates the outcome of the rate limit stage into control flow, and stores the report of
     /// the limits for the response headers.
     fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let (report, flow) = match rated {
@@ -398,8 +399,8 @@ impl<St: Store> Pipeline<St> {
                 Continue(())
             }
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                // The pace is checked first: a ticket that is shown too often is refused even if it
-                // is due.
+                // The pace is checked first: a ticket that is presented too often is refused even
+                // if it is due.
                 if let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
@@ -439,7 +440,7 @@ impl<St: Store> Pipeline<St> {
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 
-    /// Translates the outcome of the gate stage into a control flow.
+    /// Translates the outcome of the gate stage into control flow.
     fn gated(gated: Gated, now: Timestamp) -> ControlFlow<Stop> {
         match gated {
             Gated::Admitted => Continue(()),

@@ -1,6 +1,6 @@
 //! The waits of a request on its way to the application.
 //!
-//! There are two kinds of waits. A **question** is a wait for the reply of a store, on which the
+//! There are two kinds of waits. A **question** is a wait for a store's reply, on which the
 //! decision for the request depends. A **delay** is a wait that a limit or a gate imposes: for a
 //! turn in a leaky queue, or for a permit. Shadow mode waits for questions, because it reports the
 //! decisions, and skips delays, because it must not slow requests down.

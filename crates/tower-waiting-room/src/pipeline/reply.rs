@@ -48,10 +48,10 @@ enum By {
     Gate(GateRef, RefusedBecause),
     /// A limit whose key is missing from the request.
     Key,
-    /// The limits, of which at least one is exceeded. The report of the request contains the
+    /// The rate limits, at least one of which is exceeded. The report of the request contains the
     /// details.
     Limits,
-    /// The pace at which tickets may be shown.
+    /// The pace at which tickets may be presented.
     Pace,
     /// The room, including the case in which its store does not answer in time.
     Room,
@@ -88,8 +88,8 @@ impl Reply {
         Self::refused(Reason::RefusedChallenged, None, by)
     }
 
-    /// Refuses a ticket that is shown more often than a client that obeys `Retry-After` would show
-    /// it.
+    /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would
+    /// present it.
     pub(super) fn too_often(pause: Duration) -> Self {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
@@ -98,7 +98,7 @@ impl Reply {
     /// keeps its place.
     ///
     /// The visitor is asked to retry after 5 s, or earlier if half a session or the refresh
-    /// interval is shorter. The store may have admitted the visitor although its reply did not
+    /// interval is shorter. The store may have admitted the visitor even though its reply did not
     /// arrive, and the session must not lapse before the retry. The store's record of the visitor's
     /// arrival must not lapse either, but the record outlasts the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
@@ -126,7 +126,7 @@ impl Reply {
     }
 
     /// Refuses a request that lacks the key of a limit. Repeating the same request cannot succeed,
-    /// so the reply states no time for a retry.
+    /// so the reply contains no retry time.
     pub(super) fn key_missing(policy: &Policy) -> Self {
         let reason = Reason::RefusedKeyMissing(policy.name.clone());
         Self::refused(reason, None, By::Key)
@@ -173,8 +173,8 @@ impl Reply {
         Self::refused(reason, retry_after, By::Gate(gate, because))
     }
 
-    /// Ends a request whose client has disconnected while it waited at a gate. No client reads this
-    /// answer, but logs and metrics record its reason.
+    /// Ends a request whose client disconnected while the request was waiting at a gate. No client
+    /// reads this answer, but logs and metrics record its reason.
     pub(super) fn client_gone() -> Self {
         Self::refused(Reason::RefusedGateCancelled, None, By::Client)
     }
@@ -246,11 +246,12 @@ impl Reply {
         }
     }
 
-    /// Returns whether the connection should be closed after the answer. Only a refusal by a gate,
-    /// or because the client's address is unknown, closes the connection:
+    /// Returns whether the connection should be closed after the answer. A connection is closed
+    /// only if a gate refused the request or the client's address is unknown, and one of the
+    /// following holds:
     ///
-    /// - while the gate is being drained, because the service is shutting down, and
-    /// - if the refused request has a body that is large or of unknown length. A server has to read
+    /// - The gate is being drained, because the service is shutting down.
+    /// - The refused request has a body that is large or of unknown length. A server has to read
     ///   the whole body before it can read the next request on the connection (RFC 9112 section
     ///   9.6).
     ///
@@ -289,6 +290,6 @@ const LARGE: u64 = 64 * 1024;
 /// The time after which a client may retry if a store could not handle its request in time.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// The number of different extra delays, in steps of 1 s, that spread the retries to an overloaded
+/// The number of possible extra delays, in steps of 1 s, that spread the retries to an overloaded
 /// node. An extra delay of 0 to 5 s is added to each retry.
 const SPREAD_SECS: u64 = 6;

@@ -69,30 +69,30 @@ impl<St: Store> Pipeline<St> {
     ///
     /// All steps between the wait for the renewal and the wait for the store happen exactly once.
     /// While the renewal is pending, the response remains unchanged. While the store is ending the
-    /// session, the response is complete, and only the call to the store is polled again.
+    /// session, the response is already complete, and only the call to the store is polled again.
     pub(crate) fn poll_finish<B>(
         &self,
         journey: &mut Journey,
         response: &mut Response<B>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        // The response is complete, and is held back only until the store has ended the session.
+        // The response is complete, but is held back until the store has ended the session.
         if let Some(leaving) = &mut journey.leaving {
             return leaving.as_mut().poll(cx);
         }
         if let Some(renewal) = &mut journey.renewal {
             ready!(renewal.poll_end(cx));
         }
-        // The renewal has ended or was abandoned, so nothing below this line runs twice.
+        // The renewal has ended or has been abandoned, so nothing below this line runs twice.
         let is_revoked = take_command(response.headers_mut());
         if let Some(room) = &self.room {
             let (source, headers) = (journey.source, response.headers_mut());
             if let Visitor::Inside(pass) = &journey.visitor {
                 journey.leaving = room.end(pass, is_revoked, source, headers);
             }
-            // A session that has just ended gets no token. The token of a renewed pass takes
-            // precedence over a token that this request received on admission or from another
-            // request.
+            // A session that has just ended gets no token. The token of a pass that this request
+            // has renewed takes precedence over `journey.token`, which was issued when this request
+            // was admitted or comes from a renewal by another request.
             if journey.leaving.is_none() {
                 let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
                 if let Some(token) = renewed.or_else(|| journey.token.take()) {

@@ -59,9 +59,9 @@ impl<St: Store> Pipeline<St> {
                 Reply::queued(reason, &ticket, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                // The network may be full because a proxy is missing from the configuration, so
-                // that all of its clients appear to have one address. The request of a refused
-                // visitor is therefore checked for signs of such a proxy.
+                // The network's quota of places may be exhausted because a proxy is missing from
+                // the configuration: all clients behind the proxy then appear to have the same
+                // address. The refused request is therefore checked for signs of such a proxy.
                 if reason == Reason::RefusedNetworkFull
                     && let Some(suspected) = head.suspect()
                 {

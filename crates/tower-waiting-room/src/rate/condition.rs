@@ -35,15 +35,15 @@ impl Condition {
     /// reading matches, but an excluded path matches only if every reading matches, so no spelling
     /// evades a limit.
     ///
-    /// A missing part equals no literal: it does not satisfy a condition that requires a value, and
-    /// it is never an excluded value. This method is not called for a condition on an address if
-    /// the request's address is unknown. The method that finds the key of a policy handles such
-    /// requests separately.
+    /// A missing part matches no literal: it does not satisfy a condition that requires a value,
+    /// but it satisfies a condition that only excludes values. This method is not called for a
+    /// condition on an address if the request's address is unknown. The method that finds the key
+    /// of a policy handles such requests separately.
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
-        // Tests for addresses and matchers inspect the request itself. Reading the part as a string
-        // may allocate, so the string is read only if there is a literal to compare it with. All
-        // literals of one part have the same kind of test, so checking the first exclusion is
-        // enough.
+        // Literals that are networks or matchers are tested against the request itself. Reading the
+        // part as a string may allocate, so the string is read only if there is a literal to
+        // compare it with. All literals for one part have the same kind of test, so checking the
+        // first exclusion is enough.
         let is_text = |literal: &Literal| literal.test == Test::Text;
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
@@ -76,7 +76,7 @@ pub(crate) enum Test {
     Address(IpNet),
     /// Tests whether the matcher covers the request. Limits from code use the same matchers.
     Request(Matcher),
-    /// Compares the part with the string of the literal, byte by byte.
+    /// Compares the part with the literal's string, byte by byte.
     Text,
 }
 

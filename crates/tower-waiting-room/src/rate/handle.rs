@@ -26,7 +26,7 @@ use crate::ambient::StageClock;
 /// cost before or after the response, and more than once. If the corrected cost exceeds the
 /// remaining quota, the excess becomes a debt that has to be replenished before another request is
 /// allowed. If the corrected cost is lower than the charge, the difference is refunded, except for
-/// any part that has been replenished already.
+/// any part that has already been replenished.
 ///
 /// ```
 /// use tower_waiting_room::rate::ChargeHandle;
@@ -62,7 +62,7 @@ struct Ledger {
     clock: StageClock,
 }
 
-/// A charge of one limit, with everything that is needed to correct it.
+/// A charge against one limit, with everything that is needed to correct it.
 #[derive(Clone)]
 pub(super) struct Spent {
     pub(super) policy: Arc<Policy>,
@@ -70,12 +70,12 @@ pub(super) struct Spent {
     pub(super) tier: usize,
     /// The receipt for the charge, which each correction replaces.
     pub(super) charge: Charge,
-    /// The store that was charged, or `None` if this process counts the limit. The value is boxed
-    /// because most charges are not made in a store.
+    /// The store that made the charge, or `None` if this process counts the limit. The value is
+    /// boxed because most charges are not made in a store.
     stored: Option<Box<Stored>>,
 }
 
-/// The store that was charged, and the query that made the charge.
+/// The store that made the charge, and the charge request that was sent to it.
 #[derive(Clone)]
 struct Stored {
     store: Arc<dyn RateStore>,
@@ -121,7 +121,7 @@ impl ChargeHandle {
 }
 
 impl Spent {
-    /// Returns the charge of a limit that this process counts, or `None` if the limit was not
+    /// Returns the charge against a limit that this process counts, or `None` if the limit was not
     /// charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
@@ -129,7 +129,7 @@ impl Spent {
         Some(Self { policy, key, tier, charge, stored: None })
     }
 
-    /// Creates the charge of a limit that a store counts.
+    /// Creates the charge against a limit that a store counts.
     pub(super) fn in_store(
         policy: &Arc<Policy>,
         ask: &ChargeRequest,

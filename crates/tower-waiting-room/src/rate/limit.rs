@@ -18,8 +18,8 @@ use crate::{
 
 /// A named rate limit: a quota, the key that identifies clients, and the requests it covers.
 ///
-/// A request is charged by all limits that apply to it, or by none if one of them refuses, so a
-/// refused request uses up no quota. By default, a limit covers every request.
+/// A request is charged against all limits that apply to it, or against none if one of them refuses
+/// it, so a refused request uses up no quota. By default, a limit covers every request.
 ///
 /// ```
 /// use http::Method;
@@ -43,7 +43,7 @@ pub struct RateLimit {
     /// The name, which is unique within a layer. A live change uses the name to find the memory of
     /// the limit.
     pub(crate) name: Cow<'static, str>,
-    /// The quota for requests that are in no tier.
+    /// The quota for requests that are not in any tier.
     pub(crate) quota: Quota,
     /// The quotas for requests in a tier. The first tier that covers a request applies.
     pub(crate) tiers: Vec<Tier>,
@@ -59,7 +59,7 @@ pub struct RateLimit {
     pub(crate) missing_key: MissingKey,
     /// The maximum number of keys in use that are remembered at a time.
     pub(crate) max_keys: usize,
-    /// Whether the application may correct charges of this limit.
+    /// Whether the application may correct charges against this limit.
     pub(crate) is_adjustable: bool,
     /// The unit that headers report. The unit does not affect how requests are counted.
     pub(crate) unit: QuotaUnit,
@@ -88,7 +88,7 @@ impl RateLimit {
     /// The longest time for which a leaky queue may hold a request.
     pub const MAX_HOLD: Duration = Duration::from_secs(60);
 
-    /// Creates a limit under a name that appears in headers, logs and metrics.
+    /// Creates a limit with this name, which appears in headers, logs and metrics.
     ///
     /// By default every request costs 1, is counted by the [generic cell rate
     /// algorithm](Algorithm::Gcra), and is refused if it exceeds the quota.
@@ -169,10 +169,10 @@ impl RateLimit {
     /// paths, and each needs its own limit.
     ///
     /// If a path is too long or too complex to be interpreted, every limit on a path applies to it.
-    /// A path is too long if it has more than 8 KiB. A path is too complex if servers may interpret
-    /// it differently (because of sequences such as `//`, `/..` or `;`, or of percent-escapes for
-    /// anything but letters, digits, spaces and the like), and it has more than 256 bytes or more
-    /// than 16 of these sequences and escapes.
+    /// A path is too long if it exceeds 8 KiB. A path is too complex if servers may interpret it
+    /// differently (because of sequences such as `//`, `/..` or `;`, or of percent-escapes for
+    /// anything but letters, digits, spaces and the like), and it is longer than 256 bytes or
+    /// contains more than 16 of these sequences and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::exact(path.into())))
     }
@@ -238,19 +238,19 @@ impl RateLimit {
     /// If more keys are in use, the least used keys lose their places. Every key that has no place
     /// then starts with the usage of the keys that were displaced from its network. A client
     /// therefore gains nothing when its key loses its place, and a flood from one network affects
-    /// only new keys from that network. A network is a /16 of IPv4 or a /32 of IPv6.
+    /// only new keys from that network. A network is an IPv4 /16 or an IPv6 /32.
     ///
-    /// Keys without an address have no network. After a flood of made-up keys, new keys of such a
-    /// limit may be refused for as long as the window of the limit lasts, so add a limit by
-    /// address. The misconfiguration
-    /// [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded) is reported to the
-    /// operator, and the `waiting_room_limit_keys_displaced_total` metric counts the displaced
-    /// keys.
+    /// Keys without an address have no network. After a flood of made-up keys, such a limit may
+    /// refuse requests with new keys for as long as its window lasts, so add a limit by address.
+    /// The misconfiguration [`MaxKeysExceeded`](crate::config::Misconfiguration::MaxKeysExceeded)
+    /// is reported to the operator, and the `waiting_room_limit_keys_displaced_total` metric counts
+    /// the displaced keys.
     ///
     /// If a store counts the limit, this option bounds the number of keys that each node adds to
     /// the store. All keys beyond the bound that belong to the same network share one key in the
-    /// store. Networks are grouped, with one shared key for every eight keys of the bound. To
-    /// recognize new keys, each node remembers the keys that it has used.
+    /// store. Networks are divided into groups, each with one shared key, and the number of groups
+    /// is an eighth of this bound. To recognize new keys, each node remembers the keys that it has
+    /// used.
     ///
     /// All limits of a layer together may remember at most 16 777 216 keys. A limit with
     /// [`Key::global`] has only one key.

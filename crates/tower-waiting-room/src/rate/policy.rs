@@ -1,8 +1,8 @@
 //! A rate limit ready for use, with its memory and the constant parts of its headers.
 //!
-//! Everything that can be computed in advance is computed here, when limits change. For each
-//! request, the key then only has to be hashed and the limit charged. `stage.rs` applies policies
-//! to requests.
+//! Everything that can be computed in advance is computed here, when limits change. All that
+//! remains for each request is to hash the key and to charge the limit. `stage.rs` applies
+//! policies to requests.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -17,7 +17,7 @@ pub(crate) struct Policy {
     /// The limit as it was defined.
     pub(crate) limit: RateLimit,
     /// The memory of the limit. If a store counts the limit, this memory is used only during
-    /// outages, to count the share of this node.
+    /// outages, to count requests against this node's share.
     pub(crate) limiter: Limiter,
     /// The limit as it is described to the store, or `None` if there is no store.
     pub(super) shared: Option<Arc<RatePolicy>>,

@@ -150,7 +150,7 @@ impl RateReport {
     }
 }
 
-/// The charges of one request to the limits that this process counts.
+/// The charges of one request against the limits that this process counts.
 pub(super) struct ChargeSet<'a> {
     /// All current limits.
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
@@ -160,7 +160,7 @@ pub(super) struct ChargeSet<'a> {
     pub(super) asks: SmallVec<[LimiterCharge<'a>; 2]>,
 }
 
-/// A charge to a limit that this process counts, with its outcome.
+/// A charge against a limit that this process counts, with its outcome.
 pub(super) struct LocalCharge<'a> {
     /// The index of the limit in the list of current limits.
     pub(super) policy: usize,
@@ -173,7 +173,7 @@ impl<'a> ChargeSet<'a> {
         Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
     }
 
-    /// Adds a charge to the limit with this index. The limit is not charged yet.
+    /// Adds a charge against the limit with this index. The limit is not charged yet.
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
         self.applying.push(policy);
         self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));

@@ -280,7 +280,7 @@ impl RateStage {
     }
 
     /// Reports the limits that refuse a request. The other limits are not reported, because the
-    /// request was not charged to them.
+    /// request was not charged against them.
     fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
         for it in report.decisions.iter().filter(|it| !it.decision.allowed) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
@@ -383,7 +383,7 @@ impl Policy {
         }
     }
 
-    /// Returns the number of keys in use that lost their places since the last call.
+    /// Returns the number of keys in use that have lost their places since the last call.
     fn newly_displaced(&self) -> u64 {
         let in_store = self.stored_keys.as_ref().map_or(0, StoredKeys::displaced);
         let displaced = self.limiter.displaced() + in_store;

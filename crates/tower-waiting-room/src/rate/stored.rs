@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each request causes at most one query, which covers all limits that apply to the request. If the
-//! store fails, the failure policy decides. If this node has more queries than its queue for the
-//! store can hold, the store has not failed. In this case, requests to which a hard limit applies
-//! are refused, whatever the policy.
+//! store fails, the failure policy determines whether the request is forwarded. If this node has
+//! more queries than its queue for the store can hold, the store has not failed. In this case,
+//! requests to which a hard limit applies are refused, whatever the policy.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::{
 use crate::request::Caller;
 
 impl RateStage {
-    /// Continues a pending request with the reply of the store.
+    /// Continues a pending request with the store's reply.
     pub(crate) fn replied(
         &self,
         StoreReply { asked, replies }: StoreReply,

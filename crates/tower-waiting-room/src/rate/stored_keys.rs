@@ -26,10 +26,10 @@ use waiting_room_core::{Quota, Timestamp, rate::KeyHash};
 /// may retain them.
 ///
 /// Once the maximum number of keys is reached, all new keys from the same network share one key, as
-/// in the table of a limit that this process counts. Networks are grouped, with one shared key for
-/// every eight keys of the maximum. For each node, the store therefore contains at most the maximum
-/// number of keys. The shared keys of networks add at most an eighth of the maximum in total,
-/// because they are the same for all nodes.
+/// in the table of a limit that this process counts. Networks are divided into groups, each with
+/// one shared key, and the number of groups is an eighth of this maximum. For each node, the store
+/// therefore contains at most the maximum number of keys. The shared keys of networks add at most
+/// an eighth of the maximum in total, because they are the same for all nodes.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKeys {
     /// The maximum number of keys that are counted individually.
@@ -58,9 +58,9 @@ struct UsedKeys {
 /// No key is in both generations.
 #[derive(Debug, Default)]
 struct Sets {
-    /// The keys that were used since `since`.
+    /// The keys of the current generation, which began at `since`.
     lately: HashSet<u64>,
-    /// The keys that were last used in the earlier generation.
+    /// The keys that have not been used since the earlier generation ended.
     before: HashSet<u64>,
     /// The time at which the current generation began.
     since: Timestamp,
@@ -103,7 +103,7 @@ impl StoredKeys {
         key.network_key(u16::try_from(self.most / 8).unwrap_or(u16::MAX))
     }
 
-    /// Returns the number of requests that were counted by the network of their key.
+    /// Returns the number of requests that were counted under the network of their key.
     pub(super) fn displaced(&self) -> u64 {
         self.used.displaced.load(Ordering::Relaxed)
     }

@@ -103,9 +103,9 @@ impl HeldRequest {
     /// Takes a place, or returns `None` if the bound on held requests is reached.
     pub(super) fn take(held: &Arc<HeldRequests>, clock: &StageClock) -> Option<Self> {
         let place = Self { held: Arc::clone(held), spent: SmallVec::new(), clock: clock.clone() };
-        // Incrementing before comparing prevents two requests from taking the last place. If there
-        // is no free place, dropping `place` decrements the count again. The counter guards no
-        // other memory, so relaxed ordering is sufficient.
+        // Incrementing before comparing prevents two requests from both taking the last place. If
+        // there is no free place, dropping `place` decrements the count again. The counter guards
+        // no other memory, so relaxed ordering is sufficient.
         let count = held.count.fetch_add(1, Ordering::Relaxed);
         (count < held.max).then_some(place)
     }

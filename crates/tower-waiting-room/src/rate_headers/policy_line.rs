@@ -41,7 +41,7 @@ impl QuotaUnit {
 impl PolicyLine {
     /// Serializes the policy of a rate limit with this name. `quota` must be valid for `algorithm`.
     ///
-    /// The window is stated in whole seconds, rounded up. Two kinds of policies state no window:
+    /// The window is given in whole seconds, rounded up. Two kinds of policies omit the window:
     ///
     /// - A policy whose window is shorter than a second. Rounding the window up to a second would
     ///   promise less than the policy allows, and scaling the quota up to a second would promise a

@@ -2,7 +2,7 @@
 //!
 //! A profile is a table of [`Field`]s. To add a profile, add a variant to [`RateHeaders`], the
 //! table of the profile, and any [`HeaderPart`] that no existing profile has. The header names must
-//! also be listed in `EXPOSED_HEADERS` for scripts of other origins. A test checks the list.
+//! also be listed in `EXPOSED_HEADERS` for scripts from other origins. A test checks the list.
 
 use http::HeaderName;
 use serde::Deserialize;

@@ -47,11 +47,11 @@ pub(crate) struct PolicyLine {
 pub(crate) struct PolicyState<'a> {
     /// The constant strings of the tier that applies to the request.
     pub(crate) line: &'a PolicyLine,
-    /// The decision about the request.
+    /// The decision that the limit or the gate made for the request.
     pub(crate) decision: &'a Decision,
 }
 
-/// The information on limits in the headers of one response.
+/// The information about limits that the headers of one response contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report<'a> {
     /// Every policy that applies, in the order in which list headers name the policies.
@@ -134,8 +134,8 @@ impl<'a> Report<'a> {
         HeaderValue::try_from(list).ok()
     }
 
-    /// Returns the policies whose remaining quota is shown. A redirect leaves out exhausted
-    /// policies, because a client that obeys them would not follow the redirect. Draft 11
+    /// Returns the policies whose remaining quota is shown. The headers of a redirect leave out
+    /// exhausted policies, because a client that obeys them would not follow the redirect. Draft 11
     /// recommends caution when redirects contain these headers.
     fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
@@ -321,7 +321,7 @@ static DIGITS: [[u8; 3]; 1000] = {
     let mut number = 1;
     while number < 1000 {
         digits[number] = digits[number - 1];
-        // To add one, trailing nines become zeros and the digit before them is incremented.
+        // Adding one turns trailing nines into zeros and increments the digit before them.
         let mut place = 2;
         while digits[number][place] == b'9' {
             digits[number][place] = b'0';

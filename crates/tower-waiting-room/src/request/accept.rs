@@ -1,11 +1,11 @@
-//! Negotiation of the form of an answer by the `Accept` header (RFC 9110 section 12.5.1).
+//! Negotiates the form of an answer, based on the `Accept` header (RFC 9110 section 12.5.1).
 //!
 //! A client can send a new `Accept` header with every request, so in a flood the parser may have to
 //! run for every refusal. A general parser that builds a list of media types, such as the one in
 //! the `headers-accept` crate, needs 20 000 instructions for a browser's header and a million for a
-//! header of 1 KiB. This parser therefore does not build a list. It reads each byte once, knows
-//! only the four [`Offer`]s, and keeps the best range for each of them. A property test compares
-//! its results with those of `headers-accept`.
+//! header of 1 KiB. This parser therefore does not build a list. It reads each byte once,
+//! recognizes only the four [`Offer`]s, and keeps the best range for each of them. A property test
+//! compares its results with those of `headers-accept`.
 
 /// A form of answer that can be negotiated. If one range accepts several forms, the first of them
 /// in this declaration is chosen. For `*/*`, this is JSON unless HTML is offered.
@@ -65,7 +65,7 @@ struct BestRanges {
     /// The rank for each form, in the order of [`Offer::ALL`], or 0 if no range matches the form.
     ranks: [Rank; Offer::ALL.len()],
     /// Whether a range names `text/html`. HTML is offered only in that case, because `*/*` is the
-    /// default of HTTP libraries and does not ask for a page.
+    /// default in HTTP libraries and does not mean that a page is wanted.
     names_html: bool,
 }
 

@@ -127,9 +127,10 @@ impl Bypass {
     /// - a path with dot segments, with or without parameters (`..;a`), or with backslashes
     /// - a path with percent-escapes that are broken or encode a delimiter, a control character or
     ///   `%`
-    /// - a path of more than 8 KiB
-    /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if the path has
-    ///   more than 256 bytes, or more than 16 of these sequences and other escapes in total
+    /// - a path longer than 8 KiB
+    /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if the path is
+    ///   longer than 256 bytes or contains more than 16 of these sequences and other escapes in
+    ///   total
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::prefix(prefix.into())))

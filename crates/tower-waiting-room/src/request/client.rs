@@ -18,7 +18,7 @@
 //! it. For requests without Fetch Metadata, the `Accept` header determines the form (RFC 9110
 //! section 12.5.1).
 //!
-//! Apart from [`is_native_grpc`], the code of this module runs only for requests that are not
+//! Apart from [`is_native_grpc`], the code in this module runs only for requests that are not
 //! forwarded. A flood of refusals must be cheap, and a client can send new headers with every
 //! request. The parsers are therefore bounded and do not allocate memory, and the results for
 //! recent header values are remembered. Misleading headers do no harm: their only effect is that
@@ -43,7 +43,7 @@ use super::{
 /// The layer answers a request with this header itself, in JSON. The script needs to know whether
 /// the page may reload, but does not need the content of the application. A poll is forwarded only
 /// if no verdict of a room is enforced on it. This is the case if a bypass rule covers the poll, if
-/// the layer has no room, in shadow mode, while the room is suspended, or while the store is away
+/// the layer has no room or is in shadow mode, if the room is suspended, or if the store is away
 /// and its failure policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
@@ -60,8 +60,8 @@ pub enum ClientKind {
     /// A program that prefers a problem document or accepts none of the available forms. The answer
     /// is a problem document (RFC 9457).
     Problem,
-    /// A client that prefers plain text, or a browser that loads a resource of a page, such as an
-    /// image or a stylesheet, which cannot display an answer. The answer is plain text.
+    /// A client that prefers plain text, or a browser that loads a resource for a page, such as an
+    /// image or a stylesheet, and cannot display an answer in its place. The answer is plain text.
     Text,
 }
 
@@ -143,8 +143,8 @@ struct Clues<'a> {
     fetch_mode: Option<&'a [u8]>,
     has_origin: bool,
     is_poll: bool,
-    /// Whether a script library has identified itself by a header: htmx by `HX-Request`, or jQuery
-    /// and other libraries by `X-Requested-With`. These headers matter for browsers that send no
+    /// Whether a script library has identified itself in a header: htmx in `HX-Request`, or jQuery
+    /// and other libraries in `X-Requested-With`. These headers matter for browsers that send no
     /// Fetch Metadata: old browsers, and all browsers over plain HTTP.
     is_scripted: bool,
 }
@@ -317,17 +317,18 @@ fn cut(list: &[u8], limit: usize) -> &[u8] {
 }
 
 thread_local! {
-    /// The preferences for recent `Accept` headers. Browsers send headers of less than 200 bytes.
+    /// A cache of the preferences in recent `Accept` headers. Browsers send headers shorter than
+    /// 200 bytes.
     static PREFERENCES: RefCell<Recent<Option<Preference>, 192>> = RefCell::new(Recent::new());
 
-    /// The languages for recent `Accept-Language` headers.
+    /// A cache of the languages chosen for recent `Accept-Language` headers.
     static LANGUAGES: RefCell<Recent<Language, 96>> = RefCell::new(Recent::new());
 }
 
 /// The maximum number of bytes of the `Accept` header that are parsed.
 const MAX_ACCEPT_LEN: usize = 512;
 
-/// The values of `sec-fetch-dest` for which a navigation shows its answer to a person.
+/// The values of `sec-fetch-dest` for which the answer to a navigation is shown to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 

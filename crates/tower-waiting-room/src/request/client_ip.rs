@@ -16,7 +16,7 @@
 //! The chain is therefore walked from the peer to the left for as long as the hops are trusted
 //! proxies. The first address that does not belong to a trusted proxy is the client's. Everything
 //! farther to the left is unverified. An entry that is not an address ends the walk, and the last
-//! hop before the entry counts as the client. All clients behind the last hop then share a limit,
+//! hop before the entry counts as the client. All clients behind the last hop then share a quota,
 //! but no client can obtain a new key by sending garbage.
 //!
 //! Exactly one source is read, without a fallback to another header, because a proxy that sets one
@@ -68,7 +68,7 @@ pub struct ClientIp {
 #[derive(Clone, Debug)]
 enum Source {
     /// An invalid header name, which is stored so that `header` need not return an error.
-    /// `validate` refuses the name; until then, the address of the connection is used.
+    /// `validate` rejects the name; until then, the address of the connection is used.
     Misnamed(String),
     /// The address of the connection.
     Peer,
@@ -206,7 +206,7 @@ impl ClientIp {
             IpAddr::V6(address) => {
                 let host_bits = 128_u32.saturating_sub(self.ipv6_prefix.into());
                 // Here, `checked_shl` returns `None` only for a shift by 128 bits. Such a shift
-                // would require a prefix of 0 bits, which validation refuses.
+                // would require a prefix of 0 bits, which validation rejects.
                 let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
             }

@@ -56,9 +56,9 @@ pub(crate) struct Findings {
 ///
 /// Two other types serve the same purpose and take precedence:
 ///
-/// - axum's `ConnectInfo<SocketAddr>`, with the feature `axum`, if the service was created with
+/// - axum's `ConnectInfo<SocketAddr>`, with the `axum` feature, if the service was created with
 ///   `into_make_service_with_connect_info`
-/// - tonic's `TcpConnectInfo`, with the feature `tonic`. tonic inserts this type with and without
+/// - tonic's `TcpConnectInfo`, with the `tonic` feature. tonic inserts this type with and without
 ///   its `tls_config`, but not for a `TlsStream` that the application creates itself.
 ///
 /// Behind any other server, insert this type into each request:
@@ -174,10 +174,10 @@ impl<'a> RequestHead<'a> {
     /// Returns the network whose quota of places the client uses.
     ///
     /// Returns `None` if the address does not identify a client, because it is unknown, is a
-    /// loopback address, or belongs to a proxy that is not configured. A quota for this address
-    /// would affect all clients at once. A private address that sends a forwarding header is
-    /// assumed to belong to a proxy. From a public address, a forwarding header proves nothing,
-    /// since the client may have written it.
+    /// loopback address, or belongs to a proxy that is missing from the configuration. A quota for
+    /// this address would affect all clients at once. A private address that sends a forwarding
+    /// header is assumed to belong to a proxy. From a public address, a forwarding header proves
+    /// nothing, since the client may have written it.
     #[cfg(feature = "room")]
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;

@@ -32,8 +32,8 @@ use crate::ambient::random_bytes;
 
 /// The part of a request that identifies a client to a limit.
 ///
-/// Requests with the same key share the quota of a rate limit, a gate, or a turn in a queue. Keys
-/// are stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
+/// Requests with the same key share a quota, a gate, or the turns of a tenant in a queue. Keys are
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -161,8 +161,8 @@ impl Key {
         let key = others.iter().try_fold(first.hash(caller)?, |so_far, part| {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
-        // A key that has lost its place in a full table shares the remembered use of its network.
-        // The hash of a single address already contains the address's network.
+        // A key without a place in a full table shares its network's remembered usage. The hash of
+        // a single address already contains the address's network.
         match others {
             [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
             _ => Some(key),
@@ -291,8 +291,8 @@ impl Part {
     /// Returns the hash of this part, or `None` if the request does not have it.
     ///
     /// Addresses and visitors are hashed without being formatted as strings first. The hash of an
-    /// address also contains the address's network (a /16 of IPv4 or a /32 of IPv6), which a full
-    /// table uses in place of the address.
+    /// address also contains the address's network (an IPv4 /16 or an IPv6 /32), which a full table
+    /// uses in place of the address.
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),
@@ -423,7 +423,7 @@ pub(crate) enum Found {
     Stranger,
 }
 
-/// The part of a layer that identifies clients: the hasher of their keys, and the source of their
+/// The part of a layer that identifies clients: the hasher for their keys, and the source of their
 /// addresses.
 pub(crate) struct Callers {
     hasher: KeyHasher,
@@ -468,15 +468,15 @@ impl Caller<'_> {
         Some(hash.of_network(self.wide_hash(address)))
     }
 
-    /// Returns the hash of the client's network (a /16 of IPv4 or a /32 of IPv6). If the table of a
+    /// Returns the hash of the client's network (an IPv4 /16 or an IPv6 /32). If the table of a
     /// limit has no place for a key, the key's requests are counted under this network.
     fn wide_network_hash(&self) -> Option<KeyHash> {
         Some(self.wide_hash(self.head.network()?))
     }
 
-    /// Returns the hash of the /16 of IPv4, or of the /32 of IPv6, that contains the address.
+    /// Returns the hash of the IPv4 /16 or the IPv6 /32 that contains the address.
     ///
-    /// A /32 of IPv6 is the smallest allocation to a provider (section 4.3 of RIPE NCC's IPv6
+    /// An IPv6 /32 is the smallest allocation to a provider (section 4.3 of RIPE NCC's IPv6
     /// policy), and a site gets at most a /48 of it (RFC 6177 section 2). A flood from one site
     /// therefore affects no clients of other providers.
     fn wide_hash(&self, address: IpAddr) -> KeyHash {

@@ -33,7 +33,7 @@ pub(crate) enum Matcher {
     /// The request has this method. GET also matches a HEAD request.
     Method(Method),
     /// The client's address is in this network. The network is `None` if the string could not be
-    /// parsed as a network; validation then refuses the rule.
+    /// parsed as a network; validation then rejects the rule.
     Network(String, Option<IpNet>),
     /// The path of the request is covered by this rule.
     Path(PathRule),
@@ -81,7 +81,8 @@ impl Matcher {
         }
     }
 
-    /// Checks that a request can match. Error messages contain `field` and `rule`.
+    /// Checks that this matcher can match any request at all. Error messages contain `field` and
+    /// `rule`.
     ///
     /// # Errors
     ///
@@ -234,8 +235,8 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Returns whether the limit or the gate applies to a request. An ambiguous request is covered
-    /// if any reading matches.
+    /// Returns whether the limit or the gate with this scope applies to a request. An ambiguous
+    /// request is covered if any reading matches.
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
             && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))

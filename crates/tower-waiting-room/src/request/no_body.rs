@@ -1,6 +1,6 @@
-//! Replaces `body.rs` if the `axum` feature is disabled. Without axum, the layer knows no type of
-//! body that it could rebuild after reading a part of it, so bodies are neither read ahead, nor
-//! timed, nor drained.
+//! Replaces `body.rs` if the `axum` feature is disabled. Without axum, there is no body type that
+//! the layer can rebuild after reading part of a body, so bodies are not read ahead, timed or
+//! drained.
 
 use std::task::{Context, Poll};
 
@@ -14,12 +14,12 @@ impl DisconnectProbe {
         Self
     }
 
-    #[expect(clippy::unused_self, reason = "the probe of `body.rs` has state")]
+    #[expect(clippy::unused_self, reason = "the probe in `body.rs` has state")]
     pub(crate) const fn poll<B>(&mut self, _body: &mut B, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
 
-    #[expect(clippy::unused_self, reason = "the probe of `body.rs` has frames to return")]
+    #[expect(clippy::unused_self, reason = "the probe in `body.rs` has frames to return")]
     pub(crate) const fn give_back<B>(&mut self, _body: &mut B) {}
 }
 

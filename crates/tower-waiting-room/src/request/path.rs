@@ -4,8 +4,8 @@
 //! another language. All of them are called *servers* here. Some servers decode the path once more,
 //! merge slashes, treat backslashes as slashes, resolve dot segments, cut off parameters after a
 //! `;`, or trim a trailing slash. The layer cannot know which of these steps a server takes. A
-//! limit therefore applies to a request if any server may interpret the path as a limited path, and
-//! an exemption applies only if every server interprets the path as an exempt path.
+//! limit therefore applies to a request if any server may interpret its path as one that the limit
+//! covers, and an exemption applies only if every server interprets the path as exempt.
 //!
 //! Two kinds of sequences can give a path several readings:
 //!
@@ -15,7 +15,7 @@
 //! - A *detour* is one of the sequences `//`, `/.`, `\`, `;` and, once escapes are decoded, `?`,
 //!   `#` and NUL. A server may resolve a detour instead of treating it as literal text.
 //!
-//! The readings are computed at most once for a request, when the first rule needs them. A single
+//! The readings are computed at most once per request, when the first rule needs them. A single
 //! scan counts the escapes and detours, and the counts determine which readings are computed:
 //!
 //! | path | readings |
@@ -64,8 +64,8 @@ pub(super) struct Several {
 }
 
 impl Readings {
-    /// The maximum length of a path that is examined at all, in bytes. Common servers refuse longer
-    /// targets, and RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
+    /// The maximum length of a path that is examined at all, in bytes. Common servers reject longer
+    /// request targets, and RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
     const MAX_BYTES: usize = 8 * 1024;
 
     /// The maximum length of a path for which several readings are computed, in bytes.
@@ -395,8 +395,7 @@ fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
 }
 
 /// Returns whether a segment of the text is `.` or `..`, with or without parameters. Also returns
-/// true for a text with a backslash, since a server may treat the backslash as a separator of
-/// segments.
+/// true for a text with a backslash, since a server may treat the backslash as a segment separator.
 fn has_dot_segments(text: &[u8]) -> bool {
     text.contains(&b'\\')
         || memchr::memchr_iter(b'.', text).any(|at| {

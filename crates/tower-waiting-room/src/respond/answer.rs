@@ -189,7 +189,7 @@ impl Answer {
     }
 
     /// Returns whether the limits refused the request because it exceeds a limit, lacks the key of
-    /// a limit, or could not be counted. The pace of tickets counts as a limit.
+    /// a limit, or could not be counted. The pace limits on tickets count as limits here.
     fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
@@ -269,7 +269,8 @@ pub(super) struct WaitSeconds {
 }
 
 impl WaitSeconds {
-    /// Converts an estimate to seconds. Estimates are whole seconds, so nothing is cut off.
+    /// Converts an estimate to seconds. Estimates are in whole seconds, so the conversion loses no
+    /// precision.
     pub(super) fn new(wait: WaitEstimate) -> Self {
         let WaitEstimate { p25, p50, p75, .. } = wait;
         let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());

@@ -2,12 +2,12 @@
 //! product.
 //!
 //! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response
-//! (`json_response_enabled` in its API), and templates get variables of the same names. Clients
+//! (`json_response_enabled` in its API), and templates get variables with the same names. Clients
 //! therefore need no change when a service moves to this crate. The fields of features that this
 //! crate lacks (scheduled events, Turnstile, the infinite queue) have the values that Cloudflare
 //! sends when the features are off.
 //!
-//! The numbers are coarser than those in the object of this crate: waits are in whole minutes, and
+//! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
 
 use serde::Serialize;

@@ -65,8 +65,8 @@ fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
         // A refused program gets a problem document: a standard format, which programs can read
-        // without knowing this crate. The script of the page and programs that wait in line know
-        // the JSON format of this crate.
+        // without knowing this crate. The script of the page and programs that wait in line
+        // understand this crate's JSON format.
         ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
             problem::response(answer)?
         }

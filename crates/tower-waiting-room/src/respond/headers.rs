@@ -69,8 +69,8 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
 /// Adds the headers that all answers have in common to `headers`, which may already contain other
 /// headers.
 ///
-/// A form may have set another language already, and may have added request headers on which it
-/// depends to `Vary`. It cannot change the headers that keep the answer out of caches.
+/// A form may already have set another language, and may have added further request headers to
+/// `Vary`. It cannot change the headers that keep the answer out of caches.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -38,7 +38,7 @@ impl Template {
     /// Returns an error that names the line if the template has a syntax error.
     pub(super) fn parse(source: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
-        // A misspelt name causes an error when the template is checked, instead of a gap in the
+        // A misspelled name causes an error when the template is checked, instead of a gap in the
         // page.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
@@ -234,7 +234,7 @@ pub(super) fn escape(text: &str, html: &mut String) {
 const LABELS: [(&str, Phrase); 9] = [
     // The label of the link that repeats a refused request.
     ("again", Phrase::ButtonAgain),
-    // The text that is shown if the browser accepts no cookies.
+    // The text that is shown if the browser does not accept cookies.
     ("cookies", Phrase::Cookies),
     // The text that is shown after two failed polls in a row.
     ("offline", Phrase::Offline),

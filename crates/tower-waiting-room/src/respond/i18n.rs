@@ -170,7 +170,7 @@ impl Language {
 }
 
 #[cfg(not(feature = "page"))]
-#[expect(clippy::unused_self, reason = "with the feature `page`, the languages differ")]
+#[expect(clippy::unused_self, reason = "with the `page` feature, the languages differ")]
 impl Language {
     pub(super) const fn space(self) -> &'static str {
         " "

@@ -1,8 +1,8 @@
 //! The answer in sentences, in the language of the client.
 //!
-//! A [`Message`] states what a person needs to know: the place in line, the expected wait, how long
-//! the place is kept, and when to retry. This file selects the sentences, `sentences.rs` fills in
-//! numbers and times, and `i18n.rs` contains the translations.
+//! A [`Message`] contains what a person needs to know: the place in line, the expected wait, how
+//! long the place is kept, and when to retry. This file selects the sentences, `sentences.rs` fills
+//! in numbers and times, and `i18n.rs` contains the translations.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! The default page, rendered without a template engine.
 //!
-//! An attacker can request a page as often as an answer for programs, and a template engine needs
-//! about 90 000 instructions for the default page. `page.html` is therefore split at start-up, once
-//! for each language, into constant texts and the slots between them:
+//! An attacker can request pages as often as answers for programs, and a template engine needs
+//! about 90 000 instructions to render the default page. `page.html` is therefore split at
+//! start-up, once for each language, into constant texts and the slots between them:
 //!
 //! ```text
 //! page.html ─┬─► steps, once per language ─► one buffer      every request

@@ -7,10 +7,10 @@
 //! | reason | type |
 //! |---|---|
 //! | a rate limit is exceeded | `…#quota-exceeded` |
-//! | the client or the server has to be corrected, or a ticket is shown too often | `about:blank` |
+//! | the client or server must be corrected, or a ticket is presented too often | `about:blank` |
 //! | any other reason: capacity is lacking | `…#temporary-reduced-capacity` |
 //!
-//! The two types with a name are registered by `draft-ietf-httpapi-ratelimit-headers-11` section 5.
+//! The two named types are registered by `draft-ietf-httpapi-ratelimit-headers-11` section 5.
 
 use bytes::Bytes;
 use http::Response;

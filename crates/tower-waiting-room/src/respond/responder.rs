@@ -4,7 +4,7 @@
 //!               ┌─► the closure of the application   if it returns a response
 //!               ├─► a prepared response              a limit or a gate refuses a program
 //! Unforwarded ──┤
-//!               ├─► a constant response              a ticket is shown too often
+//!               ├─► a constant response              a ticket is presented too often
 //!               └─► Answer ─► form                   anything else
 //! ```
 //!
@@ -86,7 +86,7 @@ pub(crate) enum About<'a> {
     Gate(StatusCode),
     /// Limits that the request exceeds.
     Limit,
-    /// The pace at which a ticket may be shown, if the request exceeds it.
+    /// The limit on how often a ticket may be presented, if the request exceeds it.
     Pace,
     /// The room, with its rules and with the visitor's ticket if there is one.
     Room(&'a RoomRules, Option<&'a Ticket>),
@@ -131,8 +131,8 @@ impl Responder {
 
     /// Renders the answer to a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
-        // The closure of the application takes precedence even over prepared answers, because its
-        // clients may not be able to read any other format.
+        // The application's closure takes precedence even over prepared answers, because the
+        // application's clients may not be able to read any other format.
         let client = Client::classify(it.request.method(), it.request.headers());
         if let Some(refusal) = &self.refusal
             && let Some(shaped) = self.shaped(refusal, it, &client)
@@ -157,8 +157,8 @@ impl Responder {
         }
     }
 
-    /// Renders an answer with the closure of the application. Returns `None` if the closure leaves
-    /// the answer to the layer.
+    /// Renders an answer with the application's closure. Returns `None` if the closure leaves the
+    /// answer to the layer.
     ///
     /// This function is not inlined, because its stack frame would otherwise slow down prepared
     /// answers too.
@@ -194,8 +194,8 @@ impl Responder {
     fn answer(&self, it: &Unforwarded<'_>, client: &Client) -> Answer {
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
-            // A poll by the script of the waiting page succeeds, whatever the outcome. With an
-            // error status, browsers would log every poll as a failed request.
+            // A poll by the waiting page's script gets a success status, whatever the outcome. With
+            // an error status, browsers would log every poll as a failed request.
             About::Room(..) if client.is_poll => StatusCode::OK,
             About::Room(..) => self.statuses.of(client.kind),
             About::Gate(status) | About::Service(status) => status,
@@ -218,7 +218,7 @@ impl Responder {
 }
 
 impl Prepared {
-    /// Prepares the refusals for a profile of headers.
+    /// Prepares the refusals for a header profile.
     fn new(profile: RateHeaders) -> Self {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
@@ -261,7 +261,7 @@ impl PreparedHeaders {
         let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
         // RFC 6585 section 4 forbids caches to store a response with status 429, but not every
-        // cache knows that status.
+        // cache recognizes that status.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in besides {
             headers.insert(name, HeaderValue::from_static(value));
@@ -293,8 +293,8 @@ impl PreparedHeaders {
         let mut response = Response::new(if is_head { Bytes::new() } else { document });
         *response.status_mut() = status;
         *response.headers_mut() = self.headers(&it.report());
-        // Only scripts of other origins need this header. With a tenth header, the map of a refusal
-        // by a limit would outgrow the size classes that common allocators serve fastest.
+        // Only scripts from other origins need this header. With a tenth header, the map of a
+        // refusal by a limit would outgrow the size classes that common allocators serve fastest.
         if client.has_origin {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
@@ -374,10 +374,10 @@ fn without_empty(headers: HeaderMap) -> HeaderMap {
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
 
-/// Creates the answer to a request whose ticket is shown too often.
+/// Creates the answer to a request whose ticket is presented too often.
 ///
-/// All people get the same answer, and so do all programs. The answer needs no lookup and no
-/// formatting, because it has to cost less than the answer that the client requested.
+/// There are only two such answers: one for people and one for programs. They need no lookup and no
+/// formatting, because each of them has to cost less than the answer that the client requested.
 fn too_often(
     it: &Unforwarded<'_>,
     content_type: &'static str,

@@ -1,9 +1,9 @@
 //! The status of answers about the room, by kind of client.
 //!
-//! No single status suits every client. Search engines keep a page that responds with 503 in their
-//! index and visit it again later. Programs retry after 429. Some proxies and monitors treat any
-//! error as an outage, so an application may choose 200 or 202. These settings do not apply to the
-//! answers of limits and gates, in which 429, 503 and 504 have fixed meanings.
+//! No single status suits every client. If a page responds with 503, search engines keep it in
+//! their index and visit it again later. Programs retry after 429. Some proxies and monitors treat
+//! any error as an outage, so an application may choose 200 or 202. These settings do not apply to
+//! the answers of limits and gates, in which 429, 503 and 504 have fixed meanings.
 
 use http::StatusCode;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};

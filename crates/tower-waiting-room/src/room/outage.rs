@@ -14,12 +14,12 @@
 //!
 //! With [`StoreFailure::LocalShare`], a node creates a local room with its share of the limits.
 //! From the start of the outage, the node counts the passes that it sees. The node starts to decide
-//! only after a while, because a room that has just been created knows hardly any of the active
-//! visitors. Nodes do not communicate. For the visitors whom the nodes know, the limits still hold,
-//! because the nodes' shares add up to no more than the limits.
+//! only after a while, because a room that has just been created knows about hardly any of the
+//! active visitors. Nodes do not communicate. The limits still hold for the visitors whom the nodes
+//! know about, because the nodes' shares add up to no more than the limits.
 //!
-//! A busy store is not in an outage. A busy store answers other calls, and a node that decided in
-//! its place would admit visitors in addition to those that the store admits.
+//! A store that is merely busy does not count as an outage. It still answers other calls, and a
+//! node that decided in its place would admit visitors in addition to those that the store admits.
 
 use std::{
     future::Future,
@@ -48,8 +48,8 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 ///
 /// Visitors with a valid pass are let through under any policy, until their passes expire.
 ///
-/// A store that answers, but receives more queries from a node than it can handle in time, is not
-/// in an outage. In that case, visitors wait whatever the policy is. Their responses have the
+/// If the store answers, but receives more queries from a node than it can handle in time, there is
+/// no outage. In that case, visitors wait whatever the policy is. Their responses have the
 /// `queued:store_busy` reason and a retry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -57,14 +57,15 @@ pub enum StoreFailure {
     /// Lets the visitor through, without counting the visitor or issuing a pass. The limits of the
     /// room do not apply during an outage.
     Admit,
-    /// Once the store has not answered for two seconds, lets each node decide based on its own
-    /// memory and its share of the limits. Until then, visitors wait as with [`Wait`](Self::Wait).
+    /// Once the store has not answered for two seconds, lets each node decide on admissions, based
+    /// on its own memory and its share of the limits. Until then, visitors wait as with
+    /// [`Wait`](Self::Wait).
     ///
-    /// A node knows only the passes that it has seen. More visitors may therefore be active than
-    /// the limit allows: visitors whom no node has seen since the outage began are not counted, and
-    /// stay active until their passes expire. Sessions that a node has started or renewed are
-    /// reported to the store once the store answers again. If a limit divided by `nodes` is less
-    /// than one, no visitor is admitted locally.
+    /// A node knows only about the passes that it has seen. More visitors may therefore be active
+    /// than the limit allows: visitors whom no node has seen since the outage began are not
+    /// counted, and stay active until their passes expire. Sessions that a node has started or
+    /// renewed are reported to the store once the store answers again. If a limit divided by
+    /// `nodes` is less than one, no visitor is admitted locally.
     LocalShare {
         /// The number of nodes, or an upper bound on it. Each node gets one share of the limits,
         /// rounded down. If there are more nodes than this, together they may exceed the limits.
@@ -92,7 +93,7 @@ pub(crate) enum Question {
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor shows an expired pass. The session continues if, according to the store, it has
+    /// A visitor presents an expired pass. The session continues if, according to the store, it has
     /// not lapsed. Otherwise the visitor enters as a newcomer with this id.
     Return(Pass, VisitorId),
 }
@@ -119,7 +120,8 @@ struct OutageState {
     /// The time of the latest call that failed.
     seen_at: Timestamp,
     /// The node's local room, if the policy is [`StoreFailure::LocalShare`]. The room is created
-    /// when the first call fails, so it has counted passes for a while before it has to decide.
+    /// when the first call fails, so it has counted passes for a while before it has to make
+    /// decisions.
     room: Option<Room>,
 }
 
@@ -143,8 +145,8 @@ impl Outage {
         self.policy
     }
 
-    /// Asks the store to decide, or decides locally if the store fails and the policy permits a
-    /// local decision.
+    /// Asks the store to decide on a visitor, or decides locally if the store fails and the policy
+    /// permits a local decision.
     ///
     /// # Errors
     ///
@@ -175,7 +177,7 @@ impl Outage {
                 },
             };
             // A local admission has its own reason, because during an outage the limits of the room
-            // hold only for the visitors whom the nodes know.
+            // hold only for the visitors whom the nodes know about.
             match verdict {
                 Verdict::Admit { pass, .. } => {
                     Verdict::Admit { pass, reason: Reason::AdmittedLocalShare }
@@ -314,8 +316,8 @@ impl Outage {
         state
     }
 
-    /// Reports the sessions of the local room to a store that answers again. A separate task makes
-    /// one call at a time, so that the store is not flooded as soon as it is available.
+    /// Reports the sessions of the local room to the store once the store answers again. A separate
+    /// task makes one call at a time, so that the store is not flooded as soon as it is available.
     fn report<St: Store>(store: &St, room: Room) {
         // Without a runtime, no task can report the sessions. The store then counts each pass when
         // the pass is renewed.

@@ -1,15 +1,16 @@
-//! The pace at which tickets may be shown.
+//! The pace limits: the limits on how often tickets may be presented.
 //!
 //! The rate limits do not charge a request with a ticket until the room admits it, because
 //! otherwise the check-ins of a waiting visitor would use up the visitor's own limits. Instead, two
-//! paces bound the cost of an abusive client:
+//! pace limits bound the cost of an abusive client:
 //!
-//! - Each **ticket** has a pace, which a client that obeys `Retry-After` never reaches.
-//! - Each **address** has a pace for tickets that are shown before they are due. This pace bounds
-//!   the cost of a client that has collected many tickets. Tickets that are due do not count
-//!   towards the pace of an address, so any number of visitors can wait behind one address.
+//! - Each **ticket** has a pace limit, which a client that obeys `Retry-After` never reaches.
+//! - Each **address** has a pace limit for tickets that are presented before they are due. It
+//!   bounds the cost of a client that has collected many tickets. Tickets that are due do not count
+//!   towards the pace limit of an address, so any number of visitors can wait behind one address.
 //!
-//! Each node enforces both paces on its own, in bounded memory and without a call to the store.
+//! Each node enforces both pace limits on its own, in bounded memory and without a call to the
+//! store.
 
 use std::time::Duration;
 
@@ -20,29 +21,30 @@ use waiting_room_core::{
 
 use crate::request::Caller;
 
-/// The paces of all tickets, and of all addresses that show tickets early.
+/// The pace limits of all tickets, and of all addresses that present tickets early.
 pub(crate) struct CheckInPace {
     tickets: Limiter,
     addresses: Limiter,
 }
 
 impl CheckInPace {
-    /// The pace of each ticket: 4 requests per second with bursts of 20. A client is never asked to
-    /// check in more often than every 2 s, but it may do so in several tabs of one browser.
+    /// The pace limit of each ticket: 4 requests per second with bursts of 20. A client is never
+    /// asked to check in more often than every 2 s, but it may do so in several tabs of one
+    /// browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
-    /// The pace of each address for tickets that are not due: 50 requests per second with bursts of
-    /// up to 500 requests. This pace is enough for a school behind one address, with a few hundred
-    /// visitors who reload the page at the same time.
+    /// The pace limit of each address for tickets that are not due: 50 requests per second with
+    /// bursts of up to 500 requests. This is enough for a school behind one address, with a few
+    /// hundred visitors who reload the page at the same time.
     const PER_ADDRESS: Quota = Quota::per_second(50).burst(500);
     /// The maximum number of tickets that are remembered. A ticket is remembered until its whole
     /// burst is available again, which takes up to 5 s. More tickets than this would have to be
     /// remembered only if millions of visitors were waiting.
     const MAX_TICKETS: usize = 1 << 16;
     /// The maximum number of addresses that are remembered. An address is remembered for up to 10
-    /// s, and only if it shows tickets early.
+    /// s, and only if it presents tickets early.
     const MAX_ADDRESSES: usize = 1 << 14;
 
-    /// Creates the paces, with no requests charged to them yet.
+    /// Creates the pace limits, with no requests charged against them yet.
     ///
     /// # Errors
     ///
@@ -55,16 +57,16 @@ impl CheckInPace {
         })
     }
 
-    /// Charges a request that shows `ticket` at `now` to the pace of the ticket and, if the ticket
-    /// is not due yet, also to the pace of the client's address. If either pace refuses, neither is
-    /// charged.
+    /// Charges a request that presents `ticket` at `now` against the pace limit of the ticket and,
+    /// if the ticket is not due yet, also against the pace limit of the client's address. If the
+    /// request exceeds either limit, it is charged against neither.
     ///
-    /// If the address is unknown, only the pace of the ticket applies.
+    /// If the address is unknown, only the pace limit of the ticket applies.
     ///
     /// # Errors
     ///
-    /// Returns the length of time after which the ticket may be shown again. This time never ends
-    /// before the ticket is due, so the next request is not early again.
+    /// Returns the length of time after which the ticket may be presented again. This time never
+    /// ends before the ticket is due, so the next request is not early again.
     pub(crate) fn charge(
         &self,
         ticket: &Ticket,
@@ -84,7 +86,8 @@ impl CheckInPace {
         allowed.map_err(|pause| pause.max(ticket.retry_after(now)))
     }
 
-    /// Charges all paces or none. The error is the longest retry time among the paces.
+    /// Charges the request against all given limits or against none. The error is the longest retry
+    /// time among the limits.
     fn decide(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> Result<(), Duration> {
         if charge_all(asks, now) {
             return Ok(());

@@ -37,8 +37,9 @@ use super::outage::BoxFuture;
 /// Dropping this value abandons the renewal, although the store may already have renewed the
 /// session. The visitor's next request with a pass that is due starts a new renewal.
 pub(crate) struct PassRenewal {
-    /// The call to the store, or `None` once the call has returned or has been left behind. The
-    /// output of the call is `None` if the session is over or the store has failed.
+    /// The call to the store, or `None` once the call has returned, has been handed to a task or
+    /// has been dropped. The output of the call is `None` if the session is over or the store has
+    /// failed.
     asked: Option<BoxFuture<Option<Pass>>>,
     /// The fresh pass, once the store has returned it.
     renewed: Option<Pass>,

@@ -5,7 +5,7 @@
 //!
 //! - **Ended sessions.** The application may end a session before its pass expires. A copy of the
 //!   pass is then refused on this node.
-//! - **Renewals.** Fifty parallel requests for one page may all show a pass that is due. One
+//! - **Renewals.** Fifty parallel requests for one page may all present a pass that is due. One
 //!   request renews the pass, the others continue with the old pass, and later requests get the new
 //!   pass.
 //!
@@ -19,7 +19,7 @@
 //!
 //! When a renewed pass becomes due, the session returns to `Renewing`.
 //!
-//! The node also remembers the session ends that it still has to report to the store. The next
+//! The node also remembers which ends of sessions it still has to report to the store. The next
 //! requests that call the store deliver these ends, a few at a time.
 //!
 //! Other nodes do not see this memory, so they accept the pass of an ended session until the pass
@@ -171,11 +171,11 @@ impl Sessions {
     /// number of added entries must also be at least half the number of all entries. Sweeping
     /// therefore costs an amortized constant number of visits for each added entry.
     const SWEEP_AFTER: usize = 1_024;
-    /// The maximum number of session ends that wait to be reported to the store. Further ends are
-    /// dropped, and their slots become free when the sessions lapse.
+    /// The maximum number of ended sessions whose ends wait to be reported to the store. Further
+    /// ends are dropped, and their slots become free when the sessions lapse.
     const MAX_OWED: usize = 1_024;
-    /// The maximum number of session ends that one request delivers. The number is small, because
-    /// the request has to wait for each delivery.
+    /// The maximum number of ends of sessions that one request delivers. The number is small,
+    /// because the request has to wait for each delivery.
     const TOLD_AT_ONCE: usize = 8;
 
     /// Returns whether the session of this pass has ended, as far as this node knows.
@@ -212,8 +212,8 @@ impl Sessions {
         Owed { ends: vec![id], sessions: Arc::clone(self) }
     }
 
-    /// Takes the oldest session ends that have not been reported to the store, up to
-    /// [`Self::TOLD_AT_ONCE`], for a caller that delivers them.
+    /// Takes up to [`Self::TOLD_AT_ONCE`] ends of sessions off the list, oldest first, for a caller
+    /// that delivers them to the store.
     pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
         let mut owed = self.owed();
         let at_once = owed.len().min(Self::TOLD_AT_ONCE);
@@ -233,7 +233,7 @@ impl Sessions {
     /// Decides how a request continues if its pass is due for renewal. At most one request at a
     /// time gets [`Stale::Renew`] for a session.
     ///
-    /// `due` returns whether a pass is due. All requests that show the old pass get the renewed
+    /// `due` returns whether a pass is due. All requests that present the old pass get the renewed
     /// pass until that pass is due too.
     pub(crate) fn stale(
         self: &Arc<Self>,
@@ -270,13 +270,13 @@ impl Sessions {
     }
 }
 
-/// Session ends that are being delivered to the store.
+/// The ends of sessions that are being delivered to the store.
 ///
 /// # Cancel safety
 ///
-/// Dropping this value puts the ends that were not delivered back on the list. No session end is
-/// therefore lost if the store fails, or if the request that delivers it is dropped. An end may be
-/// delivered twice, which is harmless because `leave` is idempotent.
+/// Dropping this value puts the ends that were not delivered back on the list. Therefore, no end is
+/// lost if the store fails, or if the request that delivers it is dropped. An end may be delivered
+/// twice, which is harmless because `leave` is idempotent.
 #[derive(Debug)]
 pub(crate) struct Owed {
     ends: Vec<VisitorId>,
@@ -311,8 +311,8 @@ impl Drop for Owed {
 pub(crate) struct Undelivered(Option<(VisitorId, Arc<Sessions>)>);
 
 impl Undelivered {
-    /// Creates the guard for the session of a newcomer. The id was drawn for this request, so no
-    /// other request can have been admitted to the same session.
+    /// Creates the guard for the session of a newcomer. The id was generated for this request, so
+    /// no other request can have been admitted to the same session.
     pub(crate) const fn new(id: VisitorId, sessions: Arc<Sessions>) -> Self {
         Self(Some((id, sessions)))
     }

@@ -44,7 +44,7 @@ pub(crate) struct RoomStage<St> {
     sessions: Arc<Sessions>,
     /// The state of outages, shared with the futures that call the store.
     outage: Arc<Outage>,
-    /// The bound on how often tickets may be shown, checked before the store is asked.
+    /// The limits on how often tickets may be presented, checked before the store is asked.
     pub(crate) pace: CheckInPace,
     /// The challenge for newcomers, or `None` if none is configured.
     challenger: Option<Challenger>,
@@ -53,7 +53,7 @@ pub(crate) struct RoomStage<St> {
 
 /// The status of the visitor who sent a request, as far as the token and the room reveal it.
 pub(crate) enum Visitor {
-    /// The room admitted the visitor, either in this request or, according to the pass, in an
+    /// The room admitted the visitor, either on this request or, according to the pass, on an
     /// earlier one.
     Inside(Pass),
     /// The room did not admit the visitor. With a ticket, the visitor waits. Without a ticket, the
@@ -75,9 +75,9 @@ pub(crate) struct Token {
 }
 
 impl<St: Store> RoomStage<St> {
-    /// The longest time that a renewal is expected to take on its way to the store. A pass that
-    /// becomes due within this time is renewed now, because the visitor may return a whole session
-    /// later, and the session must not have lapsed by then.
+    /// The longest time that a renewal is expected to take to reach the store. A pass that becomes
+    /// due within this time is renewed now, because the visitor may return a whole session later,
+    /// and the session must not have lapsed by then.
     const UNDER_WAY: Duration = Duration::from_millis(250);
 
     /// Creates the stage for a room whose state is in `store`.
@@ -149,7 +149,7 @@ impl<St: Store> RoomStage<St> {
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of an
     /// expired pass, or who enters as a newcomer.
     ///
-    /// A few of the session ends that are still owed to the store are delivered first, because the
+    /// A few ends of sessions that are still owed to the store are delivered first, because the
     /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
     /// the store is unavailable, and its error is returned.
     ///
@@ -213,8 +213,8 @@ impl<St: Store> RoomStage<St> {
             Stale::GoOn => (None, None),
             Stale::Take(renewed) => (Some(self.pass_token(&renewed, now)), None),
             Stale::Renew(renewing) => {
-                // `renewing` moves into the future. If the future is dropped without an outcome, so
-                // is `renewing`, and the next request of the visitor may try again.
+                // The future owns `renewing`. If the future is dropped without an outcome,
+                // `renewing` is dropped too, and the visitor's next request may try again.
                 let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
                 let asked = Box::pin(async move {
                     match outage.renew(&store, pass).await {
@@ -329,13 +329,14 @@ impl<St: Store> RoomStage<St> {
         self.transport.line(token.sealed.as_str())
     }
 
-    /// Adds a token to a response in the same way as the client sent its own.
+    /// Adds a token to a response: in a cookie or in a header, depending on how the client sent its
+    /// own token.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Draws the id of a newcomer. The id includes the hash of the client's network, if the network
-    /// is known.
+    /// Generates a random id for a newcomer. The id includes the hash of the client's network, if
+    /// the network is known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         self.identities.draw(head.network_in_line())
     }
@@ -352,13 +353,13 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Returns whether the session of an expired pass may still be active. The store is then asked
-    /// about it.
+    /// Returns whether the session of an expired pass may still be active. If so, the store is
+    /// asked about it.
     fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }
 
-    /// Returns whether requests prolong sessions. A session may then outlast the pass that its
+    /// Returns whether requests prolong sessions. If so, a session may outlast the pass that its
     /// client holds.
     fn is_sliding(&self) -> bool {
         self.store.rules().session_renewal() == SessionRenewal::Sliding

@@ -11,7 +11,8 @@
 //! exceptions of the entry without a value.
 //!
 //! Reading stops at the first mistake. The depth, the number of rules and the length of names are
-//! bounded, so that a file of valid size cannot become expensive in memory or in headers.
+//! bounded, so that a file of valid size cannot use too much memory or produce headers that are too
+//! long.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -177,7 +178,7 @@ impl<'a> Reading<'a> {
             }
             descriptors.push(descriptor);
         }
-        // For each key, at most one sibling has no value, because duplicates were refused above.
+        // For each key, at most one sibling has no value, because duplicates were rejected above.
         for Descriptor { entry, .. } in &mut descriptors {
             if entry.value.is_none() {
                 entry.except = named.remove(&entry.key).unwrap_or_default().into();

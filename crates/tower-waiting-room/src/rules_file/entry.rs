@@ -2,7 +2,7 @@
 //! consists of keys and values.
 //!
 //! Values are checked as strictly as possible when the file is read. A rule for a value that no
-//! request can have would only appear to protect something, so such a rule is refused.
+//! request can have would only appear to protect something, so such a rule is rejected.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! An error contains the position, the given value and a description of the valid values. An error
 //! occurs if the file cannot be read or parsed, if one of its values is invalid, or if its limits
-//! contradict the limits from code. Only the first mistake in a file is reported.
+//! conflict with the limits from code. Only the first mistake in a file is reported.
 
 use std::{
     error::Error,
@@ -73,8 +73,8 @@ impl RulesFileError {
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
-    /// Creates the error for a file whose watch cannot be started. The content of the file may be
-    /// in effect, but later changes will not be noticed.
+    /// Creates the error for a file that cannot be watched. The content of the file may be in
+    /// effect, but later changes will not be noticed.
     pub(super) fn unwatched(path: &Path, error: io::Error) -> Self {
         let given = format!("cannot be watched: {error}");
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }

@@ -107,7 +107,7 @@ impl<'a> Given<'a> {
     /// # Errors
     ///
     /// Returns an error if the value is not `true` or `false`. The other booleans of YAML 1.1, such
-    /// as `yes`, are refused.
+    /// as `yes`, are rejected.
     pub(super) fn flag(&self) -> Result<bool, RulesFileError> {
         match &self.value {
             Value::Plain(text) if text == "true" => Ok(true),

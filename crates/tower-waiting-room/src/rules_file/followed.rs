@@ -38,8 +38,8 @@ pub(crate) struct FollowedFile {
 impl FollowedFile {
     /// Applies a file, and follows it until the returned watch is dropped.
     ///
-    /// If the thread of the watch cannot be started, the watch is `None`, and the failure is
-    /// recorded as the file's error. The file is then applied once, but not followed.
+    /// If the watch thread cannot be started, the watch is `None`, and the failure is recorded as
+    /// the file's error. The file is then applied once, but not followed.
     pub(crate) fn new(
         source: RulesSource,
         limits: Arc<LimitSet>,
@@ -48,7 +48,7 @@ impl FollowedFile {
         let (error, watch_error, reloading) = Default::default();
         let file = Self { source, limits, error, watch_error, reloading, telemetry };
         let file = Arc::new(file);
-        // The reference is weak, so that the watch's thread does not keep the limits of a dropped
+        // The reference is weak, so that the watch thread does not keep the limits of a dropped
         // layer alive.
         let followed = Arc::downgrade(&file);
         let watch = Watch::start(&file.source.path, move || {

@@ -1,12 +1,12 @@
 //! Reads YAML and TOML as nodes. Only the YAML features that TOML also has are supported, so that a
 //! file means the same in both formats.
 //!
-//! Aliases are refused rather than bounded: a rules file does not need to repeat itself, and a
+//! Aliases are rejected rather than bounded: a rules file does not need to repeat itself, and a
 //! message could not name the line of a value that is defined elsewhere. Tags and further documents
-//! are also refused. The cost of reading a file is therefore bounded by the length of the file.
+//! are also rejected. The cost of reading a file is therefore bounded by the length of the file.
 //!
-//! Scalars are kept as they are written. Whether `010`, `yes` or `1e9` is valid depends on the
-//! field, so each field is checked against the original text.
+//! Scalars are kept as they are written. A value such as `010`, `yes` or `1e9` is valid in some
+//! fields only, so the check of each field needs the original text.
 
 use std::{collections::HashMap, path::Path};
 
@@ -151,7 +151,7 @@ impl<'a> YamlReader<'a> {
     /// # Errors
     ///
     /// Returns an error if a name is not a string, or if it occurs twice. A parser that kept only
-    /// the last of two fields would hide a mistake.
+    /// the last of two fields with the same name would hide a mistake.
     fn table(&mut self) -> Result<Value, RulesFileError> {
         let mut fields = Vec::new();
         let mut places = HashMap::new();

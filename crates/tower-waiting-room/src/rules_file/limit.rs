@@ -76,7 +76,7 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
     if let Some(given) = &burst {
         quota = quota.burst(given.number(0, Quota::MAX_LIMIT)?);
     }
-    // The numbers of a quota are validated together. An error is reported at the field that
+    // The numbers in a quota are validated together. An error is reported at the field that
     // contains the invalid number.
     quota.validate(algorithm).map_err(|error| {
         let place = match (error.field(), &burst) {

@@ -1,7 +1,7 @@
 //! The values that YAML and TOML have in common, and their positions.
 //!
-//! A node keeps a value as it is written: `5`, `"5"` and `05` are different nodes. The meaning of a
-//! value depends on its field, and is determined by the typed access in `fields`.
+//! A node stores a value exactly as it is written: `5`, `"5"` and `05` are different nodes. The
+//! meaning of a value depends on its field, and is determined by the typed accessors in `fields`.
 
 use std::fmt;
 
@@ -20,11 +20,11 @@ pub(super) enum Value {
     List(Vec<Node>),
     /// YAML's null. A YAML field that is left empty is also null. TOML has no null.
     Nothing,
-    /// A value without quotes, as it is written: a number, a boolean, a date or, in YAML, any word.
+    /// An unquoted value, as it is written: a number, a boolean, a date or, in YAML, any word.
     Plain(String),
-    /// The fields of a table, in the order of the file. No name occurs twice.
+    /// The fields of a table, in the order in which the file lists them. No name occurs twice.
     Table(Vec<NodeField>),
-    /// A string in quotes, or a block scalar of YAML.
+    /// A quoted string, or a YAML block scalar.
     Text(String),
 }
 
@@ -57,7 +57,7 @@ fn is_literal(plain: &str) -> bool {
         || matches!(plain, "true" | "false")
 }
 
-/// Returns the beginning of a text, long enough to find the text in the file.
+/// Returns enough of the beginning of a text to find the text in the file.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

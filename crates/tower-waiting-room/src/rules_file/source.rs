@@ -1,8 +1,8 @@
 //! The rules file of a configuration, and the conversion of its rules to rate limits.
 //!
-//! Each rule in the file becomes a [`RateLimit`], like a limit from code. The entries of the rule
-//! become conditions, and the entries without a value also form the key. Reading the file has no
-//! other effect: `followed` applies the limits and watches the file.
+//! Each rule in the file becomes a [`RateLimit`], like a limit that is defined in code. The entries
+//! of the rule become conditions, and the entries without a value also form the key. Reading the
+//! file has no other effect: `followed` applies the limits and watches the file.
 
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ use crate::{
 /// The file from which limits are read, and the meaning of the keys in this file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesSource {
-    /// The path of the file. The path is empty if the application has named keys but no file, and
-    /// is then refused.
+    /// The path of the file. The path is empty if the application has named keys but no file. An
+    /// empty path is rejected.
     pub(crate) path: PathBuf,
     /// The keys that the application has named, in addition to the built-in ones.
     pub(crate) descriptors: Vec<Part>,
@@ -29,18 +29,18 @@ impl RulesSource {
     ///
     /// # Errors
     ///
-    /// Returns an error if the path is missing, or if a key of the application has the name of a
-    /// built-in key or of another key.
+    /// Returns an error if the path is missing, or if a key that the application defines has the
+    /// same name as a built-in key or another key.
     fn validate(&self) -> Result<(), ConfigError> {
         if self.path.as_os_str().is_empty() {
-            let expected = "the path of a rules file, since descriptors name keys for its rules";
+            let expected = "the path of a rules file, because the option descriptor is set";
             let (kind, field) = (ConfigErrorKind::Missing, "rate_limits_file");
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
         for (index, name) in self.names().enumerate() {
             if Part::named(name).is_some() || self.names().take(index).any(|other| other == name) {
                 let (kind, field) = (ConfigErrorKind::Contradicts, "descriptor");
-                let expected = "a name that is not built in, and not given twice";
+                let expected = "a name that is neither built in nor given twice";
                 return Err(ConfigError::new(kind, field, format_args!("{name:?}"), expected));
             }
         }
@@ -67,12 +67,12 @@ impl RulesSource {
     }
 
     /// Reads the file. Rules that limit nothing are left out, because they have already become
-    /// exceptions of their siblings.
+    /// exceptions to their sibling rules.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be used. This function does not check whether the limits
-    /// of the file can be combined with the limits from code.
+    /// in the file can be combined with the limits that are defined in code.
     pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
         let names: Vec<_> = self.names().collect();
         let file = RulesFile::load(&self.path, &names)?;
@@ -95,9 +95,10 @@ impl RulesSource {
         let mut conditions = Vec::new();
         for entry in rule.entries {
             // Every key is known, because the file was read with the same names, and any other key
-            // was refused.
+            // was rejected.
             let part = part(&entry.key)?;
-            // Each value is counted separately, so this part of the request belongs to the key.
+            // Each value is counted separately, so this part of the request is also part of the
+            // limit's key.
             if entry.value.is_none() {
                 each.push(part.clone());
             }

@@ -162,7 +162,7 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
     }
 }
 
-/// Returns whether an event may indicate a change of the file.
+/// Returns whether an event may indicate a change to the file.
 ///
 /// Reading a file also causes events, even when this module reads it. If these events counted,
 /// every check would trigger the next check.

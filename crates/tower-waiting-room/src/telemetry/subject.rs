@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use waiting_room_core::gate::RefusedBecause;
 
-/// A limit or a gate, with its name and its most frequent counters.
+/// A limit or a gate, with its name and its most frequently incremented counters.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// The name of the limit or gate in events and metrics.
@@ -80,7 +80,7 @@ pub(crate) enum GateEvent {
 }
 
 impl GateEvent {
-    /// Returns the event for a refusal with this cause. A cause that this version does not know
+    /// Returns the event for a refusal with this cause. A cause that is unknown to this version
     /// counts as a full queue.
     pub(crate) const fn of(because: RefusedBecause) -> Self {
         match because {
@@ -115,7 +115,8 @@ impl GateEvent {
 pub(crate) enum Rate {
     /// The request is within the limit.
     Allowed,
-    /// The request exceeds a limit in shadow mode: it is forwarded, and only reported.
+    /// The request exceeds a limit in shadow mode: it is forwarded, and the excess is only
+    /// reported.
     OverShadow,
     /// The request exceeds a soft limit: it is forwarded with a mark.
     OverSoft,

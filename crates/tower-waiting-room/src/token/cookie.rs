@@ -2,8 +2,8 @@
 //!
 //! Browsers drop a cookie that breaks the promise of its name prefix, or that lacks an attribute
 //! which another attribute requires. Browsers do not report a dropped cookie to the server, so
-//! every visitor would remain a newcomer. Settings that lead to a dropped cookie are therefore
-//! refused at start-up.
+//! every visitor would remain a newcomer. Settings that would lead to a dropped cookie are
+//! therefore rejected at start-up.
 
 use std::fmt;
 
@@ -123,8 +123,8 @@ impl CookieSettings {
     /// Removes the `Secure` attribute, and the `__Host-` prefix of the default name, for
     /// development without TLS.
     ///
-    /// Browsers and `curl` treat `http://localhost` as secure, but not every other name of the
-    /// local machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would
+    /// Browsers and `curl` treat `http://localhost` as secure, but not necessarily other names for
+    /// the local machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would
     /// therefore never leave the line. In production, an attacker on the network path can read and
     /// reuse the token of an insecure cookie.
     #[must_use]
@@ -235,11 +235,11 @@ pub enum SameSite {
     /// another site keeps its place.
     #[default]
     Lax,
-    /// All requests include the cookie. A room that is shown in frames on other sites requires this
-    /// value.
+    /// All requests from other sites include the cookie. A room that is shown in frames on other
+    /// sites requires this value.
     None,
-    /// No requests include the cookie. A visitor who follows a link from another site joins the
-    /// line as a newcomer.
+    /// No request from another site includes the cookie. A visitor who follows a link from another
+    /// site joins the line as a newcomer.
     Strict,
 }
 

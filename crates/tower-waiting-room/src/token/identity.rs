@@ -2,7 +2,8 @@
 //!
 //! An id has 128 bits, of which 32 are a hash of the visitor's network. The id is generated at the
 //! first touch and sealed into every token of the visitor. The room counts the places of each
-//! network by this hash, so it needs only one counter in memory for each network:
+//! network by this hash, so it needs only one counter in memory for each network. An id has this
+//! layout:
 //!
 //! ```text
 //!   bits   127 … 96     95 … 64      63 … 0
@@ -37,7 +38,8 @@ pub(crate) struct Identities {
 }
 
 impl Identities {
-    /// Creates a generator whose network hashes agree on all nodes with the same sealing key.
+    /// Creates a generator that computes the same network hashes on all nodes with the same sealing
+    /// key.
     pub(crate) fn new(keys: &KeyRing) -> Self {
         let (sealing, _) = keys.split();
         Self { hasher: KeyHasher::shared(sealing.network_secret()) }

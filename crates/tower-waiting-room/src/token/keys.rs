@@ -1,9 +1,9 @@
 //! The keys that seal and open tokens.
 //!
 //! One key seals tokens, and up to seven further keys only open them. A key can therefore be
-//! replaced while the tokens that it sealed stay valid. A token names its key by an id, which is
-//! derived from the key by a one-way function. The secret for hashing networks is derived from the
-//! key in the same way (see `identity`).
+//! replaced while the tokens that it sealed stay valid. A token identifies its key by an id, which
+//! is derived from the key by a one-way function. The secret for hashing networks is derived from
+//! the key in the same way (see `identity`).
 //!
 //! This module does not store or rotate keys. Keys come from the configuration at start-up.
 
@@ -68,8 +68,8 @@ impl TokenKey {
     pub fn from_base64(text: &str) -> Result<Self, ConfigError> {
         let text = text.trim_ascii();
         // The two alphabets differ in only two characters. A string without these characters
-        // decodes identically in both alphabets, and a string that mixes the special characters of
-        // both is refused by either one.
+        // decodes identically in both alphabets, and both alphabets reject a string that mixes
+        // their special characters.
         let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
         let Ok(bytes) = engine.decode(text) else {
             return Err(wrong_key("not base64"));
@@ -140,7 +140,7 @@ pub struct KeyRing {
 
 impl KeyRing {
     /// The maximum number of keys on a ring, including the sealing key. A configuration with more
-    /// keys is refused.
+    /// keys is rejected.
     pub const MAX_KEYS: usize = 8;
 
     /// Creates a ring with a single key, which both seals and opens tokens.
@@ -175,8 +175,8 @@ impl KeyRing {
             return wrong(ConfigErrorKind::TooLarge, format_args!("{count} keys"), expected);
         }
         for (index, key) in self.keys().enumerate() {
-            // A token names its key only by the id, so tokens sealed with one of the two keys would
-            // be rejected as forged.
+            // A token identifies its key only by the id, so tokens sealed with one of the two keys
+            // would be rejected as forged.
             if self.keys().take(index).any(|earlier| earlier.id == key.id) {
                 let given = format_args!("two keys with the {:?}", key.id);
                 let expected = format_args!("one of them replaced by a new random key");
@@ -209,7 +209,7 @@ impl KeyId {
     /// Derives the id of a key. The id consists of the first bytes of a tag. These bytes reveal
     /// nothing about the key.
     ///
-    /// The nonce for the tag is a constant of this crate. The random nonce of a token equals this
+    /// The nonce for the tag is a constant in this crate. The random nonce of a token equals this
     /// constant with a probability of only 2⁻¹⁹².
     fn of(key: &[u8; TokenKey::LEN]) -> Self {
         let [a, b, c, d, ..] = tag(key, KEY_ID_NONCE);
@@ -245,8 +245,8 @@ fn wrong_key(given: impl fmt::Display) -> ConfigError {
 
 /// The nonce for key ids. Changing this nonce would make the key ids in all earlier tokens unknown.
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
-/// The nonce for the secret that hashes networks. Changing this nonce would change the hash of
-/// every network.
+/// The nonce for the secret with which networks are hashed. Changing this nonce would change the
+/// hash of every network.
 const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";
 
 /// Accepts base64 with or without padding. Not all tools add padding, and a key of fixed length

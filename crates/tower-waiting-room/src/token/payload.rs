@@ -13,9 +13,9 @@
 //! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
-//! Every change of the layout increments the layout number. A payload with an unknown layout
-//! number, an unknown flag or a wrong length is refused, so old and new releases never misread each
-//! other's tokens.
+//! Every change to the layout increments the layout number. A payload with an unknown layout
+//! number, an unknown flag or a wrong length is rejected, so old and new releases never misread
+//! each other's tokens.
 
 use std::time::Duration;
 
@@ -155,7 +155,7 @@ impl Writer<'_> {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Checks the layout number, and creates a reader of the words after it.
+    /// Checks the layout number, and creates a reader for the words after it.
     fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
         let mut reader = Self(bytes);
         if reader.take_u32()? == LAYOUT { Ok(reader) } else { Err(OpenError::UnknownVersion) }
@@ -218,8 +218,8 @@ pub(crate) enum OpenError {
     /// The seal does not match, because the token was changed or was sealed for a different room,
     /// kind or key.
     Forged,
-    /// The token is so far ahead of the clock that even a clock that was set back does not explain
-    /// it.
+    /// The token is so far ahead of the clock that the difference cannot be explained even by a
+    /// clock that was set back.
     FromTheFuture,
     /// The string is not a token: it is too long, is not base64url, or does not have the documented
     /// form.

@@ -33,15 +33,15 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// The maximum length of a string that is decoded, in bytes. Longer strings are refused without
-    /// being read. The longest token of this release is 147 bytes long.
+    /// The maximum length of a string that is decoded, in bytes. Longer strings are rejected
+    /// without being read. The longest token that this release issues is 147 bytes long.
     pub(crate) const MAX_TOKEN_LEN: usize = 256;
     /// The maximum difference between the clocks of two nodes. A token that is ahead of the clock
     /// by at most this duration is accepted unchanged.
     pub(crate) const LEEWAY: Duration = Duration::from_secs(30);
     /// The maximum duration by which the clock may have been set back since a token was issued. A
     /// token that is ahead of the clock by at most this duration is treated as if it had been
-    /// issued now. A token that is further ahead is refused.
+    /// issued now. A token that is further ahead is rejected.
     pub(crate) const MAX_SET_BACK: Duration = Duration::from_secs(5 * 60);
     /// The maximum age of a token since its last check-in. An older token is void, even if its
     /// payload states a later expiry.
@@ -95,8 +95,8 @@ impl Tokens {
             Kind::Pass => {
                 let mut value = payload::decode_pass(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
-                // `last_check_in` and `expires_at` move by the same amount, so the lifetime of the
-                // pass does not change. `accepted_at` is not moved, because it identifies the
+                // `last_check_in` and `expires_at` are moved by the same amount, so the lifetime of
+                // the pass does not change. `accepted_at` is not moved, because it identifies the
                 // session.
                 value.last_check_in = value.last_check_in.before(ahead);
                 value.expires_at = value.expires_at.before(ahead);
@@ -113,7 +113,7 @@ impl Tokens {
                 let mut value = payload::decode_ticket(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
                 if !ahead.is_zero() {
-                    // Every ticket that is ahead of the clock moves by the same amount, which
+                    // Every ticket that is ahead of the clock is moved by the same amount, which
                     // preserves the order of these tickets. The amount is the largest possible, so
                     // the visitors with these tickets stay ahead of visitors who arrived after the
                     // clock was set back.
@@ -126,8 +126,7 @@ impl Tokens {
         })
     }
 
-    /// Returns the latest time at which the session of a pass can end, as far as the pass alone
-    /// reveals it.
+    /// Returns the latest time at which the session of a pass can end, judging by the pass alone.
     ///
     /// The session may have been renewed right before the pass expired, without the renewed pass
     /// reaching the client. In that case, the session lasts for one more lifetime of a pass.
@@ -195,7 +194,7 @@ impl SealedToken {
     }
 }
 
-/// One key of the ring, prepared for the tokens of one room.
+/// One key on the ring, prepared for the tokens of one room.
 #[derive(Debug)]
 struct Sealer {
     id: KeyId,
@@ -291,16 +290,16 @@ fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
     [VERSION, kind.byte(), a, b, c, d]
 }
 
-/// The length of the longest token of this release before base64 encoding, in bytes.
+/// The length of the longest token that this release issues, before base64 encoding, in bytes.
 const MAX_SEALED_LEN: usize = OVERHEAD + TICKET_LEN;
 
 /// The version of the format around the payload. The payload has a separate layout number.
 const VERSION: u8 = 1;
 /// The length of the header, in bytes: the version, the kind and the key id.
 const HEADER_LEN: usize = 2 + KeyId::LEN;
-/// The length of the nonce of XAES-256-GCM, in bytes.
+/// The length of an XAES-256-GCM nonce, in bytes.
 const NONCE_LEN: usize = 24;
-/// The length of the tag of AES-GCM, in bytes.
+/// The length of an AES-GCM tag, in bytes.
 const TAG_LEN: usize = 16;
 /// The number of bytes that a token has in addition to its payload.
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
@@ -314,8 +313,9 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenErr
     buffer.get_mut(..len).ok_or(OpenError::Malformed)
 }
 
-/// Returns the duration by which a token that was issued at `stamp` must be moved back. The
-/// duration is zero unless the token is ahead of the clock by more than [`Tokens::LEEWAY`].
+/// Returns the duration by which the timestamps of a token that was issued at `stamp` must be moved
+/// back. The duration is zero unless the token is ahead of the clock by more than
+/// [`Tokens::LEEWAY`].
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Finds the token in a request, and adds the next token to a response.
 //!
-//! A token is sent in one of two ways. The layer sends the next token in the same way as it
+//! A token is sent in one of two ways. The layer sends the next token in the same way in which it
 //! received the last one:
 //!
 //! ```text
@@ -34,10 +34,10 @@ use super::{
 /// The header in which clients without cookies send their tokens and receive new ones.
 ///
 /// Each line has the form `waiting-room-token: <room>=<token>` and belongs to one room. A response
-/// contains lines only for the rooms whose token has changed. A client therefore stores the latest
-/// line for each room and sends all of these lines, either separately or as one line with commas
-/// between them (RFC 9110 section 5.3). A line that ends with the equals sign withdraws the token
-/// of its room, which the client can then discard.
+/// contains lines only for those rooms whose tokens have changed. A client therefore stores the
+/// latest line for each room and sends all of these lines, either separately or as one line with
+/// commas between them (RFC 9110 section 5.3). A line that ends with an equals sign withdraws the
+/// token of its room, which the client can then discard.
 ///
 /// A client that has no token yet may send the header with an empty value, to receive its tokens in
 /// this header from the start. Native gRPC clients receive their first token in this header even if
@@ -57,12 +57,12 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// The maximum number of tokens of one request that are opened. Further tokens are ignored.
+    /// The maximum number of tokens in one request that are opened. Further tokens are ignored.
     pub(crate) const MAX_CANDIDATES: usize = 4;
     /// The maximum number of bytes that are searched in all `Cookie` headers of a request together.
     pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
     /// The maximum number of bytes that are read in all [`TOKEN_HEADER`] lines of a request
-    /// together. A line that exceeds the rest of this budget is skipped, and so are all lines after
+    /// together. A line that exceeds the remaining budget is skipped, and so are all lines after
     /// it.
     pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
 
@@ -261,8 +261,9 @@ impl SetCookie {
 pub(crate) struct FoundToken {
     /// The pass or the ticket; `None` if the request has no valid token.
     pub(crate) opened: Option<Opened>,
-    /// How the token was sent. If the request has no valid token, this is the way that the client
-    /// most likely supports: the header if the request has it, and the cookie otherwise.
+    /// How the token was sent. If the request has no valid token, this is the transport that the
+    /// client most likely supports: the header if the request contains it, and the cookie
+    /// otherwise.
     pub(crate) source: TokenSource,
     /// The number of candidates that could not be opened.
     pub(crate) rejected: usize,

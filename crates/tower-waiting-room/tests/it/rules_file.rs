@@ -157,12 +157,12 @@ fn descriptors_need_a_file_and_names_of_their_own() {
     assert_eq!(error.kind(), ConfigErrorKind::Missing);
     assert_eq!(
         error.to_string(),
-        "rate_limits_file is missing, expected the path of a rules file, since descriptors name \
-         keys for its rules"
+        "rate_limits_file is missing, expected the path of a rules file, because the option \
+         descriptor is set"
     );
     for name in ["path", "header.x-plan"] {
         let error = Rules::new(PLANS).config().descriptor(name, |_| None).build().unwrap_err();
-        let expected = "a name that is not built in, and not given twice";
+        let expected = "a name that is neither built in nor given twice";
         assert_eq!(error.to_string(), format!("descriptor is {name:?}, expected {expected}"));
     }
     let error = Rules::new(PLANS).config().descriptor("plan", |_| None).build().unwrap_err();

@@ -39,8 +39,8 @@
 //! without bound under steady overload, as slow holds become the norm (Netflix/concurrency-limits
 //! issues 134 and 137, envoyproxy/envoy issue 38338). Three measures prevent such unbounded growth:
 //!
-//! - **A latency target** ([`AdaptiveRules::latency_target`]) is the only measure that does not
-//!   drift when the service becomes slower.
+//! - **A latency target** ([`AdaptiveRules::latency_target`]) gives the guard a fixed reference,
+//!   which does not drift when the service becomes slower.
 //! - **A throughput veto.** If more requests in flight have not led to more throughput over the
 //!   last few windows, the limit shrinks even if the rule suggests growth, as in Failsafe-go and
 //!   Uber's Cinnamon.

@@ -6,7 +6,7 @@ use crate::Timestamp;
 
 /// The properties of an arriving request that a gate takes into account.
 ///
-/// By default, a request has class 0, tenant 0 and no deadline, and holds no permit of another
+/// By default, a request has class 0, tenant 0 and no deadline, and holds no permit from another
 /// gate. A property that the discipline does not use has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
@@ -14,7 +14,7 @@ pub struct Arrival {
     pub(super) tenant: u64,
     /// The time at which the client gives up, if known.
     pub(super) deadline: Option<Timestamp>,
-    /// Whether the request holds a permit of another gate.
+    /// Whether the request holds a permit from another gate.
     pub(super) is_inside: bool,
 }
 
@@ -38,11 +38,12 @@ impl Arrival {
         self
     }
 
-    /// Marks a request that already holds a permit of another gate.
+    /// Marks a request that already holds a permit from another gate.
     ///
-    /// A request that holds a permit of another gate is admitted or queued even while this gate is
-    /// being drained, provided that the drain [serves](super::DrainQueue::Serve) waiting requests.
-    /// Refusing a request that has already been partly served would waste the work done so far.
+    /// A request that holds a permit from another gate is admitted or queued even while this gate
+    /// is being drained, provided that the drain [serves](super::DrainQueue::Serve) waiting
+    /// requests. Refusing a request that has already been partly served would waste the work done
+    /// so far.
     #[must_use]
     pub const fn inside(mut self) -> Self {
         self.is_inside = true;
@@ -51,7 +52,7 @@ impl Arrival {
 
     /// Sets the time at which the client gives up. By default, this time is unknown.
     ///
-    /// A request with a deadline stops waiting when too little time is left for it to run, judged
+    /// A request with a deadline stops waiting when too little time is left for it to run, judging
     /// by the typical run time that the gate has measured.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {

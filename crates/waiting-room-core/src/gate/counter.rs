@@ -91,7 +91,7 @@ impl Counter {
             }
             // Acquire and release ordering ensure that everything a request did before leaving
             // happens before everything that the next request does after entering. For a permit
-            // that goes to a waiter, the lock ensures the same order.
+            // that goes to a waiter, the lock guarantees the same ordering.
             match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(given),
                 Err(current) => before = current,

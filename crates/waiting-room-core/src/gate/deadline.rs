@@ -2,8 +2,8 @@
 //! time.
 //!
 //! A request that cannot be served in time is refused on arrival. In the queue, the request would
-//! only take up space, and its client would learn of the refusal later than necessary. The deadline
-//! and the refusal are based on the measured run time and the measured service rate.
+//! only take up space, and its client would learn about the refusal later than necessary. The
+//! deadline and the refusal are based on the measured run time and the measured service rate.
 
 use std::time::Duration;
 
@@ -110,8 +110,8 @@ impl Locked<'_> {
 ///
 /// The longest wait decreases linearly over half an interval. A sudden step would cause the last
 /// requests of a burst to be refused if the burst lasts slightly longer than an interval. Under
-/// overload, the slope makes little difference, because a queue with waits longer than the target
-/// takes time to shrink anyway.
+/// overload, the gradual decrease makes little difference, because a queue with waits longer than
+/// the target takes time to shrink anyway.
 pub(super) fn longest_wait(
     standing: Duration,
     max_wait: Duration,

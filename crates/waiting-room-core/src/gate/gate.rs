@@ -70,7 +70,7 @@ pub(super) struct State {
     /// The times at which refused clients are asked to come back.
     pub(super) slots: RetrySchedule,
     pub(super) outcomes: GateOutcomes,
-    /// Whether requests that hold a permit of another gate are admitted or queued while this gate
+    /// Whether requests that hold a permit from another gate are admitted or queued while this gate
     /// is being drained. The flag has no effect while the gate is open.
     pub(super) serves_those_inside: bool,
     /// The wakers of the [`Idle`](super::Idle) futures, keyed by the number assigned to each
@@ -84,7 +84,7 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GateSnapshot {
-    /// The number of running requests, which is counted independently of the limit. After the limit
+    /// The number of running requests, which are counted even if there is no limit. After the limit
     /// has been lowered, this number may exceed the limit until enough requests have ended.
     pub in_flight: u32,
     /// The current limit, or `None` if there is no limit.
@@ -107,7 +107,7 @@ pub struct GateSnapshot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateOutcomes {
-    /// Requests that left the queue because their future was dropped.
+    /// Requests that left the queue because their futures were dropped.
     pub cancelled: u64,
     /// Requests that were refused, on arrival or in the queue, because the gate was being drained.
     pub drained: u64,

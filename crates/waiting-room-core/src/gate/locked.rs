@@ -1,8 +1,8 @@
 //! The critical sections of a gate, and the wake-ups that follow each of them.
 //!
 //! No foreign code runs under the lock. A waker may run a task immediately, and that task may drop
-//! a permit of the same gate. If the waker were called under the lock, the task would deadlock on a
-//! lock that its own thread holds. Wakers are therefore collected in a [`WakeList`] and called
+//! a permit from the same gate. If the waker were called under the lock, the task would deadlock on
+//! a lock that its own thread holds. Wakers are therefore collected in a [`WakeList`] and called
 //! after the lock is released. Cloning or dropping a waker runs foreign code, too, and therefore
 //! also happens outside the lock. A clock may be foreign code as well, so the time is read before
 //! the lock is taken.
@@ -186,10 +186,10 @@ impl WakeList {
     /// Calls all wakers, and catches any panic in a waker.
     ///
     /// The request that runs this code is not responsible for a panic in another task's waker. That
-    /// request may itself be unwinding, and a second panic would then abort the process. Requests
-    /// later in the list have already been granted their permits, and these permits would be lost
-    /// if the requests were never woken. Each panic is therefore caught here, after the panic hook
-    /// has reported it.
+    /// request's task may itself be unwinding, and a second panic would then abort the process.
+    /// Requests later in the list have already been granted their permits, and these permits would
+    /// be lost if the requests were never woken. Each panic is therefore caught here, after the
+    /// panic hook has reported it.
     fn wake(self) {
         let wake = |waker: Waker| drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         if let Some(first) = self.first {

@@ -63,8 +63,8 @@ impl RetrySchedule {
         Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
     }
 
-    /// Shortens the schedule after the queue was empty for `idle`. The service is then ahead of the
-    /// schedule by this duration, so the next clients may come back that much earlier.
+    /// Brings the schedule forward after the queue has been empty for `idle`. The service is then
+    /// ahead of the schedule by this duration, so the next clients may come back that much earlier.
     ///
     /// Idle times of less than two seconds are ignored. Clients come back up to two seconds after
     /// their scheduled times, and even at full load the queue is often empty for a short moment. If

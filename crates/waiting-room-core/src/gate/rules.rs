@@ -77,10 +77,10 @@ pub enum Discipline {
     FairByTenant(Tenants),
     /// Requests are served in order of arrival, and each request waits for at most `max_wait`.
     Fifo,
-    /// Classes with lower numbers are served first. A full queue evicts the newest request of the
-    /// highest class to make room for a request of a lower class. If the queue has space for as
-    /// many requests as there are reserved permits in total, each class can always have as many
-    /// requests in the queue as it has reserved permits.
+    /// Classes with lower numbers are served first. To make room for a request of a lower class, a
+    /// full queue evicts the newest request of the highest class. If the queue has space for as
+    /// many requests as there are reserved permits in total, each class is guaranteed space for one
+    /// waiting request per reserved permit.
     Priority {
         /// The number of permits reserved for each class. While a class has fewer running requests
         /// than reserved permits, its waiting requests are served before the requests of every

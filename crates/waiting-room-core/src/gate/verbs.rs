@@ -35,7 +35,7 @@ pub enum Entry {
 pub enum DrainQueue {
     /// All waiting requests are refused immediately.
     Refuse,
-    /// Waiting requests stay in the queue and are served. New requests that hold a permit of
+    /// Waiting requests stay in the queue and are served. New requests that hold a permit from
     /// [another gate](super::Arrival::inside) are still admitted or queued.
     Serve,
 }
@@ -68,9 +68,9 @@ impl Gate {
     /// Admits a request of this class if a permit is free, no other request is waiting for one, and
     /// the gate is not being drained.
     ///
-    /// This is the fast path of [`enter`](Self::enter). It usually takes one compare-and-swap, and
-    /// never locks the gate. `None` does not mean that the request is refused: call `enter` to have
-    /// the request queued or refused.
+    /// This is the fast path of [`enter`](Self::enter). It usually needs a single compare-and-swap,
+    /// and never locks the gate. `None` does not mean that the request is refused: call `enter` to
+    /// have the request queued or refused.
     #[inline]
     #[must_use]
     pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {

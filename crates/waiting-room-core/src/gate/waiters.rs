@@ -12,7 +12,8 @@
 //!          └─► time_out, dropped: leaves the queue
 //! ```
 //!
-//! An entry is removed when its outcome is collected, so there is no stage for a collected outcome.
+//! An entry is removed when its outcome is collected, so no stage is needed for a collected
+//! outcome.
 
 use std::{
     mem,
@@ -46,7 +47,7 @@ pub(super) struct Waiter {
     pub(super) on_deadline: RefusedBecause,
     pub(super) stage: Stage,
     /// The waker of the last poll, or `None` before the first poll and after the waker has been
-    /// removed in order to be called.
+    /// taken out to wake the task.
     pub(super) waker: Option<Waker>,
     /// The previous request in the lane. Only the lane reads and writes this link.
     pub(super) before: Option<Id>,
@@ -83,8 +84,8 @@ impl Waiters {
     /// dropping a waker runs foreign code. The caller must drop the entry after releasing the lock.
     pub(super) fn remove(&mut self, id: Id) -> Waiter {
         let waiter = self.0.remove(id.0);
-        // A slab never shrinks by itself. To release its memory after an unusually large crowd, the
-        // slab is replaced as soon as no entry is left.
+        // A slab never shrinks by itself. To release its memory after an unusually large burst of
+        // requests, the slab is replaced as soon as no entry is left.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             *self = Self::default();
         }

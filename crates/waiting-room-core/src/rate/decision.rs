@@ -53,7 +53,7 @@ impl Decision {
     }
 }
 
-/// The receipt for a charge, with which the charge can be corrected or refunded.
+/// The receipt for a charge, which is needed to correct or refund the charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charge {
@@ -65,8 +65,7 @@ pub struct Charge {
     ///
     /// The position is a time in nanoseconds since the Unix epoch. For the buckets and the leaky
     /// queue, it is the time at which everything spent so far will have been replenished. For
-    /// windows and counters, the position is the start of the window, and for a log, it is the time
-    /// of the event.
+    /// windows and counters, it is the start of the window. For a log, it is the time of the event.
     pub mark: u64,
 }
 

@@ -1,12 +1,12 @@
-//! An exact sliding log of a room's new visitors. The log never allows more than a limit within
-//! *any* window.
+//! An exact sliding log of a room's new visitors. The log never allows more events than a given
+//! limit within *any* window.
 //!
 //! The log stores the times of the events that it allowed, oldest first. To decide whether one more
 //! event is allowed, it reads a single entry, the one `limit` places from the end. If that entry
 //! has left the window, so have all older entries. The check is O(1) for any limit. Recording
-//! removes at most two lapsed entries, so it is O(1) as well. The log takes one timestamp per event
-//! in the window. They are stored in blocks of a fixed size, so the log is never copied as a whole
-//! when it grows.
+//! removes at most two lapsed entries, so it is O(1) as well. The log stores one timestamp per
+//! event in the window, in blocks of a fixed size, so the log is never copied as a whole when it
+//! grows.
 //!
 //! ```text
 //!        ├──────── window ────────┤ now
@@ -30,12 +30,12 @@ pub(crate) struct EventLog {
     events: EventBlocks,
 }
 
-/// A queue of times, in blocks that are full except for the first and the last.
+/// A queue of timestamps, in blocks that are all full except possibly the first and the last.
 #[derive(Clone, Debug, Default)]
 struct EventBlocks {
-    /// Each block has [`SIZE`](Self::SIZE) times. No block is empty.
+    /// Each block has room for [`SIZE`](Self::SIZE) timestamps. No block is empty.
     blocks: VecDeque<Vec<Timestamp>>,
-    /// The number of times that have been removed from the first block.
+    /// The number of timestamps that have been removed from the first block.
     removed: usize,
     len: usize,
 }
@@ -97,7 +97,7 @@ impl EventLog {
 }
 
 impl EventBlocks {
-    /// The number of times in a block.
+    /// The maximum number of timestamps in a block.
     const SIZE: usize = if cfg!(test) { 8 } else { 1_024 };
 
     fn push(&mut self, time: Timestamp) {
@@ -112,7 +112,7 @@ impl EventBlocks {
         self.len += 1;
     }
 
-    /// Removes the first time, which must exist.
+    /// Removes the first timestamp, which must exist.
     fn remove_first(&mut self) {
         self.len -= 1;
         self.removed += 1;
@@ -122,7 +122,7 @@ impl EventBlocks {
         }
     }
 
-    /// Returns the time at `index`, which must exist.
+    /// Returns the timestamp at `index`, which must exist.
     fn at(&self, index: usize) -> Timestamp {
         let index = self.removed + index;
         self.blocks[index / Self::SIZE][index % Self::SIZE]

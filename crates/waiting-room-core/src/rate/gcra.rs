@@ -12,9 +12,9 @@
 //!                                    ├ room ►│   the remaining cost, in intervals
 //! ```
 //!
-//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that,
-//! if no burst is set, a window can contain up to twice the limit minus one: a full bucket, plus
-//! the amount that leaks out while the bucket is kept full.
+//! A time fits into an atomic integer, so a limiter needs no lock to make a decision. The drawback
+//! is that, if no burst is set, a window can contain up to twice the limit minus one: a full
+//! bucket, plus the amount that leaks out while the bucket is kept full.
 
 use std::time::Duration;
 
@@ -37,9 +37,9 @@ use crate::Timestamp;
 pub struct Gcra {
     /// The maximum amount that can be spent at once.
     capacity: u64,
-    /// The time in which one unit leaks out, in nanoseconds.
+    /// The time that one unit takes to leak out, in nanoseconds.
     interval: u64,
-    /// The time in which a full bucket becomes empty, in nanoseconds: the capacity times the
+    /// The time that a full bucket takes to become empty, in nanoseconds: the capacity times the
     /// interval.
     span: u64,
 }

@@ -58,7 +58,7 @@ impl KeyHash {
     }
 
     /// Returns a key that represents all keys of the same network. `networks` is the number of
-    /// networks that are distinguished.
+    /// networks that the caller distinguishes.
     ///
     /// The returned key differs from every key of the network, except in the case of a hash
     /// collision. The returned key is the same for all keys of a network, so their usage can be
@@ -68,7 +68,8 @@ impl KeyHash {
         let network = (self.network as u64 * networks as u64) >> 16;
         // The multiplication spreads small numbers over all 64 bits, because tables choose groups
         // by the upper bits (Fibonacci hashing; the factor is 2^64 divided by the golden ratio).
-        // The product is never zero: the factor is odd, and the other operand is at most 2^16.
+        // The product is never zero: the factor is odd, and the other operand is between 1 and
+        // 2^16.
         let bits = (network + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = match NonZeroU64::new(bits) {
             Some(bits) => bits,

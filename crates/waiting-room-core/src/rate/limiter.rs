@@ -46,7 +46,7 @@ pub struct Limiter {
     keys: usize,
     /// The current quotas, by tier. The mutex is held until a change has also reached the memory,
     /// so that concurrent changes are applied to this list and to the memory in the same order.
-    /// Charges do not take the mutex.
+    /// Charging a key does not take the mutex.
     quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }

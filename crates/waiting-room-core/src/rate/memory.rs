@@ -86,7 +86,7 @@ pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
 /// A function that creates the meter for a quota.
 type Make<M> = Box<dyn Fn(&Quota) -> M + Send + Sync>;
 
-/// Returns the item of a tier, or the item of the last tier if the index is beyond the last tier.
+/// Returns the item for a tier, or the item for the last tier if the index is beyond the last tier.
 fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
     tiers.get(tier).or(tiers.last()).expect("a limiter has at least one quota")
 }
@@ -131,8 +131,8 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         Self { meters, age: 0, shared: Arc::new(shared) }
     }
 
-    /// Runs `act` with the meter of a tier, and ensures that the key's word ends up in the units of
-    /// the current meters.
+    /// Runs `act` with the meter for a tier, and ensures that the key's word ends up in the units
+    /// of the current meters.
     ///
     /// If the meters were replaced in the meantime, `act` may have changed the word with an old
     /// meter after the new meter had taken it over. In that case, the word is converted once more.
@@ -172,10 +172,10 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     }
 }
 
-/// Returns a word after the meters of all tiers have taken it over.
+/// Converts a word to the units of the current meters, whichever tier its key belongs to.
 ///
 /// The tier of the word's key is unknown, so the latest of the resulting times is used, and no tier
-/// is favoured.
+/// is favored.
 fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) -> u64 {
     let words = meters.iter().map(|meter| {
         let mut word = word;
@@ -225,8 +225,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
             let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
-            // A key that has lost its place receives no refund. The number of such a key is part of
-            // the number shared by its network, so a refund would also favour other keys.
+            // A key that has lost its place receives no refund. The usage of such a key is part of
+            // the number that its network shares, so a refund would also favor other keys.
             if cost < charge.cost {
                 return Ok::<_, Infallible>(words.update_known(key, settle));
             }

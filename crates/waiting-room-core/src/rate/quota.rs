@@ -240,8 +240,8 @@ impl Algorithm {
             return too_large(quota.to_string(), expected);
         }
         // The interval is rounded up to whole nanoseconds. At very high rates, the rounding would
-        // noticeably reduce the rate of a bucket, so a rounding error of more than one in a
-        // thousand is rejected.
+        // noticeably reduce the rate of a bucket, so a quota whose rounding error exceeds one part
+        // in a thousand is rejected.
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
         if self.is_bucket() && excess > quota.window_nanos() / 1_000 {

@@ -93,10 +93,10 @@ impl<'a> LimiterCharge<'a> {
 
 /// Charges all limits, or none if any of them refuses, and returns whether they were charged.
 ///
-/// All limits are checked before any limit is charged, so a request that one limit refuses uses
-/// none of the other limits, not even briefly. There is one exception: a concurrent request may
-/// spend the rest of a limit between the check and the charge. The limits earlier in the list have
-/// by then been charged, and their charges are refunded.
+/// All limits are checked before any limit is charged, so a request that one limit refuses spends
+/// no units of the other limits, not even briefly. There is one exception: a concurrent request may
+/// use up a limit between the check and the charge. By then, the limits earlier in the list have
+/// already been charged, so their charges are refunded.
 ///
 /// If a limit is a [log that counts refusals](super::Refusals::Count), it still records the
 /// requests that it refuses.

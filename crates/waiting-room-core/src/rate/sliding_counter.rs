@@ -137,8 +137,9 @@ impl Meter for SlidingCounter {
     ) -> Charge {
         *state = self.turned(state, now);
         let cost = cost.min(charge.cost);
-        // The mark is the start of the window of the charge, so the difference determines which of
-        // the two counters contains the charge. A charge in an older window no longer counts.
+        // The mark is the start of the window in which the cost was charged, so the difference
+        // determines which of the two counters contains the charge. A charge in an older window no
+        // longer counts.
         match state.start.checked_sub(charge.mark) {
             Some(0) => state.current = state.current.saturating_sub(cost),
             Some(age) if age == self.window => {

@@ -146,8 +146,7 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// Keeps as many events as the log with more events contains, all at the latest time in either
-    /// log.
+    /// Keeps as many events as the log with more events has, all at the latest time in either log.
     ///
     /// The joined log consists of a single run, so the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {

@@ -106,7 +106,7 @@ impl RatePolicy {
         Self { name: name.into(), algorithm, quotas, is_adjustable: false }
     }
 
-    /// Declares that charges of this limit may be refunded.
+    /// Declares that charges against this limit may be refunded.
     ///
     /// If charges may be refunded, a refused client may be allowed earlier than its decision
     /// states. A store that remembers refusals to avoid calls must therefore not do so for an
@@ -146,10 +146,10 @@ impl RatePolicy {
         if tier < self.quotas.len() { tier } else { self.quotas.len() - 1 }
     }
 
-    /// Returns whether charges of this limit may be refunded.
+    /// Returns whether charges against this limit may be refunded.
     ///
-    /// Charges of a leaky queue may always be refunded, because a request that is cancelled while
-    /// it is held gives up its turn.
+    /// Charges against a leaky queue may always be refunded, because a request that is canceled
+    /// while it is held gives up its turn.
     #[must_use]
     pub fn is_adjustable(&self) -> bool {
         self.is_adjustable || self.algorithm == Algorithm::LeakyQueue
@@ -197,8 +197,8 @@ impl ChargeRequest {
     /// state.
     ///
     /// A node needs this receipt before the store has replied. Refunds that are based on the
-    /// receipt never return more than was spent. For a leaky queue, such refunds may return less,
-    /// because the queue may have rejected an earlier refund.
+    /// receipt never return more than was spent. For a leaky queue, such refunds may return less
+    /// than was spent, because the queue may have rejected an earlier refund.
     #[must_use]
     pub fn settled(&self, charge: &Charge, cost: u64) -> Charge {
         let is_bucket = self.policy.algorithm.is_bucket();

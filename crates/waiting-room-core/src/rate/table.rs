@@ -3,9 +3,9 @@
 //! A table has a fixed number of places in small groups. The hash of a key determines the groups in
 //! which it may be placed. There is no background task, so replenished keys stay until a new key
 //! arrives. A new key whose groups are full takes the place of the least used key in these groups,
-//! which is the key that will be replenished first. The use of the displaced key is kept *for its
-//! network*: every key of that network that has no place starts as if it had used as much as any of
-//! the network's displaced keys.
+//! which is the key that will be replenished first. The usage of the displaced key is remembered
+//! *for its network*: every key without a place in that network starts as if it had used as much as
+//! any of the network's displaced keys.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state
@@ -16,12 +16,12 @@
 //!               └───────── the use of the displaced key ◄────────┘
 //! ```
 //!
-//! If the displaced key was replenished, its use is zero and nothing is lost. If more keys are in
-//! use than there are places, as in a flood, the new keys of a network share the remaining quota of
-//! the network's displaced keys. The table then counts too much, never too little, so an offender
-//! gains nothing by losing its place. New keys of other networks start with nothing used, unless
-//! their network maps to the same number. A table distinguishes one network for every eight places,
-//! but at least 64 and at most 65 536 networks.
+//! If the displaced key had been replenished, its usage is zero and nothing is lost. If more keys
+//! are in use than there are places, as in a flood, the new keys of a network share the remaining
+//! quota of the network's displaced keys. The table then counts too much, never too little, so an
+//! offender gains nothing by losing its place. New keys of other networks start without any usage,
+//! unless their network is mapped to the same entry. A table distinguishes one network for every
+//! eight places, but at least 64 and at most 65 536 networks.
 //!
 //! A key without a network is grouped by a part of its own hash, as if such keys were randomly
 //! distributed over many networks. (This is the rule of the *space-saving* algorithm by Metwally,
@@ -36,7 +36,7 @@ mod locked;
 
 pub(super) use self::{atomic::AtomicTable, locked::LockedTable};
 
-/// The number of networks that a table with this number of places distinguishes.
+/// Returns how many networks a table with this number of places distinguishes.
 fn networks(places: usize) -> usize {
     (places / 8).clamp(LEAST_NETWORKS, 1 << u16::BITS)
 }

@@ -1,11 +1,11 @@
 //! A log of events in chronological order, with eight bytes for each run of events at the same
 //! time.
 //!
-//! Time is counted in ticks. All events of one tick form a run, so a cost of a million takes no
-//! more memory than a cost of one. The log stores the newest tick in full, but only the low 32 bits
-//! of each run's tick. The 32 bits represent the latest tick that ends in these bits and is not
-//! after the newest tick. This representation is unambiguous as long as every event is less than
-//! 2³² ticks older than the newest event, which the owner of the log ensures.
+//! Time is counted in ticks. All events of one tick form a run, so a cost of a million uses no more
+//! memory than a cost of one. The log stores the newest tick in full, but only the low 32 bits of
+//! each run's tick. The 32 bits represent the latest tick that ends in these bits and is not after
+//! the newest tick. This representation is unambiguous as long as every event is less than 2³²
+//! ticks older than the newest event, which the owner of the log ensures.
 //!
 //! ```text
 //!  before = 7     run             run             run
@@ -144,7 +144,7 @@ impl TickLog {
         self.runs.partition_point(|run| self.in_full(run.tick) < tick)
     }
 
-    /// The number of runs that consist entirely of some of the first `events` events.
+    /// The number of runs that lie entirely within the first `events` events.
     fn runs_within(&self, events: u32) -> usize {
         self.runs.partition_point(|run| run.total.wrapping_sub(self.before) <= events)
     }

@@ -45,7 +45,7 @@ impl Room {
         Ok(Reason::AdmittedSlot)
     }
 
-    /// Returns whether the room accepts a pass that it does not know.
+    /// Returns whether the room accepts a pass that it does not know about.
     ///
     /// With [`Recovery::Pause`], a pass issued before the loss of state shows how long other passes
     /// may be valid, so the hold is extended accordingly. After the hold, newcomers may have taken

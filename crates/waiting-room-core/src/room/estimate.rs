@@ -3,7 +3,8 @@
 //! Admissions are counted in slices of ten seconds over the last three minutes. The expected wait
 //! for the `k`-th admission from now is `k` divided by the measured rate. The range is computed as
 //! for a renewal process with the measured index of dispersion, so bursts of admissions widen it.
-//! Until 30 seconds have been measured, the rate is derived from the configured limits.
+//! Until admissions have been counted for 30 seconds, the rate is derived from the configured
+//! limits.
 //!
 //! ```text
 //!  admissions   3  0  4  2  …  3  1     18 complete slices of 10 s, and the current one
@@ -81,7 +82,7 @@ impl WaitEstimate {
 /// The 0.75 quantile of the standard normal distribution.
 const QUARTILE: f64 = 0.674_489_75;
 
-/// The counts of admissions and of first tickets, and the rates measured from them.
+/// Counts admissions and first tickets, and computes rates from these counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
     /// The number of admissions in each slice, oldest first. The last slice is the current slice.

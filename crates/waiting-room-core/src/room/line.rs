@@ -72,7 +72,7 @@ struct Place {
     kept_until: Timestamp,
     /// The time of this place in `lapses`, which is not later than `kept_until`.
     due_at: Timestamp,
-    /// The draw in which the visitor last drew a lot, if there was one.
+    /// The draw in which the visitor last drew a lot, or `None` if it has not drawn one.
     draw: Option<Draw>,
 }
 
@@ -178,8 +178,8 @@ impl Line {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// Returns the number of present visitors ahead of this visitor: by its first touch at
-    /// `first_seen` or, if there is a draw, by its lot.
+    /// Returns the number of present visitors ahead of this visitor, which is ranked by its first
+    /// touch at `first_seen` or, if there is a draw, by its lot.
     ///
     /// A visitor that has not checked in since the order became random has no lot yet, and is
     /// behind all visitors that have one.
@@ -262,8 +262,8 @@ fn stand_in(
 }
 
 impl Networks {
-    /// The maximum length of a line for which all places are recounted to check the invariants,
-    /// which takes O(n).
+    /// The maximum length of a line for which the invariants are checked by recounting all places
+    /// in O(n) time.
     const CHECKED: usize = 64;
 
     /// Counts a new place for its network.
@@ -276,7 +276,7 @@ impl Networks {
         }
     }
 
-    /// Removes a place that has been given up from the count of its network.
+    /// Stops counting a place that has been given up.
     fn take(&mut self, id: VisitorId) {
         if let Some(network) = id.network()
             && let Some(places) = self.0.get_mut(&network)

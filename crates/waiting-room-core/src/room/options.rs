@@ -1,4 +1,4 @@
-//! The rules of a room whose value is one of a few options.
+//! The rules of a room that are chosen from a few options.
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum CookieTest {
 /// The limit on the places in the line that the clients of one network may hold at once.
 ///
 /// The caller of the room defines the networks ([`VisitorId::of_network`]). For the layer, a
-/// network is an IPv4 address, or the /64 of an IPv6 address. Visitors without a known network are
+/// network is an IPv4 address, or the /64 of an IPv6 address. Visitors whose network is unknown are
 /// not counted.
 ///
 /// [`VisitorId::of_network`]: crate::VisitorId::of_network
@@ -76,8 +76,8 @@ pub enum PlacesPerNetwork {
     Limit(u32),
     /// A network may have any number of places, up to the capacity of the line.
     Off,
-    /// No limit is enforced, but a visitor whose place exceeds this number is reported with the
-    /// reason [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
+    /// No limit is enforced, but a visitor whose place brings its network above this number is
+    /// reported with the reason [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     Shadow(u32),
 }
 
@@ -101,7 +101,7 @@ impl Default for PlacesPerNetwork {
     }
 }
 
-/// The behaviour of a room that has lost its state.
+/// The behavior of a room that has lost its state.
 ///
 /// After a restart, older passes are still valid, but the room does not know how many there are.
 /// Each pass is counted again as soon as it is presented.

@@ -9,7 +9,7 @@
 //!
 //! The limits on slots and on new visitors in any 60 seconds allow a number of further admissions,
 //! called `free`. A visitor is admitted if, and only if, fewer than `free` *present* visitors are
-//! ahead of it. Slots are thus reserved for the visitors ahead without notifying them, because a
+//! ahead of it. Slots are thus reserved for the visitors ahead, who need not be notified, because a
 //! slot will still be free at their next check-in. A newcomer is behind all present visitors.
 //!
 //! ```text
@@ -71,7 +71,7 @@ pub struct Room {
     pub(super) minute: EventLog,
     pub(super) estimate: Estimate,
     /// The time at which state was lost, or zero if no state has ever been lost. The room may not
-    /// know passes that were issued before that time.
+    /// know about passes that were issued before that time.
     pub(super) recovered_at: Timestamp,
     /// The end of the hold after a loss of state, during which no newcomer is admitted.
     pub(super) hold_until: Timestamp,
@@ -83,7 +83,7 @@ impl Room {
     /// The time for which a visitor is present after a check-in, in half check-in intervals. The
     /// third half interval allows for delays in the client and its network.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// The check-in interval of a client that has only to prove that it returns cookies.
+    /// The check-in interval of a client that only has to prove that it returns cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
     /// The time between two draws of [`QueueingMethod::Random`].
     const LOTTERY: Duration = Duration::from_secs(60);
@@ -120,8 +120,9 @@ impl Room {
     /// Requests a slot for a waiting visitor, and confirms that the visitor is still waiting.
     ///
     /// A visitor with a place keeps the place, whichever of its tickets it presents. If the room
-    /// does not know the place because it has been restarted, the place is restored with the
-    /// ticket's order of arrival. A visitor whose ticket has lapsed goes to the back of the line.
+    /// has been restarted and therefore does not know about the place, the place is restored with
+    /// the ticket's order of arrival. A visitor whose ticket has lapsed goes to the back of the
+    /// line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.settle(ticket.id, now);
         if let Some(verdict) = self.active(ticket.id, now) {
@@ -172,9 +173,9 @@ impl Room {
 
     /// Extends the session of an admitted visitor.
     ///
-    /// A room that does not know a valid pass, because it has been restarted, accepts the pass so
-    /// that the session is not interrupted. The only exception is an old pass that is first
-    /// presented after the end of a [hold](crate::room::Recovery::Pause) while every slot is taken.
+    /// A room that has been restarted may not know about a valid pass. It accepts the pass, so that
+    /// the session is not interrupted. The only exception is an old pass that is first presented
+    /// after the end of a [hold](crate::room::Recovery::Pause) while every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.settle(pass.id, now);
         let known = match self.sessions.pass(pass.id) {
@@ -379,7 +380,7 @@ impl Room {
             return self.reject(&reason);
         }
         let over_share = self.over_share(ticket.id).filter(|_| needs_place);
-        // The section "Two touches" of the module docs explains why the visitor loses its order of
+        // The section "Two touches" in the module docs explains why the visitor loses its order of
         // arrival.
         if over_share == Some(Reason::RefusedNetworkFull) {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
@@ -480,8 +481,8 @@ impl Room {
     }
 }
 
-/// Returns whether a reason states that the room is closed. A closed room admits no visitor even if
-/// slots are free, so there is no wait to estimate.
+/// Returns whether a reason implies that the room is closed. A closed room admits no visitor even
+/// if slots are free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }

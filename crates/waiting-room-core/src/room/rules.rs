@@ -16,7 +16,7 @@ use crate::{
 ///
 /// Options are set with methods on the rules themselves. All rules pass through one check,
 /// [`validate`](Self::validate), whether they come from a builder, from a file, or from an operator
-/// who changes a room in use.
+/// who changes a running room.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,13 +52,13 @@ pub struct RoomRules {
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
-    /// The longest session duration of earlier releases, if it was longer than the current
-    /// duration.
+    /// The longest session duration in earlier deployments of this room, if it was longer than the
+    /// current duration.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
     // A missing field is read as the default, and the default is not written. Rules that were
-    // written by a release without this field can therefore still be read. Releases with and
-    // without the field also serialize equal rules in the same way.
+    // written by a release without this field can therefore still be read. Equal rules are also
+    // serialized identically by releases with and without the field.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
@@ -169,8 +169,8 @@ impl RoomRules {
         self
     }
 
-    /// Sets the maximum number of places that the clients of one network may hold at once, on all
-    /// nodes together; a [`PlacesPerNetwork::Limit`] of 1 000 by default.
+    /// Sets the maximum number of places that the clients of one network may hold at once, across
+    /// all nodes; a [`PlacesPerNetwork::Limit`] of 1 000 by default.
     ///
     /// A client that returns cookies gets a place for every two requests, and could otherwise fill
     /// the line within seconds. A visitor that is admitted immediately needs no place, and a
@@ -209,19 +209,20 @@ impl RoomRules {
         self
     }
 
-    /// Sets the behaviour after a loss of state; [`Recovery::AdmitAtOnce`] by default.
+    /// Sets the behavior after a loss of state; [`Recovery::AdmitAtOnce`] by default.
     #[must_use]
     pub fn with_recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// Sets the longest [session duration](Self::with_session_duration) of earlier releases of this
-    /// room. The default, `None`, means that no earlier duration was longer than the current
+    /// Sets the longest [session duration](Self::with_session_duration) in earlier deployments of
+    /// this room. The default, `None`, means that no earlier duration was longer than the current
     /// duration.
     ///
     /// This option matters only for [`Recovery::Pause`]. A room in memory does not remember its
-    /// rules across a restart, so a release that shortens sessions has to specify the old duration.
+    /// rules across a restart, so a deployment that shortens sessions has to specify the old
+    /// duration.
     #[must_use]
     pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();

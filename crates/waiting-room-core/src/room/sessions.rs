@@ -41,8 +41,9 @@ pub(super) struct Sessions {
     ended: Shards<VisitorId, Ended>,
     /// The time at which each ended session is forgotten.
     forgets: Ranks<()>,
-    /// How long after an admission the ticket that led to it could be valid. While expired sessions
-    /// have yet to be removed, this is the longest such time under all rules since they expired.
+    /// The time after an admission for which the ticket that led to it could be valid. While
+    /// expired sessions have yet to be removed, this is the longest such time under any rules in
+    /// effect since they expired.
     void_after: Duration,
     /// The time of the latest operation.
     now: Timestamp,
@@ -70,7 +71,8 @@ impl Sessions {
             self.lapses.remove(Rank::at(old.expires_at, old.id));
         }
         self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
-        // The visitor is active again, so its proofs are judged by this session from now on.
+        // The visitor is active again, so from now on this session determines whether its proofs
+        // are valid.
         self.forget(pass.id);
     }
 
@@ -88,9 +90,9 @@ impl Sessions {
     }
 
     /// Advances the time to `now`, removes up to [`Sizes::buried`] expired sessions, and forgets up
-    /// to as many ended sessions that are due to be forgotten. The ticket that led to a session
-    /// could be valid for `void_after` from the admission, so the end of an expired session is
-    /// remembered for that time.
+    /// to the same number of ended sessions that are due to be forgotten. The ticket that led to a
+    /// session could be valid for `void_after` from the admission, so the end of an expired session
+    /// is remembered for that time.
     pub(super) fn reap(&mut self, now: Timestamp, void_after: Duration) {
         self.void_after = match is_any_due(&self.lapses, self.now) {
             true => self.void_after.max(void_after),
@@ -106,8 +108,8 @@ impl Sessions {
         }
     }
 
-    /// Removes a visitor's session if it has expired, and forgets the visitor's ended session if
-    /// that is due.
+    /// Removes a visitor's session if it has expired, and forgets the visitor's ended session if it
+    /// is due to be forgotten.
     pub(super) fn settle(&mut self, id: VisitorId) {
         // Usually nothing is due, which can be determined without looking up the visitor.
         if is_any_due(&self.forgets, self.now)

@@ -23,7 +23,7 @@ pub struct RoomSnapshot {
     /// until it returns its first ticket, and some clients never return it.
     pub first_touches_in_last_minute: u32,
     /// The number of places in the line, including the places of visitors who are away. Lapsed
-    /// places count until they are removed. If more places lapse together than one operation
+    /// places count until they are removed. If more places lapse at once than one operation
     /// removes, the number stays too high until later operations have removed them. It is never too
     /// low.
     pub waiting: u32,

@@ -173,10 +173,10 @@ impl RoomRules {
     /// Returns whether a pass is due for renewal at `now`.
     ///
     /// A pass is due at the age of [`renew_after`](Self::renew_after) or, if that is earlier, after
-    /// a part of its own lifetime: an eighth in a fixed session, or a ninth in a sliding session.
-    /// Its own lifetime matters because a pass keeps the lifetime that it was issued with. If the
-    /// session duration has been increased since then, an eighth of the new duration may be longer
-    /// than that lifetime.
+    /// a fraction of its own lifetime: an eighth in a fixed session, or a ninth in a sliding
+    /// session. Its own lifetime matters because a pass keeps the lifetime that it was issued with.
+    /// If the session duration has been increased since then, an eighth of the new duration may be
+    /// longer than that lifetime.
     ///
     /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. A renewal is still
     /// due after each eighth of the session, so that the node learns whether the session has been

@@ -127,7 +127,7 @@ pub struct Pass {
 
 impl Pass {
     /// Creates a pass with the given contents. A room uses this function to issue a pass, and a
-    /// layer to unseal one.
+    /// layer uses it to unseal one.
     #[must_use]
     pub const fn new(
         id: VisitorId,
@@ -299,7 +299,7 @@ pub enum Reason {
     /// `admitted:limits`: no room is configured, and all rate limits allowed the request.
     AdmittedLimits,
     /// `admitted:local_share`: during an outage of a store, the request was within this node's
-    /// share of its limits.
+    /// share of the limits.
     AdmittedLocalShare,
     /// `admitted:pass`: the client has a valid pass.
     AdmittedPass,
@@ -375,8 +375,8 @@ pub enum Reason {
     /// `refused:reject`: the room is full, and is configured to refuse visitors instead of queueing
     /// them.
     RefusedReject,
-    /// `refused:too_often`: a ticket was presented more often than by a client that follows its
-    /// check-in intervals.
+    /// `refused:too_often`: a ticket was presented more often than a client that follows its
+    /// check-in intervals would present it.
     RefusedTooOften,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

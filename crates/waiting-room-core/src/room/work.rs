@@ -1,4 +1,4 @@
-//! The bounds on the work of one operation, and a counter with which tests check them.
+//! The bounds on the work of one operation, and a counter that tests use to check them.
 //!
 //! A store holds its lock while an operation runs, so a long operation delays every other request.
 //! Therefore no collection in a room is ever reordered, counted, copied or cleared as a whole.
@@ -11,8 +11,8 @@ pub(super) struct Sizes {
     pub(super) chunk: usize,
     /// The maximum number of chunks in a section.
     pub(super) section: usize,
-    /// The number of additions to the times of a section, or of removals from them, at which the
-    /// changes are merged.
+    /// The number of pending additions to a section's times, or of pending removals, at which the
+    /// pending changes are merged.
     pub(super) changes: usize,
     /// The maximum average number of entries per shard of a hash map. If it is exceeded, a shard is
     /// split.
@@ -26,7 +26,7 @@ pub(super) struct Sizes {
 impl Sizes {
     const USUAL: Self = Self { chunk: 64, section: 128, changes: 256, shard: 512, buried: 64 };
 
-    /// The sizes in force.
+    /// The sizes that currently apply.
     #[cfg(not(test))]
     pub(super) const fn current() -> Self {
         Self::USUAL
@@ -52,7 +52,7 @@ mod counting {
     }
 
     impl Sizes {
-        /// Small sizes, with which a few visitors fill many chunks, sections and shards. Tests use
+        /// Small sizes, so that a few visitors fill many chunks, sections and shards. Tests use
         /// these sizes unless they choose others.
         pub(in crate::room) const SMALL: Self =
             Self { chunk: 8, section: 4, changes: 6, shard: 4, buried: 3 };
@@ -61,7 +61,7 @@ mod counting {
             SIZES.get()
         }
 
-        /// Makes this thread use the same sizes as outside tests.
+        /// Makes this thread use the sizes that apply outside of tests.
         pub(in crate::room) fn use_usual() {
             SIZES.set(Self::USUAL);
         }

@@ -11,7 +11,7 @@
 //!
 //! Each charge request has one key, `{prefix:group}:limits:<limit>:<kind>:<hash>`. A client key is
 //! only ever stored as its hash. Every charge request contains its quota, so the server needs no
-//! configuration, and a limit whose quota changes takes over the state of its clients.
+//! configuration, and a limit whose quota changes keeps the state of its clients.
 
 use std::iter;
 
@@ -34,7 +34,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Encodes a charge of all the given limits or none of them.
+    /// Encodes a charge against either all of the given limits or none of them.
     ///
     /// For each charge request, `blocks` contains the size of the largest block that the script may
     /// charge in addition. A charge request without a size gets no block.
@@ -67,7 +67,7 @@ impl Request {
 
     /// Appends the correction of one charge.
     ///
-    /// The marks are the position of the charge in the state of the key. With the marks, the script
+    /// The marks identify the position of the charge in the key's state. With the marks, the script
     /// returns only those units that the passage of time has not already restored.
     fn correct(&mut self, group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) {
         self.arguments.push(SETTLE);

@@ -63,7 +63,7 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        // A charge whose caller is gone would use up the limit without serving a request.
+        // A charge whose caller is gone would use units of the limit without serving a request.
         batch.retain(|call| !call.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
         if batch.is_empty() {
             continue;
@@ -100,7 +100,7 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
     calls: WeakSender<ChargeCall>,
 ) {
     let mut seconds = interval(EVERY);
-    // After a slow probe, the next probe again waits for a whole second.
+    // After a slow probe, a full second still passes before the next one.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         seconds.tick().await;
@@ -108,7 +108,7 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
         if calls.upgrade().is_none() {
             return;
         }
-        // While calls succeed, no probe is needed to know that the server answers.
+        // Calls that succeed prove that the server answers, so no probe is needed.
         if !shared.breaker.is_open() {
             continue;
         }
@@ -122,10 +122,10 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
     }
 }
 
-/// Runs the script without any call, to check whether the server answers.
+/// Runs the script without any calls, to check whether the server answers.
 ///
-/// The script also compares the secret, so the node notices that a server has lost the limits
-/// before the first request.
+/// The script also compares the secret, so if the server has lost the limits, the node notices the
+/// loss before the first request.
 async fn ask_nothing<C: ConnectionLike + Clone>(
     connections: &Connections<C>,
     shared: &Shared,
@@ -135,9 +135,9 @@ async fn ask_nothing<C: ConnectionLike + Clone>(
 
 /// Gives back the unspent units of each block when its lease ends, within an eighth of a lease.
 ///
-/// Without this task, units that no request uses before the end of the lease would be missing on
-/// the other nodes. A block that cannot pay for a request is given back together with that request,
-/// without waiting for the `give_back` task.
+/// Without this task, units that no request uses before the end of the lease would be unavailable
+/// to the other nodes. A block that cannot pay for a request is given back together with that
+/// request, without waiting for the `give_back` task.
 pub(super) async fn give_back(
     leases: Arc<Leases>,
     shared: Arc<Shared>,

@@ -68,13 +68,13 @@ impl Block {
         block
     }
 
-    /// Records the number of units that the store has left of the limit.
+    /// Records how many units of the limit the store has left.
     pub(super) fn hear(&mut self, decision: &Decision, said: &ChargeNumbers) {
         self.remaining = decision.remaining;
         self.reset_at = said.received + decision.reset;
     }
 
-    /// Pays for a request with units of the block.
+    /// Pays for a request with units from the block.
     ///
     /// The caller must have checked with [`can_pay`](Self::can_pay) that enough units are left.
     pub(super) fn pay(&mut self, ask: &ChargeRequest, now: Timestamp) -> ChargeReply {
@@ -89,8 +89,8 @@ impl Block {
         let remaining = self.remaining.saturating_add(self.charge.cost).min(limit);
         let reset = match remaining < limit {
             // Time may have restored units since the last reply, but the store counts them only at
-            // the next call. Below the limit, the reset must be in the future, so it is at least
-            // `SOON`.
+            // the next call. While some units are used, the reset must be in the future, so it is
+            // at least `SOON`.
             true => self.reset_at.since(now).max(SOON),
             false => Duration::ZERO,
         };
@@ -128,5 +128,5 @@ pub(super) fn is_same(one: &ChargeRequest, other: &ChargeRequest) -> bool {
     one.key == other.key && one.tier == other.tier && is_one_limit()
 }
 
-/// The shortest reset that is reported, which is a microsecond, the resolution of the store.
+/// The shortest reset that is reported: one microsecond, the resolution of the store.
 const SOON: Duration = Duration::from_micros(1);

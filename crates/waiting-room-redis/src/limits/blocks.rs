@@ -33,8 +33,8 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 ///
 /// Blocks are not leased for a leaky queue, because each of its requests has a different delay, or
 /// for a sliding log that counts refusals, because an early refusal would count against the client.
-/// A request with a leaky queue or such a log is always decided by the store, and leases no blocks
-/// of its other limits either.
+/// If one limit of a request is a leaky queue or such a log, the request is always decided by the
+/// store, and leases no blocks of its other limits either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Blocks {
@@ -43,7 +43,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The smallest and the largest value of [`max`](Self::max), which are 1 and 1 000 000 units.
+    /// The smallest and the largest value of [`max`](Self::max): 1 and 1 000 000 units.
     pub const LARGEST: (u64, u64) = (1, 1_000_000);
     /// The shortest and the longest [`lease`](Self::lease) that can be configured.
     pub const LEASE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));

@@ -31,7 +31,7 @@ use crate::sync::unpoisoned;
 
 /// The leased blocks of a node.
 ///
-/// Each slot has its own lock, so requests of different keys hardly ever wait for each other.
+/// Each slot has its own lock, so requests with different keys hardly ever wait for each other.
 #[derive(Debug)]
 pub(super) struct Leases {
     blocks: Blocks,
@@ -53,8 +53,8 @@ pub(super) struct Plan {
 
 /// The receiver of the blocks that come with the reply to one charge.
 ///
-/// A lessee belongs to the call, not to the caller. Otherwise, a block that is charged after the
-/// caller has gone would be lost until the passage of time restores its units.
+/// A lessee lives as long as its call, even if the caller is gone. Otherwise, a block that is
+/// charged after the caller has gone would be lost until the passage of time restores its units.
 #[derive(Debug)]
 pub(super) struct Lessee {
     pub(super) leases: Arc<Leases>,
@@ -111,8 +111,8 @@ impl Leases {
             let ask = &asks[*index];
             can_be_leased(ask) && (place.can_pay(ask, now) || place.wants(ask, now, self.lease()))
         };
-        // A request with one limit without a block goes to the store, and leaves the blocks of its
-        // other limits unspent. Blocks are therefore requested for all limits or for none.
+        // If one limit of a request has no block, the request goes to the store, and the blocks of
+        // its other limits stay unspent. Blocks are therefore requested for all limits or for none.
         if places.iter().all(is_ready) {
             plan.wanted = vec![0; asks.len()];
         }
@@ -198,7 +198,7 @@ impl Leases {
         lock(&self.places[self.index(ask)])
     }
 
-    /// Returns the index of the slot of a limit and a key. All tiers of a key have the same slot,
+    /// Returns the index of the slot for a limit and a key. All tiers of a key have the same slot,
     /// so a key has at most one block on a node.
     fn index(&self, ask: &ChargeRequest) -> usize {
         // The hash of the key already includes a secret, so the hash of the name needs no secret.

@@ -59,11 +59,11 @@ impl ScriptMeter {
         Self { code, period, per_us, highest: highest.unwrap_or(0), version: version & MOST }
     }
 
-    /// Returns the part of the name of a key that identifies the encoding of its state.
+    /// Returns the part of a key's name that identifies the encoding of the key's state.
     ///
-    /// States that another algorithm or another unit could misread have different keys. The tiers
-    /// of a window, a counter or a log also have different keys, because these algorithms count
-    /// each tier separately.
+    /// If one algorithm or unit could misread a state that another has written, the two use
+    /// different keys. The tiers of a window, a counter or a log also have different keys, because
+    /// these algorithms count each tier separately.
     pub(super) fn kind(self, policy: &RatePolicy, tier: usize) -> String {
         let kind = match policy.algorithm() {
             Algorithm::FixedWindow(Alignment::Epoch) => "w",

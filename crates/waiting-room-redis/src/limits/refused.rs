@@ -3,7 +3,7 @@
 //! Most of the work of a limiter is caused by clients that exceed their limits and keep sending
 //! requests. The node itself refuses such a request until the store could allow it.
 //!
-//! A refusal counts from two different times, because the node only knows that the store decided at
+//! A refusal counts from two different times, because the node knows only that the store decided at
 //! some instant between them:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The number of entries is fixed, and the hash of a key determines its entry. If another key
-//! overwrites an entry, this only costs a round trip.
+//! overwrites an entry, the only cost is a round trip.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -133,7 +133,7 @@ impl Refused {
     }
 }
 
-/// Returns whether a refusal of this limit remains valid until its `retry_after`.
+/// Returns whether a refusal by this limit remains valid until its `retry_after`.
 ///
 /// A soft limit refuses no requests, and a log that counts refusals has to record each refusal. A
 /// limit whose charges may be refunded can allow a request earlier than it has stated.
@@ -153,10 +153,10 @@ fn policy(ask: &ChargeRequest) -> u64 {
     KeyHasher::shared([0, 0]).hash(&policy).as_u64()
 }
 
-/// The maximum number of refusals that a node remembers, which take about 1.5 MB.
+/// The maximum number of refusals that a node remembers, in about 1.5 MB of memory.
 const PLACES: usize = 1 << 14;
-/// The longest time for which a refusal is remembered, so that changes by an operator take effect
-/// soon, such as a higher limit or the deletion of a key's state.
+/// The longest time for which a refusal is remembered, so that an operator's changes, such as a
+/// higher limit or the deletion of a key's state, take effect soon.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// The reciprocal of the tolerated clock error: a node's clock may be slow by one part in 1 000.
 pub(super) const DRIFT: u32 = 1_000;

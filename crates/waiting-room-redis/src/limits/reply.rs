@@ -41,7 +41,7 @@ pub(super) struct ChargeNumbers {
     pub(super) sent: Timestamp,
     /// The time at which the reply arrived, on this node's own clock.
     pub(super) received: Timestamp,
-    /// The numbers of the reply, [`PER_ASK`] for each charge request.
+    /// The numbers in the reply, [`PER_ASK`] for each charge request.
     pub(super) numbers: Vec<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! The decision about one request, which this node makes if it can, and the store makes otherwise.
+//! Decides on one request, on this node if possible, and in the store otherwise.
 //!
 //! ```text
 //!  charge_all ─► Refused::refuse ─ known to be refused ──────────────────────────► reply

@@ -99,8 +99,8 @@ impl Shared {
     /// # Errors
     ///
     /// Returns an error if the server does not answer in time or fails, or if the keys were hashed
-    /// with another secret. In the case of another secret, nothing was charged, and the node has
-    /// adopted the correct secret.
+    /// with another secret. If the secret was wrong, nothing was charged, and the node has adopted
+    /// the correct secret.
     pub(super) async fn run<'a, C: ConnectionLike>(
         &self,
         requests: impl Iterator<Item = &'a Request> + Clone,

@@ -1,7 +1,6 @@
-//! `RedisLimits`, a handle to limits that many nodes share, and the code with which a node joins
-//! them.
+//! `RedisLimits`, a handle to limits that many nodes share, and the code that joins a node to them.
 //!
-//! The decisions about requests are in `round_trip.rs`, and the task that runs the script is in
+//! The code that decides on requests is in `round_trip.rs`, and the task that runs the script is in
 //! `batch.rs`.
 
 use std::{fmt, future::Future, sync::Arc};
@@ -42,8 +41,8 @@ use crate::{
 /// ```
 ///
 /// All nodes that name the same group share its limits exactly: a charge by one node counts on all
-/// nodes. Either all limits of a request are charged or none of them. In a cluster, a group is
-/// stored on one cluster node.
+/// nodes. Either all limits of a request are charged, or none are. In a cluster, a group is stored
+/// on one cluster node.
 ///
 /// A request takes one round trip, however many limits apply to it, and requests that arrive while
 /// a call is in flight share the next round trip. A client that was refused is refused again

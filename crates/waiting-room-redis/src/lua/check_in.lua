@@ -13,23 +13,23 @@
 --       {'refuse', reason, retry_us or -1}
 -- time  the clock of the room
 
--- Decides about a visitor who may not enter. The visitor gets a place, keeps its existing place, or
--- is refused.
+-- Decides whether a visitor who may not enter gets a place, keeps its existing place, or is
+-- refused.
 local function stand(id, ticket, ahead, reason)
     if not ticket.placed and room.method == 'reject' then
         redis.call('ZREM', PRESENT, id)
         return reject(reason)
     end
     local is_over = ticket.needs_place and is_network_full(id)
-    -- The visitor loses its order of arrival. Otherwise a network could hold tickets in reserve,
-    -- and take each place that it gives up at the front of the line.
+    -- The visitor's earlier arrival no longer counts. Otherwise, a network could hold tickets in
+    -- reserve and, each time it gives up a place, take another one at the front of the line.
     if is_over and not room.is_share_in_shadow then
         redis.call('ZREM', PRESENT, id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
-    -- The capacity does not apply to a ticket with a place. After a loss, the room may not know the
-    -- place. A ticket that was not reissued does not outlive its place, so there are no more such
-    -- tickets than there were places.
+    -- The capacity does not apply to a ticket with a place. After a loss, the room may not know
+    -- about the place. A ticket that was not reissued does not outlive its place, so there are no
+    -- more such tickets than there were places.
     if ticket.needs_place and redis.call('ZCARD', PLACES) >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
@@ -47,7 +47,7 @@ local function ticket_lifetime_us(ticket)
     return ticket.placed and room.retention_us or room.refresh_us * 1.5
 end
 
--- Decides about one visitor, who is admitted, gets a place, or is refused.
+-- Decides whether one visitor is admitted, gets a place, or is refused.
 local function check_in(id, ticket)
     local again = admit_again(id)
     if again then

@@ -1,4 +1,4 @@
--- Opens a room, or replaces its rules by those of a starting node or by those of an operator.
+-- Opens a room, or replaces its rules with those of a starting node or of an operator.
 --
 -- The room stores the configured rules of the node that opened it. A node that starts with the same
 -- rules changes nothing, so changes by operators are preserved. A node that starts with different
@@ -8,16 +8,17 @@
 -- KEYS  the keys of the room, see head.lua
 -- ARGV  [2] the version that is changed, 'start' for a node that starts, or 'again' for a node that
 --           has found that the room is gone
---       [3] the node's estimate of the time in microseconds, before which a new room must not start
+--       [3] the node's estimate of the current time, in microseconds; a new room must not start
+--           before this time
 --       [4] the rules that the node was configured with
 --       [5] the rules in the format for nodes; [6...] the same rules in the format for scripts
 -- reply for the one call: 1 if the given rules are now in effect; the current rules; the longest
---       lifetime of a pass under any rules so far, in microseconds; and for a node that starts the
---       server's maxmemory and its policy
+--       lifetime of a pass under any rules so far, in microseconds; and, for a node that is
+--       starting, the server's maxmemory and maxmemory-policy
 -- time  the clock of the room
 
--- Makes a pause after a loss as long as the longest lifetime of any pass that was ever issued, even
--- under earlier rules.
+-- Makes a pause after a loss at least as long as the longest lifetime of any pass that was ever
+-- issued, even under earlier rules.
 local function hold_for_the_longest(before_us)
     local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
     longest_us = math.max(longest_us, before_us, room.lifetime_us)
@@ -27,7 +28,7 @@ local function hold_for_the_longest(before_us)
     redis.call('HSET', ROOM, 'longest_us', digits(longest_us), 'hold_us', digits(room.hold_us))
 end
 
--- Replaces the current rules by the rules in ARGV, under a new version.
+-- Replaces the current rules with the rules in ARGV, under a new version.
 local function set_rules()
     local old_method, before_us = room.method, room.lifetime_us or 0
     local values = {unpack(ARGV, 6)}

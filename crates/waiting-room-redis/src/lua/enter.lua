@@ -8,7 +8,7 @@
 --       {'refuse', reason, retry_us or -1}, {'late'}
 -- time  the clock of the room
 
--- Decides about one visitor. A call may run late, from the buffer of a connection that its node has
+-- Decides on one visitor. A call may run late, from the buffer of a connection that its node has
 -- abandoned, after the node has already released the visitor's slot. A late call must not take a
 -- slot.
 local function enter(id, jitter, until_us)

@@ -4,7 +4,7 @@
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id
--- reply for each visitor: {'left'}, even if the room did not know the visitor
+-- reply for each visitor: {'left'}, even if the room did not know about the visitor
 -- time  the clock of the room
 
 if not open() then

@@ -6,8 +6,8 @@
 --       over
 -- time  the clock of the room
 
--- Renews one pass. If the room has lost its state and does not know a valid pass, the session of
--- the pass is resumed.
+-- Renews one pass. If the room has lost its state and does not know about a valid pass, the session
+-- of the pass is resumed.
 local function renew(id, shown, last_check_in_us)
     local pass = session(id)
     if not pass then

@@ -10,8 +10,8 @@
 
 -- The time for which a node may use a snapshot to answer check-ins.
 local HORIZON_US = 2 * 1000000
--- The minimum margin between the visitors who are expected to enter within the horizon and the
--- frontier. The margin is needed because visitors may end their sessions early.
+-- The minimum margin between the frontier and the visitors who are expected to enter within the
+-- horizon. The margin is needed because visitors may end their sessions early.
 local AT_LEAST_MORE = 32
 -- The number of arrivals from which a node interpolates positions.
 local SAMPLES = 32

@@ -40,7 +40,7 @@ pub(super) struct ConcurrencyFile {
     /// The longest time that a request may wait for a permit. The default is `5s`.
     #[serde(default, with = "optional")]
     max_wait: Option<Duration>,
-    /// The longest `Retry-After` that a refusal states. The default is `60s`.
+    /// The longest `Retry-After` that is sent with a refusal. The default is `60s`.
     #[serde(default, with = "optional")]
     longest_retry: Option<Duration>,
     /// The order in which the queue is served. The default is controlled delay.
@@ -74,11 +74,11 @@ pub(super) struct ConcurrencyFile {
     /// The number of bytes of a request's body that are read while the request waits, to detect
     /// when the client disconnects. The default is 32 768. With a value of 0, the body is not read.
     watched_bytes: Option<usize>,
-    /// The names of headers in which clients state, in milliseconds, how long they will wait for
+    /// The names of headers in which clients specify, in milliseconds, how long they will wait for
     /// the response. `grpc-timeout` is always read.
     #[serde(default)]
     client_deadline_ms: Vec<String>,
-    /// The names of headers in which clients state, in seconds, how long they will wait for the
+    /// The names of headers in which clients specify, in seconds, how long they will wait for the
     /// response.
     #[serde(default)]
     client_deadline_s: Vec<String>,
@@ -109,7 +109,7 @@ enum NoneName {
 }
 
 /// The disciplines that need no closure. Each discipline is written as a table of its parameters,
-/// such as `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`. The table of `fifo`
+/// such as `{ "controlled_delay": { "target": "100ms", "interval": "1s" } }`. The table for `fifo`
 /// is empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

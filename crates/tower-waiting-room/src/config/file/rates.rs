@@ -1,7 +1,7 @@
 //! Rate limits in a configuration file: all options of a [`RateLimit`] that do not need a closure.
 //!
-//! Tiers can be configured only in code, and so can costs, conditions and keys that are closures.
-//! The `rate_limit` table has the same form as in a rules file.
+//! Some options can be configured only in code: tiers, and costs, conditions and keys that are
+//! closures. The `rate_limit` table has the same form as in a rules file.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) struct RateLimitFile {
     path: Option<String>,
     /// The prefix of the paths that the limit covers.
     path_prefix: Option<String>,
-    /// The unit of the quota that is stated in headers, either `requests` (the default) or
+    /// The unit that headers report for the quota, either `requests` (the default) or
     /// `content_bytes`.
     quota_unit: Option<QuotaUnit>,
     /// The treatment of requests that lack the key, one of `address` (the default), `bypass` and
@@ -68,7 +68,7 @@ pub(super) struct RateLimitFile {
     adjustable: Option<bool>,
 }
 
-/// The `rate_limit` table, as in a rules file. Only in a rules file may a rule be `unlimited`.
+/// The `rate_limit` table, as in a rules file. A rule can be `unlimited` only in a rules file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateFile {
@@ -212,7 +212,7 @@ impl RateFile {
                 ));
             }
             (None, None) => {
-                let given = format!("missing in the limit {:?}", self.name);
+                let given = format!("missing from the limit {:?}", self.name);
                 let expected = "second, minute, hour, day or week, or a window";
                 return Err(ConfigError::new(ConfigErrorKind::Missing, "unit", given, expected));
             }

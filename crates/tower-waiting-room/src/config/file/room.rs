@@ -45,7 +45,8 @@ pub(super) enum MethodName {
     Fifo,
     /// Visitors are admitted without waiting. Visitors are counted, but the limits have no effect.
     Passthrough,
-    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in of a minute.
+    /// Visitors are admitted by lot. Each visitor draws a new lot at its first check-in in each
+    /// minute.
     Random,
     /// Visitors who arrive while the room is full are refused instead of waiting.
     Reject,
@@ -69,9 +70,10 @@ pub(super) enum ModeName {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RecoveryName {
-    /// New visitors are admitted at once, so the limit can be exceeded until earlier passes expire.
+    /// New visitors are admitted immediately, so the limit can be exceeded until earlier passes
+    /// expire.
     AdmitAtOnce,
-    /// No newcomers are admitted for as long as earlier passes may be in use.
+    /// No newcomers are admitted while passes that were issued earlier may still be in use.
     Pause,
 }
 

@@ -190,8 +190,8 @@ fn what_is_wrong_with_a_rate_in_a_file_is_named() {
         (minute(r#""limit": 5"#), "unknown field `limit`"),
         (
             r#""requests_per_unit": 5"#.to_owned(),
-            "unit is missing in the limit \"x\", expected second, minute, hour, day or week, or a \
-             window",
+            "unit is missing from the limit \"x\", expected second, minute, hour, day or week, or \
+             a window",
         ),
         (
             minute(r#""window": "1m""#),

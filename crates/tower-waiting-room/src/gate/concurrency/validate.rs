@@ -23,7 +23,7 @@ impl Concurrency {
     /// times per second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
     /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer bound would hardly
-    /// ever take effect, and `None` states more clearly that there is no bound.
+    /// ever take effect, and `None` expresses more clearly that there is no bound.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     /// Checks every setting of one gate.
@@ -76,8 +76,8 @@ impl Concurrency {
         Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
     }
 
-    /// Checks that the discipline comes with the option by which it distinguishes waiting requests:
-    /// `fair_by` for turns by tenant, and `classes` for priorities.
+    /// Checks that the discipline is set together with the option by which it distinguishes waiting
+    /// requests: `fair_by` for turns by tenant, and `classes` for priorities.
     ///
     /// Each of these options also sets the matching discipline. A mismatch therefore means that a
     /// later call replaced the discipline, or that the discipline was set without its option and
@@ -92,8 +92,8 @@ impl Concurrency {
         let expected = match (self.fair_by.is_some(), self.class.is_some()) {
             is if is == (has_turns, has_classes) => return Ok(()),
             (true, true) => "either fair_by or classes, but not both",
-            (true, false) => "the discipline that fair_by sets",
-            (false, true) => "the discipline that classes sets",
+            (true, false) => "the discipline set by the option fair_by",
+            (false, true) => "the discipline set by the option classes",
             (false, false) => "the option fair_by or classes, which also sets the discipline",
         };
         Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
@@ -138,8 +138,8 @@ fn is_for_everybody(gate: &Concurrency) -> bool {
     is_common && gate.is_for_all()
 }
 
-/// The `max_wait` from which a gate is reported as a [`Misconfiguration`], whatever its discipline.
-/// Common proxies may give up within this time, before the request is served.
+/// The shortest `max_wait` for which a gate is reported as a [`Misconfiguration`], whatever its
+/// discipline. Common proxies may give up within this time, before the request is served.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
 /// The longest `max_wait` that is not reported for a discipline that sheds no requests. Under

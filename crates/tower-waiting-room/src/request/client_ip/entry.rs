@@ -5,8 +5,8 @@
 //! contains a node as the value of `for`.
 //!
 //! The parsers accept what real proxies write, such as an IPv6 address without the required quotes.
-//! The parsers do not guess: any other entry is not treated as an address, and ends the walk along
-//! the chain. All parsers work on bytes, copy nothing, and run in linear time.
+//! The parsers do not guess: an entry in any other form is not treated as an address, and ends the
+//! walk along the chain. All parsers work on bytes, copy nothing, and run in linear time.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -64,7 +64,7 @@ fn without_port(host: &str) -> Option<IpAddr> {
 }
 
 /// The maximum length of a node that is parsed, in bytes without surrounding whitespace. The
-/// longest IPv6 address in brackets with a numeric port has 53 bytes.
+/// longest IPv6 address in brackets with a numeric port is 53 bytes long.
 const MAX_NODE_LEN: usize = 64;
 
 /// Returns the index of the comma before the last element of a list, or `None` if the list has only

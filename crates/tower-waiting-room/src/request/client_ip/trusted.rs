@@ -1,4 +1,4 @@
-//! The proxies that are trusted to report the address of their peer.
+//! The proxies that are trusted to report the addresses of their peers.
 //!
 //! Proxies can be recognized in two ways, which fail under different conditions:
 //!
@@ -7,7 +7,7 @@
 //! | networks | its address | a client has an address in one of the networks |
 //! | hops | its position, counted from the service | a client bypasses one of the proxies |
 //!
-//! If too few addresses are trusted, all clients behind an untrusted proxy share one limit. Such a
+//! If too few addresses are trusted, all clients behind an untrusted proxy share one quota. Such a
 //! mistake is soon noticed. If too many addresses are trusted, clients can claim any address. Such
 //! a mistake goes unnoticed.
 
@@ -23,8 +23,8 @@ use super::chain::{Chain, MAX_ENTRIES};
 
 /// The proxies in front of the service whose forwarding headers are trusted.
 ///
-/// If a proxy is missing, all of its clients share one limit. If a trusted address is not that of a
-/// proxy, a client at this address can claim any address.
+/// If a proxy is missing, all clients behind it share one quota. If a trusted address is not that
+/// of a proxy, a client at this address can claim any address.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TrustedProxies(Trust);

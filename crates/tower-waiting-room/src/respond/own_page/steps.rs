@@ -1,8 +1,9 @@
-//! Splits the template of the default page into constant texts, and the slots between them.
+//! Splits the template of the default page into constant texts and the slots between them.
 //!
-//! This is not a template engine. Only the expressions and conditions of `page.html` are supported.
-//! [`Slot::of`] and [`Guard::of`] list them, and the parent module computes their values. The only
-//! statements that become steps are those of `if` blocks, which become jumps over other steps.
+//! This is not a template engine. Only the expressions and conditions that occur in `page.html` are
+//! supported. [`Slot::of`] and [`Guard::of`] list them, and the parent module computes their
+//! values. The statements of `if` blocks become jumps over other steps. No other statements become
+//! steps.
 
 use crate::{
     request::Language,
@@ -162,7 +163,7 @@ impl Splitter {
                 }
             };
             let (inner, after) = tag[1..].split_once(close).expect("every tag of the page ends");
-            // A hyphen inside a tag removes the white space outside it.
+            // A hyphen at either end of a tag removes the adjacent white space outside the tag.
             let (inner, trims_before) = trimmed(inner, str::strip_prefix);
             let (inner, trims_after) = trimmed(inner, str::strip_suffix);
             self.text(if trims_before { text.trim_end() } else { text });

@@ -2,7 +2,7 @@
 //!
 //! A typical [`Rule`] compares holds with earlier holds. Under steady overload, slow holds become
 //! the norm, and the limit ratchets upwards. A rule therefore only suggests a limit, and the guard
-//! checks the suggestion against measures that do not drift:
+//! checks the suggestion against criteria that do not drift:
 //!
 //! ```text
 //! the first condition that is true                the next limit

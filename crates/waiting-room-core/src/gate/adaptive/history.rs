@@ -11,7 +11,7 @@ use super::window::WindowReading;
 pub(super) struct History {
     /// The windows, with the newest first.
     points: [Point; LENGTH],
-    /// The number of points in use, from the start of the array.
+    /// The number of points in use, counted from the start of the array.
     len: usize,
 }
 
@@ -68,7 +68,7 @@ impl History {
         work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
     }
 
-    /// Returns the series of the values that the closure selects from the points.
+    /// Returns the series of values that the closure selects from the points.
     #[expect(clippy::cast_precision_loss, reason = "there are at most `LENGTH` points")]
     fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
         let points = &self.points[..self.len];

@@ -35,8 +35,8 @@ use crate::ConfigError;
 /// replaces the base at fixed rather than random intervals, because the windows of two processes
 /// are not synchronized anyway.
 ///
-/// **Use this limit** if holds are similar, for example because all requests are of one kind. The
-/// limit reacts quickly and settles close to the capacity.
+/// **Use this limit** if holds are similar, for example because all requests are of the same kind.
+/// The limit reacts quickly and settles close to the capacity.
 #[derive(Clone, Debug)]
 pub struct Vegas(Guarded<QueueSize>);
 

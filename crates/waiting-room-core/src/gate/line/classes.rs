@@ -108,9 +108,9 @@ impl Line for Classes {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
-        // Only a class that uses more than its share of the queue can lose a request, and the
-        // highest such class loses one first. A newcomer evicts only requests of higher classes,
-        // unless the newcomer's own class uses less than its share.
+        // Only classes that use more than their share of the queue can lose requests, and the class
+        // with the highest number loses one first. A newcomer evicts only requests of higher
+        // classes, unless the newcomer's own class uses less than its share.
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);
@@ -129,7 +129,7 @@ impl Line for Classes {
     fn ahead(&self, lane: u64, _: bool) -> usize {
         let before = self.classes.iter().zip(0..=lane);
         // A class with reserved permits may be served before lower classes, so requests of lower
-        // classes do not count towards the lower bound.
+        // classes do not count towards the lower bound on the number of requests ahead.
         let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.lane.len());
         let own = before.clone().last().and_then(|(own, _)| in_own_share(own));
         own.unwrap_or_else(|| before.map(|(class, _)| class.lane.len()).sum())

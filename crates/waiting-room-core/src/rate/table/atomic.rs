@@ -70,8 +70,8 @@ impl AtomicTable {
     /// The memory per key in use, in bytes, rounded up.
     ///
     /// There are 15 places for every 8 keys, because keys are spread unevenly over the groups. The
-    /// last two bytes are the key's share of the networks, which use eight bytes for every eight
-    /// places.
+    /// additional two bytes are the key's share of the networks' numbers: eight bytes for every
+    /// eight places.
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
@@ -108,10 +108,9 @@ impl AtomicTable {
     ///
     /// # Why no charge is lost
     ///
-    /// The thread that charges adds to the word and then reads the key of the place. The thread
-    /// that hands the place over (in [`place`](Self::place)) overwrites the key and then takes the
-    /// word. All four operations are SeqCst, so they have a single total order, in which there are
-    /// two cases:
+    /// A charging thread adds to the word and then reads the key of the place. A thread that hands
+    /// the place over (in [`place`](Self::place)) overwrites the key and then takes the word. All
+    /// four operations are SeqCst, so they have a single total order, in which there are two cases:
     ///
     /// ```text
     /// add ── take          the taken number contains the charge, and the network keeps it
@@ -135,7 +134,7 @@ impl AtomicTable {
             None => {
                 // A key that is refused at once needs no place, and must not displace another key.
                 // The starting number may be out of date. If the change is accepted, it is repeated
-                // below with the number of the place.
+                // below, starting from the number stored in the key's place.
                 change(&mut self.start(key))?;
                 self.place(key, &is_in_use)
             }
@@ -149,12 +148,13 @@ impl AtomicTable {
                 let mut next = word;
                 let given = change(&mut next)?;
                 // The ordering on success is SeqCst, because this is "add" in the documentation
-                // above. SeqCst also rules out the opposite error, in which a handover carries off
-                // a charge for the new key, because the charging thread saw the new key through a
-                // relaxed load before the handover was complete. Such an addition would have to
-                // happen before the take, because the addition releases and the take acquires. The
-                // addition would then also happen before the new key is written, which is
-                // impossible, because the charging thread reads the new key before the addition.
+                // above. SeqCst also rules out the opposite error, in which a handover takes away a
+                // charge for the new key, because the charging thread saw the new key through a
+                // relaxed load before the handover was complete. The addition of that charge would
+                // have to happen before the take, because the addition releases and the take
+                // acquires. The addition would then also happen before the new key is written,
+                // which is impossible, because the charging thread reads the new key before the
+                // addition.
                 let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
                 match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
@@ -166,7 +166,7 @@ impl AtomicTable {
                 return Ok(outcome);
             }
             // The place was handed over in the meantime. The charge is repeated in the key's
-            // current place, with the number in that place.
+            // current place, starting from the number stored there.
             place = self.place(key, &is_in_use);
         }
     }
@@ -207,8 +207,8 @@ impl AtomicTable {
     /// that is being moved from a place to a network at the same time.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
         let update = |word: &AtomicU64| {
-            // Zero means that nothing was used, whatever the unit. For a number that is zero, the
-            // update fails, and the number stays zero.
+            // Zero means that nothing was used, whatever the unit. A number that is zero is
+            // therefore left unchanged.
             let changed = |word| (word != 0).then(|| change(word));
             // The ordering is SeqCst, because `AtomicMemory::by_meter` relies on a single total
             // order.

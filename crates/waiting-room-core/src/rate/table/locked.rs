@@ -209,8 +209,8 @@ impl<M: Meter> LockedTable<M> {
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
         // Two shards may have last seen different meters, so the conversion may also go back to the
-        // older meter. The conversion never applies as of a time before the state's own meter was
-        // set.
+        // older meter. In both cases, the conversion never uses a time before the state's own meter
+        // was set.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::{Timestamp, VisitorId};
 
-/// The position of a visitor in an order: lower ranks go first. The id breaks ties.
+/// The position of a visitor in an order: lower ranks come first. The id breaks ties.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::room) struct Rank {
     order: u64,
     /// The two halves of the id, the upper half first. A single `u128` would be aligned to 16
-    /// bytes, and a rank would take a third more memory.
+    /// bytes, and a rank would use a third more memory.
     id: [u64; 2],
 }
 

@@ -202,8 +202,8 @@ impl<P: Payload> Ranks<P> {
 }
 
 impl Ranks<()> {
-    /// Removes the first ranks that are due at `now` in an order of times, but no more than `most`,
-    /// and returns them.
+    /// Removes and returns the ranks that are due at `now` in an order of times, but at most the
+    /// first `most` of them.
     pub(in crate::room) fn take_due(&mut self, now: Timestamp, most: usize) -> Vec<Rank> {
         let mut due = Vec::new();
         while due.len() < most
@@ -222,7 +222,7 @@ impl Ranks<()> {
 
     /// Returns the number of ranks that are due at `now` in an order of times.
     pub(in crate::room) fn count_due(&self, now: Timestamp) -> usize {
-        // Usually none is due.
+        // Usually, no rank is due.
         if self.first().is_none_or(|first| !first.is_due(now)) {
             return 0;
         }

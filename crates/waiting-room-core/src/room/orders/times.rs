@@ -40,8 +40,8 @@ impl Times {
         self.merge_if_full(now);
     }
 
-    /// Returns the number of times after `now`, and a time until which that number does not change
-    /// unless times are added or removed.
+    /// Returns how many of the times are after `now`, and a time until which this count does not
+    /// change unless times are added or removed.
     pub(super) fn later_than(&self, now: Timestamp) -> (u32, Timestamp) {
         let lists = [&self.sorted, &self.added, &self.removed];
         let [sorted, added, removed] =

@@ -1,8 +1,8 @@
 -- The token bucket and GCRA, which share one implementation, and the leaky queue.
 --
 -- A level rises by one interval for each event, and falls at the rate at which time passes. A
--- microsecond has `per_us` units of the level. The unit is the nanosecond, unless the level of the
--- full bucket in nanoseconds would be too large for a double.
+-- microsecond corresponds to `per_us` units of the level. The unit is the nanosecond, unless the
+-- level of the full bucket in nanoseconds would be too large for a double.
 --
 -- ask    limit, period (the interval of one event), per_us, highest (the highest level that any
 --        tier allows), version (of the quotas of all tiers)

@@ -1,7 +1,7 @@
 -- Charges either all limits of a request or none of them, and corrects earlier charges.
 --
--- An `ask` is one charge request: one limit, for one client key. The files of the meters precede
--- this file, each as the body of a function, as meters.lua describes.
+-- An `ask` is one charge request: one limit, for one client key. The meter files precede this file,
+-- each as the body of a function, as meters.lua describes.
 --
 -- KEYS  [1] the hash that the limits of a group share; then the key of each charge request
 -- ARGV  [1] the time in microseconds; empty for the time of the server
@@ -17,12 +17,13 @@
 --       or {another secret}: nothing was done, because the other nodes hash keys with that secret
 -- time  the server's clock plus a skew for the group, so that time runs backwards for no key
 
--- The function that creates the meters of each code. The function `code` in meter.rs returns the
--- same codes.
+-- For each code, the function that creates the meters of its family. The function `code` in
+-- meter.rs returns the same codes.
 local families = {buckets, buckets, windows, windows, counters, logs, logs}
 local meters = {}
 
--- Returns the meter of a code. The meters of a family are created when the first of them is needed.
+-- Returns the meter for a code. The meters of a family are created when the first of them is
+-- needed.
 local function meter(code)
     if not meters[code] then
         for each, made in pairs(families[code]()) do
@@ -66,8 +67,8 @@ end
 local reply, said = {}, 1
 local PER_ASK = 8
 
--- The divisor for the size of a block, which is at most an eighth of the units that the request
--- leaves.
+-- The divisor for the size of a block, which is at most an eighth of the units that remain after
+-- the request.
 local BLOCKS = 8
 
 -- Appends the reply to one charge request.
@@ -98,9 +99,9 @@ local function delay_us(ask)
     return ask.cost > 0 and ask.meter.delay and ask.meter.delay(ask) or 0
 end
 
--- Returns the size of the block to charge in addition. The size depends on the units that the
--- request leaves, so blocks become smaller towards the limit, and close to the limit there are no
--- blocks.
+-- Returns the size of the block to charge in addition. The size depends on the units that remain
+-- after the request, so blocks become smaller towards the limit, and close to the limit there are
+-- no blocks.
 local function block(ask)
     if ask.largest == 0 then
         return 0
@@ -109,7 +110,7 @@ local function block(ask)
     return math.max(math.min(ask.largest, math.floor(left / BLOCKS)), 0)
 end
 
--- Charges an allowed charge request, together with its block.
+-- Charges the units of an allowed charge request, together with those of its block.
 local function allow(ask)
     local delay = delay_us(ask)
     ask.block = block(ask)
@@ -129,8 +130,8 @@ local function refuse(ask)
     say(ask, 0)
 end
 
--- Makes one charge. If a hard limit refuses, nothing is charged: all other hard limits report their
--- current state, and soft limits make no decision.
+-- Makes one charge. If a hard limit refuses the request, nothing is charged: all other hard limits
+-- report their current state, and soft limits make no decision.
 local function charge()
     local asks, is_refused = {}, false
     for i = 1, number() do

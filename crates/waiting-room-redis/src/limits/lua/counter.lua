@@ -16,7 +16,7 @@ local function slide(ask, window_us)
     end
 end
 
--- Estimates the count of the window that ends now, as if the previous window had been used evenly.
+-- Estimates the count in the window that ends now, as if the previous window had been used evenly.
 local function estimate(ask, window_us)
     return scale(ask.previous, window_us - (now_us - ask.start_us), window_us) + ask.current
 end
@@ -32,8 +32,9 @@ function counter.load(ask)
     end
 end
 
--- Slides to the current time, and converts the state of another quota. The used units stay used, up
--- to the new limit. An excess over the new limit would only delay the client in the next window.
+-- Slides to the current time, and converts a state that was written under another quota. The used
+-- units stay used, up to the new limit. An excess over the new limit would only delay the client in
+-- the next window.
 function counter.turn(ask)
     slide(ask, ask.window_us)
     ask.is_older = ask.window_us ~= ask.period or ask.older_limit ~= ask.limit
@@ -47,7 +48,8 @@ function counter.turn(ask)
     ask.window_us, ask.older_limit = ask.period, ask.limit
 end
 
--- Returns how many microseconds into the next window `count` events begin to weigh at most `room`.
+-- Returns the time, in microseconds from the start of the next window, at which the weight of
+-- `count` events has fallen to at most `room`.
 local function fades_us(ask, count, room)
     if count <= room then
         return 0

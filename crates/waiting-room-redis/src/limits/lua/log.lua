@@ -1,6 +1,6 @@
 -- The sliding log, which has one entry, called a run, for each time at which units were spent.
 --
--- A run contains its time and the number of all events up to and including the run, so that a
+-- A run contains its time and the number of all events up to and including its own, so that a
 -- binary search can find an event by its time or by its number. The log keeps the latest events, at
 -- most as many as the limit, and older events are pushed out.
 --

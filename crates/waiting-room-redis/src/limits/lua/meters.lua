@@ -1,8 +1,8 @@
--- The first part of the script of the limits, with the code that all meters share.
+-- The first part of the script that charges limits, with the code that all meters share.
 --
--- The files of the meters follow, each as the body of a function that is called only if one of its
--- meters is needed. The last file is charge.lua, whose header describes KEYS, ARGV, the reply and
--- the time.
+-- The meter files follow, each as the body of a function that is called only if one of its meters
+-- is needed. The last file is charge.lua, whose header describes KEYS, ARGV, the reply and the
+-- time.
 --
 -- Times are microseconds on the group's clock, which a double represents exactly until the year
 -- 2255. All other numbers in the script are also integers below 2^53. A meter is a table of the
@@ -19,13 +19,14 @@
 --   delay    returns how long a request is held, if the meter holds requests
 --   refused  records a refusal, if the meter counts refusals
 --
--- The function `turn` is called once for a state, before any function but `load`. A replenished
--- state is equivalent to a missing state, so no client gains anything when a state expires.
+-- The function `turn` is called once for each state, before any other function except `load`. A
+-- replenished state is equivalent to a missing state, so no client gains anything when a state
+-- expires.
 
 local MOST = 2 ^ 53 - 1
 local MS_US = 1000
--- The time added to every expiry if the time is given, because the server's clock must then not end
--- a state.
+-- The time added to every expiry if a test supplies the current time, because a state must then not
+-- end by the server's clock.
 local TEST_MS = 24 * 60 * 60 * 1000
 
 local now_us

@@ -7,7 +7,7 @@
 --
 -- KEYS  the keys of the room, in the order of the variables below
 -- ARGV  [1] the time in microseconds; empty for the time of the server
---       [2...] the arguments of the operation, visitor after visitor
+--       [2...] the arguments of the operation, for one visitor after another
 -- reply {{now_us, since_us, version, present, admissions per second, dispersion, losses},
 --        {one reply for each visitor}}, or {} if there is no room
 -- time  the clock of the room, see clock.lua

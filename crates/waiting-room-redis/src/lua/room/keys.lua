@@ -13,7 +13,7 @@ local GOES_WITH = {
     [ACTIVE] = {PASSES}, [ENDED] = {VOIDS}, [VOIDS] = {ENDED}, [PLACES] = {PRESENT, DUE, KEPT},
     [DUE] = {PLACES, PRESENT, KEPT}, [KEPT] = {PLACES, PRESENT, DUE},
 }
--- A room expires after no node has polled it for a day plus the longest lifetime of a proof.
+-- A room expires if no node has polled it for a day plus the longest lifetime of a proof.
 local UNUSED_MS = 24 * 60 * 60 * 1000
 -- The maximum number of entries that a script adds to a key. A key with more entries is not new.
 local MADE_AT_ONCE = CLEARED_AT_ONCE + 64
@@ -31,10 +31,10 @@ end
 -- Returns whether a key has fewer entries than after the last script. If the last script belongs to
 -- a release that does not count entries, the answer is unknown, and the function returns false.
 --
--- After a loss, the places of networks are counted from zero again, because lost places may still
--- be counted. If the count of a network is too high, its visitors may be refused forever. If the
--- count is too low, the network only gets too many places for a while. A loss of the key of the
--- counts is therefore not treated as a loss of the room.
+-- After a loss, the counts of places per network restart from zero, because they may still include
+-- lost places. If the count of a network is too high, its visitors may be refused forever. If the
+-- count is too low, the network only gets too many places for a while. The loss of the key that
+-- stores the counts is therefore not treated as a loss of the room.
 local function has_lost_keys()
     local is_lost, before = false, room.counts or {}
     local found = room.counts and count_keys() or {}

@@ -15,8 +15,8 @@ local function conforms(reserved)
     return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
 end
 
--- Records an admission at the current time. Each call adds one time and drops up to two times that
--- have left the minute, so that the list shrinks again after a busy minute.
+-- Records an admission at the current time. Each call adds one entry, and drops up to two entries
+-- that are older than a minute, so that the list shrinks again after a busy minute.
 local function record_admission()
     redis.call('LPUSH', MINUTE, digits(room.now_us))
     for _ = 1, 2 do

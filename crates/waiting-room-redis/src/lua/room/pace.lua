@@ -6,8 +6,8 @@
 -- Makes the slice of the current time the last slice, and drops slices older than three minutes.
 local function roll()
     local pace, index = room.pace, math.floor(room.now_us / SLICE_US)
-    -- The numbers of first tickets in the last six slices, newest first, are missing in a room that
-    -- an earlier release has opened.
+    -- The numbers of first tickets in the last six slices, newest first, are missing from a room
+    -- that an earlier release has opened.
     pace.touches = pace.touches or {0, 0, 0, 0, 0, 0}
     if pace.began_us == 0 then
         pace.began_us, pace.current, pace.slices = room.now_us, index, {0}
@@ -36,8 +36,8 @@ local function record_first_touch()
     room.pace.touches[1] = room.pace.touches[1] + 1
 end
 
--- Returns the number of first tickets in the last 50 to 60 seconds, which are the current slice and
--- the five slices before it.
+-- Returns the number of first tickets in the last 50 to 60 seconds: in the current slice and the
+-- five slices before it.
 local function first_touches_in_last_minute()
     roll()
     local sum = 0
@@ -84,7 +84,7 @@ local function dispersion()
     return math.max(squares / (complete - 1) / mean, 1)
 end
 
--- Returns whether a room that states this reason admits no visitor even if slots become free.
+-- Returns whether a room that gives this reason admits no visitors, even if slots become free.
 local function is_closed(reason)
     return reason == 'queue_all' or reason == 'recovery'
 end

@@ -16,7 +16,8 @@ local function session(id)
     end
     local packed = redis.call('HGET', PASSES, id)
     if not packed then
-        -- The key of the passes was deleted or evicted. The visitor's pass restores the session.
+        -- The key that stores the passes was deleted or evicted. The visitor's pass restores the
+        -- session.
         redis.call('ZREM', ACTIVE, id)
         return nil
     end
@@ -34,8 +35,9 @@ end
 -- Makes all proofs of a visitor that were issued up to `at_us` void. The record is kept until
 -- `forget_us`.
 --
--- `how` is 'left' or 'lapsed'. A lapse makes only tickets void. The renewal that has prolonged a
--- pass may have been lost with the server, and such a session must not be ended.
+-- `how` is 'left' or 'lapsed'. If a session has lapsed, only its tickets become void: a renewal
+-- that extended its pass may have been lost with the server, and a session with such a pass must
+-- not be ended.
 local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
         redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
@@ -61,14 +63,14 @@ local function hold(id, pass)
     forget_end(id)
 end
 
--- Prolongs a session to a whole lifetime from now, unless the rules give sessions a fixed length.
+-- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
 local function prolong(pass)
     if not room.fixed then
         pass.expires_us = math.max(pass.expires_us, room.now_us + room.lifetime_us)
     end
 end
 
--- Returns whether the session of a pass that the room does not know is resumed.
+-- Returns whether the session of a pass is resumed if the room does not know about the pass.
 --
 -- A room that pauses after a loss restricts passes from before the loss. During the pause, an
 -- earlier pass shows how long other passes may be valid, and the pause is extended accordingly.

@@ -54,7 +54,8 @@ local function begin_anew()
 end
 
 -- Restarts the room's memory if the server has a new run id, because the server may have lost the
--- latest writes. INFO takes time, so it is called at most once in 50 ms, not in each script.
+-- latest writes. INFO takes time, so it is called at most once every 50 ms, and not in every
+-- script.
 local function check_server()
     if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return

@@ -1,5 +1,5 @@
--- The decision whether a visitor may enter, and the replies that newcomers and waiting visitors
--- have in common.
+-- Decides whether a visitor may enter, and builds the replies that newcomers and waiting visitors
+-- share.
 
 -- Decides whether a visitor with `ahead` present visitors ahead of it may enter. Returns true or
 -- false, and the reason.
@@ -49,13 +49,14 @@ local function admit(id, first_seen_us, reason)
     return pass_reply(pass, reason)
 end
 
--- Refuses a visitor because the queueing method is 'reject'. The retry time is -1, for never,
--- unless the room is closed and will open again.
+-- Refuses a visitor because the queueing method is 'reject'. The retry time is -1 (never) unless
+-- the room is closed and will open again.
 local function reject(reason)
     return {'refuse', 'reject', is_closed(reason) and room.refresh_us or -1}
 end
 
--- Decides about a visitor without a pass or a valid ticket, who is behind all present visitors.
+-- Decides on a visitor who has neither a pass nor a valid ticket, and is thus behind all present
+-- visitors.
 local function newcomer(id, jitter)
     if room.mode == 'drain' then
         return {'refuse', 'draining', room.refresh_us}

@@ -31,7 +31,10 @@ async fn a_paused_server_is_given_its_deadline_and_then_spared_until_it_answers(
         for _ in 0..8 {
             kinds.push(node.charge_all(&asks).await.unwrap_err().kind());
         }
-        assert_eq!(kinds[0], StoreErrorKind::Timeout);
+        // The first call may have to wait behind a call of the node's own that was in flight when the
+        // server was paused. Such a call has not been sent, and fails as busy.
+        let sent = kinds.iter().find(|kind| **kind != StoreErrorKind::Busy);
+        assert_eq!(sent, Some(&StoreErrorKind::Timeout), "{kinds:?}");
         assert_eq!(kinds[7], StoreErrorKind::Unavailable, "no more calls are sent");
         server.resume().unwrap();
         recovers(&node, &asks).await;
