@@ -22,9 +22,11 @@
 //!
 //! This module does not decide about requests, read a clock or query the room.
 
-// Refusing a flood must cost next to nothing. Most requests of a flood come from programs, so the
-// refusals that a limit or a gate sends to programs are prepared at start-up (`responder`). All
-// other answers are rendered on demand (`form`). The headers about limits come from `rate_headers`.
+// Refusing a flood must cost next to nothing, and a client chooses the form of its answers by one
+// header. The headers of frequent answers (`prepared`), the documents of refusals (`responder`) and
+// the default page (`own_page`) are therefore prepared at start-up, and finished pages of refusals
+// are kept for a second (`kept`). All other answers are rendered on demand (`form`). The headers
+// about limits come from `rate_headers`.
 
 mod answer;
 mod cloudflare;
@@ -35,11 +37,13 @@ mod headers;
 mod html;
 mod i18n;
 mod json;
+mod kept;
 mod message;
 #[cfg(feature = "page")]
 mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
+mod prepared;
 mod problem;
 mod refusal;
 mod responder;
@@ -47,6 +51,7 @@ mod responder;
 mod sample;
 mod sentences;
 mod statuses;
+mod unforwarded;
 
 #[cfg(not(feature = "page"))]
 pub(crate) use self::page::Page;
@@ -60,6 +65,7 @@ pub use self::{
 pub(crate) use self::{
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
     refusal::Refusal,
-    responder::{About, Responder, Unforwarded},
+    responder::Responder,
     statuses::Statuses,
+    unforwarded::{About, Unforwarded},
 };

@@ -69,16 +69,26 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
 ///
 /// A form may state another language and further request headers on which it depends. A form cannot
 /// change the headers that keep the answer out of caches.
+///
+/// Only scripts of other origins need to be told which headers they can read, and a request without
+/// `Origin` does not come from such a script. A program does not need `Vary` either, because the
+/// answer must not be stored.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.append(VARY, HeaderValue::from_static(VARIES_BY));
-    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    if answer.has_origin || !answer.is_for_program() {
+        headers.append(VARY, HeaderValue::from_static(VARIES_BY));
+    }
+    if answer.has_origin {
+        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
-    headers
-        .entry(CONTENT_LANGUAGE)
-        .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
+    if answer.has_text() {
+        headers
+            .entry(CONTENT_LANGUAGE)
+            .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
+    }
     match answer.retry_after_seconds() {
         None => {
             headers.remove(RETRY_AFTER);
@@ -120,7 +130,7 @@ pub(super) type Failure = Box<dyn Error>;
 pub(super) const USUAL: usize = 12;
 
 /// The request headers that determine the kind, the language and the place of a client.
-const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
+pub(super) const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 
 /// The names in [`EXPOSED_HEADERS`] as the value of one header. A test compares this value with the
