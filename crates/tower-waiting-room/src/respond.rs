@@ -37,11 +37,13 @@ mod headers;
 mod html;
 mod i18n;
 mod json;
+mod kept;
 mod message;
 #[cfg(feature = "page")]
 mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
+mod prepared;
 mod problem;
 mod refusal;
 mod responder;
@@ -49,6 +51,7 @@ mod responder;
 mod sample;
 mod sentences;
 mod statuses;
+mod unforwarded;
 
 #[cfg(not(feature = "page"))]
 pub(crate) use self::page::Page;
@@ -62,6 +65,7 @@ pub use self::{
 pub(crate) use self::{
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
     refusal::Refusal,
-    responder::{About, Responder, Unforwarded},
+    responder::Responder,
     statuses::Statuses,
+    unforwarded::{About, Unforwarded},
 };

@@ -238,7 +238,7 @@ const SEPARATOR: &str = ", ";
 
 /// Returns an integer as a header value. Numbers below 1 000, which are the most common ones, need
 /// no allocation.
-pub(super) fn value(number: u64) -> HeaderValue {
+pub(crate) fn value(number: u64) -> HeaderValue {
     let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
     small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
 }

@@ -76,6 +76,9 @@ pub struct Answer {
     pub is_poll: bool,
     /// Whether the request can safely be repeated, which is true for GET and HEAD.
     pub is_safe: bool,
+    /// Whether the request has an `Origin` header, so that a script of another origin may read the
+    /// answer.
+    pub(super) has_origin: bool,
     /// The new sealed pass or ticket for a client that sends tokens in a header instead of a
     /// cookie. This is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response,
     /// in the form `<room>=<token>`.
@@ -116,6 +119,7 @@ impl Answer {
             is_queue_all: false,
             is_poll: client.is_poll,
             is_safe: client.is_safe,
+            has_origin: client.has_origin,
             token: None,
         }
     }
@@ -170,7 +174,18 @@ impl Answer {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// Returns whether the answer is about the room rather than about a limit or a gate.
+    /// Returns whether a program gets the answer as data, in a form that is not a page or a text.
+    pub(super) fn is_for_program(&self) -> bool {
+        matches!(self.kind, ClientKind::Json | ClientKind::Problem)
+    }
+
+    /// Returns whether the answer contains sentences. The JSON answer of a waiting program has
+    /// numbers and times only.
+    pub(super) fn has_text(&self) -> bool {
+        self.kind != ClientKind::Json || self.is_poll || self.outcome == Outcome::Refuse
+    }
+
+    /// Returns whether the answer is about the room, and not about a limit or a gate.
     pub(super) fn is_of_room(&self) -> bool {
         !self.is_of_limits() && !self.is_of_gate()
     }

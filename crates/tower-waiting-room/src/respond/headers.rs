@@ -74,13 +74,19 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 section 4 forbids caches to store a 429, but an answer may have another status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.append(VARY, HeaderValue::from_static(VARIES_BY));
-    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    if answer.has_origin || !answer.is_for_program() {
+        headers.append(VARY, HeaderValue::from_static(VARIES_BY));
+    }
+    if answer.has_origin {
+        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
-    headers
-        .entry(CONTENT_LANGUAGE)
-        .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
+    if answer.has_text() {
+        headers
+            .entry(CONTENT_LANGUAGE)
+            .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
+    }
     match answer.retry_after_seconds() {
         None => {
             headers.remove(RETRY_AFTER);
@@ -121,9 +127,8 @@ pub(super) type Failure = Box<dyn Error>;
 /// space for all of them at once is cheaper than growing the map.
 pub(super) const USUAL: usize = 12;
 
-/// The value of `Vary`: the request headers that determine the form, the language and the facts of
-/// an answer.
-const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
+/// The request headers that determine the kind, the language and the place of a client.
+pub(super) const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 
 /// The names in [`EXPOSED_HEADERS`] as one header value. A test compares this value with the list.

@@ -85,8 +85,13 @@ impl Variables {
         self.nonce.get_or_init(|| format!("{:032x}", u128::from_le_bytes(random_bytes())))
     }
 
-    /// Returns the variable with this name, or `None` if the name is unknown. A variable that does
-    /// not apply has the value `none`.
+    /// Returns whether the nonce was used.
+    pub(super) fn has_nonce(&self) -> bool {
+        self.nonce.get().is_some()
+    }
+
+    /// Returns the variable of this name, or `None` if the name is unknown. A variable that does
+    /// not apply is `none`.
     fn variable(&self, name: &str) -> Option<Value> {
         let answer = &self.answer;
         Some(match name {

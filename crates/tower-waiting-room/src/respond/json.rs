@@ -27,6 +27,15 @@ use super::{
 /// Returns an error if serialization fails, which is not expected: the objects consist of strings,
 /// numbers and booleans.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
+    Ok(of_type("application/json", body(answer)?))
+}
+
+/// Renders the body alone, without headers.
+///
+/// # Errors
+///
+/// Returns an error under the same condition as [`response`].
+pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
     // The measured size is a little over 1 KiB, or up to 2 KiB with the sentences for the script.
     let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
     body.extend_from_slice(b"{\"waitingRoom\":");
@@ -38,7 +47,7 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
         CfWaitingRoom::new(answer).write(&mut body);
     }
     body.push(b'}');
-    Ok(of_type("application/json", body))
+    Ok(body.into())
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `token` and `message`,

@@ -3,11 +3,12 @@
 //! to retry.
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderName, HeaderValue, Response, header::CONTENT_TYPE};
 
 use super::{
     Answer, Message,
     headers::{Failure, of_type},
+    kept::Reuse,
 };
 use crate::request::RequestHead;
 
@@ -16,6 +17,23 @@ use crate::request::RequestHead;
 pub(crate) struct Page(());
 
 impl Page {
+    /// Returns the headers that only pages have.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `page.rs`")]
+    pub(super) fn headers(&self) -> Option<Vec<(HeaderName, HeaderValue)>> {
+        Some(vec![(CONTENT_TYPE, HeaderValue::from_static(TEXT))])
+    }
+
+    /// Renders the text for an answer, without headers. The text may be sent in response to several
+    /// requests.
+    ///
+    /// # Errors
+    ///
+    /// Never returns an error.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `page.rs`")]
+    pub(super) fn html(&self, answer: &Answer) -> Result<Option<(Bytes, Reuse)>, Failure> {
+        Ok(Some((text(answer).into(), Reuse::Allowed)))
+    }
+
     /// Renders the text for an answer.
     ///
     /// # Errors
@@ -31,8 +49,16 @@ impl Page {
         answer: &Answer,
         _head: &RequestHead<'_>,
     ) -> Result<Response<Bytes>, Failure> {
-        let mut text = Message::paragraph(answer);
-        text.push('\n');
-        Ok(of_type("text/plain; charset=utf-8", text))
+        Ok(of_type(TEXT, text(answer)))
     }
 }
+
+/// Returns the sentences of an answer in one line.
+fn text(answer: &Answer) -> String {
+    let mut text = Message::paragraph(answer);
+    text.push('\n');
+    text
+}
+
+/// The type of the text.
+const TEXT: &str = "text/plain; charset=utf-8";

@@ -14,13 +14,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, header::CONTENT_SECURITY_POLICY};
+use http::{
+    HeaderName, HeaderValue, Response,
+    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
+use memchr::memmem;
 use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
 use super::{
     Answer,
     headers::{Failure, of_type},
     html::{Template, Variables},
+    kept::Reuse,
     own_page, sample,
 };
 use crate::request::RequestHead;
@@ -169,6 +174,43 @@ impl Page {
         Ok(self)
     }
 
+    /// Returns the headers that only pages have, in front of the headers of every answer. `None` if
+    /// they differ from response to response, because the page is a closure, or because its policy
+    /// contains a nonce.
+    pub(super) fn headers(&self) -> Option<Vec<(HeaderName, HeaderValue)>> {
+        let has_nonce = |policy: &HeaderValue| {
+            matches!(self.body, Body::Template(_))
+                && memmem::find(policy.as_bytes(), NONCE).is_some()
+        };
+        if matches!(self.body, Body::Closure(_)) || self.policy.as_ref().is_some_and(has_nonce) {
+            return None;
+        }
+        let policy = self.policy.iter().map(|policy| (CONTENT_SECURITY_POLICY, policy.clone()));
+        let html = (CONTENT_TYPE, HeaderValue::from_static(HTML));
+        let noindex = (X_ROBOTS_TAG, HeaderValue::from_static(NOINDEX));
+        Some([html].into_iter().chain(policy).chain([noindex]).collect())
+    }
+
+    /// Renders the page for an answer, without headers. Also returns whether the page may be sent
+    /// in response to several requests. Returns `None` if the page is a closure.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`response`](Self::response).
+    pub(super) fn html(&self, answer: &Answer) -> Result<Option<(Bytes, Reuse)>, Failure> {
+        let title = self.title_for(answer);
+        Ok(match &self.body {
+            Body::Closure(_) => None,
+            Body::Own => Some((own_page::render(answer, title).into(), Reuse::Allowed)),
+            Body::Template(template) => {
+                let variables = Arc::new(Variables::new(answer, title));
+                let html = template.render(&variables)?.into();
+                let has_nonce = variables.has_nonce();
+                Some((html, if has_nonce { Reuse::Forbidden } else { Reuse::Allowed }))
+            }
+        })
+    }
+
     /// Renders the page for an answer, with the headers that only pages have.
     ///
     /// # Errors
@@ -188,7 +230,7 @@ impl Page {
             }
             Body::Template(template) => self.render(template, answer)?,
         };
-        let noindex = HeaderValue::from_static("noindex");
+        let noindex = HeaderValue::from_static(NOINDEX);
         response.headers_mut().entry(X_ROBOTS_TAG).or_insert(noindex);
         Ok(response)
     }
@@ -208,8 +250,11 @@ impl Page {
         let variables = Arc::new(Variables::new(answer, self.title_for(answer)));
         let mut response = of_type(HTML, template.render(&variables)?);
         if let Some(policy) = &self.policy {
-            let policy = policy.to_str()?.replace("{nonce}", variables.nonce());
-            response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy)?);
+            let policy = match memmem::find(policy.as_bytes(), NONCE) {
+                None => policy.clone(),
+                Some(_) => policy.to_str()?.replace("{nonce}", variables.nonce()).try_into()?,
+            };
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
         }
         Ok(response)
     }
@@ -269,7 +314,13 @@ static OWN_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     policy.expect("the policy and the hashes are visible ASCII")
 });
 
-/// The content type of a rendered page.
+/// The text that is replaced with the nonce in the policy of a template.
+const NONCE: &[u8] = b"{nonce}";
+
+/// The value of `X-Robots-Tag`.
+const NOINDEX: &str = "noindex";
+
+/// The type of a rendered page.
 const HTML: &str = "text/html; charset=utf-8";
 
 /// The name of the page's configuration field in errors.

@@ -3,6 +3,7 @@
 //! ```text
 //!               ┌─► the closure of the application   if it returns a response
 //!               ├─► a prepared response              a limit or a gate refuses a program
+//!               ├─► a page of the last second        a limit or a gate refuses a browser
 //! Unforwarded ──┤
 //!               ├─► a constant response              a ticket is presented too often
 //!               └─► Answer ─► form                   anything else
@@ -20,31 +21,31 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
-    header::{
-        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
-    },
+    HeaderValue, Method, Response, StatusCode,
+    header::{ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER, VARY},
 };
-use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
+use waiting_room_core::{Quota, Reason, Timestamp};
 
 use super::{
     Answer, Outcome, Page, Refusal, Statuses,
     form::{finished, respond},
-    headers::{EXPOSED, OUTCOME_HEADER, of_type},
+    headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY, of_type},
+    json,
+    kept::{self, LayerId, PageKey},
+    prepared::{PreparedHeaders, Values},
     problem,
+    unforwarded::{About, Unforwarded},
 };
 use crate::{
-    rate_headers::{
-        Field, HeaderPart, PolicyState, RateHeaders, Report, quota_exceeded, whole_seconds,
-        write_refused,
-    },
-    request::{Client, ClientKind, Language, RequestHead},
+    rate_headers::{Field, RateHeaders, quota_exceeded, whole_seconds, write_refused},
+    request::{Client, ClientKind, Language},
 };
 
 /// Renders the answers of one layer.
 #[derive(Debug)]
 pub(crate) struct Responder {
-    /// The name of the room, or of the layer if it has no room.
+    id: LayerId,
+    /// The name of the room, or of a layer without a room.
     room: Arc<str>,
     /// The page for navigations.
     page: Page,
@@ -58,62 +59,23 @@ pub(crate) struct Responder {
     prepared: Prepared,
 }
 
-/// A request that is not forwarded, with the decision and all facts that its answer may contain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unforwarded<'a> {
-    pub(crate) request: RequestHead<'a>,
-    /// The decision.
-    pub(crate) outcome: Outcome,
-    /// The reason for the decision.
-    pub(crate) reason: &'a Reason,
-    /// The topic, which determines the status and the cost of the answer.
-    pub(crate) about: About<'a>,
-    /// The time until a retry can succeed, or `None` if no retry can succeed.
-    pub(crate) retry_after: Option<Duration>,
-    /// The policies that the headers report: those of the limits, and that of the gate if it
-    /// refused the request.
-    pub(crate) told: &'a [PolicyState<'a>],
-    /// The new token for a client that does not store cookies.
-    pub(crate) token: Option<&'a str>,
-    /// The time of the decision.
-    pub(crate) now: Timestamp,
-}
-
-/// The topic of an answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum About<'a> {
-    /// A gate that has no permit for the request, with the status of the answer.
-    Gate(StatusCode),
-    /// Limits that the request exceeds.
-    Limit,
-    /// The limit on how often a ticket may be presented, if the request exceeds it.
-    Pace,
-    /// The room, with its rules and with the visitor's ticket if there is one.
-    Room(&'a RoomRules, Option<&'a Ticket>),
-    /// Any other topic, with the status of the answer.
-    Service(StatusCode),
-}
-
-/// The prepared refusals for programs.
+/// The prepared headers of frequent answers, and the documents of gates.
 #[derive(Debug)]
 struct Prepared {
-    /// The headers for requests that exceed a limit. The limit provides the document.
+    /// The headers for programs that exceed a limit. The limit provides the document.
     limit: PreparedHeaders,
-    /// The headers for requests that a gate refuses.
+    /// The headers for programs that a gate refuses.
     gate: PreparedHeaders,
+    /// The headers for programs that wait.
+    waiting: PreparedHeaders,
+    /// The headers for the script of the waiting page.
+    poll: PreparedHeaders,
+    /// The headers of the page for browsers that limits or gates refuse, if they can be prepared.
+    refused_page: Option<PreparedHeaders>,
+    /// The headers of the waiting page, if they can be prepared.
+    waiting_page: Option<PreparedHeaders>,
     /// The documents of gates: one for each combination of a reason and a status.
     documents: Vec<(Reason, StatusCode, Bytes)>,
-}
-
-/// The headers of a prepared refusal. Cloning the map and setting a few values is cheaper than
-/// inserting each header, because every insertion hashes a name.
-#[derive(Debug)]
-struct PreparedHeaders {
-    /// All headers. A header that varies has an empty value until it is set.
-    headers: HeaderMap,
-    /// The part of the report that provides the value of each header, in the order of the map, or
-    /// `None` for a constant header.
-    parts: Box<[Option<HeaderPart>]>,
 }
 
 impl Responder {
@@ -125,8 +87,8 @@ impl Responder {
         statuses: Statuses,
         profile: RateHeaders,
     ) -> Self {
-        let (fields, prepared) = (profile.fields(), Prepared::new(profile));
-        Self { room, page, refusal, statuses, fields, prepared }
+        let (fields, prepared) = (profile.fields(), Prepared::new(profile.fields(), &page));
+        Self { id: LayerId::new(), room, page, refusal, statuses, fields, prepared }
     }
 
     /// Renders the answer to a request.
@@ -153,12 +115,74 @@ impl Responder {
             About::Pace if client.kind != ClientKind::Grpc => {
                 too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
             }
-            _ => self.respond_at_length(it, &client),
+            About::Gate(status) | About::Service(status) => {
+                let page = self.refused_page(status, it, &client);
+                page.unwrap_or_else(|| self.respond_at_length(it, &client))
+            }
+            About::Limit => {
+                let page = self.refused_page(StatusCode::TOO_MANY_REQUESTS, it, &client);
+                page.unwrap_or_else(|| self.respond_at_length(it, &client))
+            }
+            About::Pace | About::Room(..) => self.respond_at_length(it, &client),
         }
     }
 
-    /// Renders an answer with the application's closure. Returns `None` if the closure leaves the
-    /// answer to the layer.
+    /// Returns the page of a refusal by a limit or a gate, which may have been rendered for another
+    /// request in the same second. Returns `None` if the client gets no page, if pages have to be
+    /// rendered for each request, and if the page cannot be rendered.
+    fn refused_page(
+        &self,
+        status: StatusCode,
+        it: &Unforwarded<'_>,
+        client: &Client,
+    ) -> Option<Response<Bytes>> {
+        let headers = self.prepared.refused_page.as_ref()?;
+        // A template may show the token, which is for one visitor only.
+        let is_page = client.kind == ClientKind::Navigation && it.outcome == Outcome::Refuse;
+        if !is_page || it.token.is_some() {
+            return None;
+        }
+        let language = Language::of(it.request.headers());
+        let key = PageKey {
+            layer: self.id,
+            reason: it.reason.clone(),
+            status,
+            language,
+            retry_after: it.retry_after.map(whole_seconds),
+            is_safe: client.is_safe,
+        };
+        let render = || self.page.html(&self.answer(it, client, language)).ok().flatten().ok_or(());
+        let html = kept::page(key, it.now, render).ok()?;
+        Some(self.assembled(headers, status, html, language, it, client))
+    }
+
+    /// Renders a frequent answer about the room. Returns `None` for any other answer, and if the
+    /// answer cannot be rendered.
+    fn frequent(
+        &self,
+        answer: &Answer,
+        it: &Unforwarded<'_>,
+        client: &Client,
+    ) -> Option<Response<Bytes>> {
+        // An answer of the room has no headers about limits.
+        if !matches!(it.about, About::Room(..)) || !it.told.is_empty() {
+            return None;
+        }
+        let is_waiting = answer.outcome == Outcome::Wait;
+        let (headers, body) = match answer.kind {
+            ClientKind::Json if client.is_poll => (&self.prepared.poll, json::body(answer).ok()?),
+            ClientKind::Json if is_waiting => (&self.prepared.waiting, json::body(answer).ok()?),
+            ClientKind::Navigation if is_waiting && client.is_safe => {
+                let (html, _) = self.page.html(answer).ok().flatten()?;
+                (self.prepared.waiting_page.as_ref()?, html)
+            }
+            _ => return None,
+        };
+        Some(self.assembled(headers, answer.status, body, answer.language, it, client))
+    }
+
+    /// Renders an answer with the closure of the application. Returns `None` if the closure leaves
+    /// the answer to the layer.
     ///
     /// This function is not inlined, because its stack frame would otherwise slow down prepared
     /// answers too.
@@ -169,7 +193,7 @@ impl Responder {
         it: &Unforwarded<'_>,
         client: &Client,
     ) -> Option<Response<Bytes>> {
-        let answer = self.answer(it, client);
+        let answer = self.answer(it, client, Language::of(it.request.headers()));
         let response = refusal.response(&answer, &it.request)?;
         // The closure may choose any error status, and `Refusal` replaces every other status.
         let status = response.status();
@@ -180,18 +204,50 @@ impl Responder {
     /// same reason as [`shaped`](Self::shaped).
     #[inline(never)]
     fn respond_at_length(&self, it: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
-        let answer = self.answer(it, client);
+        // The JSON for a waiting program has no sentences, so its language is not negotiated.
+        let is_wordless = client.kind == ClientKind::Json && !client.is_poll;
+        let language = match it.outcome {
+            Outcome::Wait if is_wordless => Language::default(),
+            _ => Language::of(it.request.headers()),
+        };
+        let answer = self.answer(it, client, language);
+        if let Some(response) = self.frequent(&answer, it, client) {
+            return response;
+        }
         self.told(respond(&answer, &self.page, &it.request, client.is_head), it)
     }
 
-    /// Adds the rate limit headers.
+    /// Assembles a response from prepared headers and a finished body.
+    fn assembled(
+        &self,
+        headers: &PreparedHeaders,
+        status: StatusCode,
+        body: Bytes,
+        language: Language,
+        it: &Unforwarded<'_>,
+        client: &Client,
+    ) -> Response<Bytes> {
+        let (length, outcome, report) = (body.len(), it.outcome, it.report());
+        let values = Values { language, length, outcome, report };
+        let mut response = Response::new(if client.is_head { Bytes::new() } else { body });
+        *response.status_mut() = status;
+        *response.headers_mut() = headers.with(&values);
+        if client.has_origin {
+            let varies = HeaderValue::from_static(VARIES_BY);
+            response.headers_mut().entry(VARY).or_insert(varies);
+        }
+        expose(&mut response, client);
+        response
+    }
+
+    /// Adds the headers about limits.
     fn told(&self, mut response: Response<Bytes>, it: &Unforwarded<'_>) -> Response<Bytes> {
         write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
         response
     }
 
     /// Collects the facts of the answer.
-    fn answer(&self, it: &Unforwarded<'_>, client: &Client) -> Answer {
+    fn answer(&self, it: &Unforwarded<'_>, client: &Client, language: Language) -> Answer {
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
             // A poll by the waiting page's script gets a success status, whatever the outcome. With
@@ -201,7 +257,6 @@ impl Responder {
             About::Gate(status) | About::Service(status) => status,
         };
         let (room, reason) = (Arc::clone(&self.room), it.reason.clone());
-        let language = Language::of(it.request.headers());
         let mut answer = Answer::new(room, client, language, it.outcome, reason, status, it.now);
         if let About::Room(rules, ticket) = it.about {
             answer = answer.with_rules(rules);
@@ -218,23 +273,28 @@ impl Responder {
 }
 
 impl Prepared {
-    /// Prepares the refusals for a header profile.
-    fn new(profile: RateHeaders) -> Self {
+    /// Prepares the answers of a layer with these headers about limits, and this page.
+    fn new(fields: &'static [Field], page: &Page) -> Self {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
         });
-        // A refusal by a limit omits the outcome header, because its document names the limit, and
-        // every header adds to the cost of a flood.
+        // A refusal by a limit omits the header with the outcome, because its document states the
+        // limit, and every header adds to the cost of a flood.
+        let outcome = (OUTCOME_HEADER, Outcome::Refuse.as_str());
         Self {
-            limit: PreparedHeaders::new(profile, &[]),
-            gate: PreparedHeaders::new(profile, &[(OUTCOME_HEADER, Outcome::Refuse.as_str())]),
+            limit: PreparedHeaders::of_document(fields, &[]),
+            gate: PreparedHeaders::of_document(fields, &[outcome]),
+            waiting: PreparedHeaders::of_json(fields, false),
+            poll: PreparedHeaders::of_json(fields, true),
+            refused_page: PreparedHeaders::of_refused_page(page, fields),
+            waiting_page: PreparedHeaders::of_waiting_page(page, fields),
             documents: documents.collect(),
         }
     }
 
     /// Returns the refusal of a request that exceeds limits.
     fn over_limit(&self, it: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
-        self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, client)
+        refused(&self.limit, StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, client)
     }
 
     /// Returns a gate's refusal of a request. Returns `None` if no document is prepared for the
@@ -248,91 +308,38 @@ impl Prepared {
         // There are at most twelve documents, so a linear search is as fast as a map.
         let mut documents = self.documents.iter();
         let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
-        Some(self.gate.respond(status, document.clone(), it, client))
+        Some(refused(&self.gate, status, document.clone(), it, client))
     }
 }
 
-impl PreparedHeaders {
-    /// Prepares the headers of a profile, and the additional headers in `besides`.
-    fn new(profile: RateHeaders, besides: &[(HeaderName, &'static str)]) -> Self {
-        let fields = profile.fields();
-        // The capacity includes three headers that are always set, and one that only some responses
-        // need.
-        let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
-        // RFC 6585 section 4 forbids caches to store a response with status 429, but not every
-        // cache recognizes that status.
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        for (name, value) in besides {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        // Headers that vary are inserted with an empty value. `Retry-After` is not part of a
-        // profile, because every refusal has this header.
-        let dynamic = fields.iter().map(|field| (&field.name, field.part));
-        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, HeaderPart::RetryAfter)]) {
-            headers.insert(name, HeaderValue::from_static(""));
-        }
-        let part = |name| match dynamic.clone().find(|(other, _)| *other == name) {
-            Some((_, part)) => Some(part),
-            None => (name == RETRY_AFTER).then_some(HeaderPart::RetryAfter),
-        };
-        let parts = headers.keys().map(part).collect();
-        Self { headers, parts }
+/// Assembles the refusal for a program from a prepared document and the numbers of the request.
+fn refused(
+    headers: &PreparedHeaders,
+    status: StatusCode,
+    document: Bytes,
+    it: &Unforwarded<'_>,
+    client: &Client,
+) -> Response<Bytes> {
+    let (language, length, outcome) = (Language::default(), document.len(), it.outcome);
+    let mut response = Response::new(if client.is_head { Bytes::new() } else { document });
+    *response.status_mut() = status;
+    let values = Values { language, length, outcome, report: it.report() };
+    *response.headers_mut() = headers.with(&values);
+    // With a tenth header, the map of a refusal by a limit would outgrow the size classes that
+    // common allocators serve fastest. So a header is added only where it is needed: a server
+    // derives the length from the body, which the response to a HEAD request does not have.
+    expose(&mut response, client);
+    if client.is_head {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-
-    /// Assembles a response from a prepared document and the numbers for the request.
-    fn respond(
-        &self,
-        status: StatusCode,
-        document: Bytes,
-        it: &Unforwarded<'_>,
-        client: &Client,
-    ) -> Response<Bytes> {
-        let is_head = *it.request.method() == Method::HEAD;
-        let len = document.len();
-        let mut response = Response::new(if is_head { Bytes::new() } else { document });
-        *response.status_mut() = status;
-        *response.headers_mut() = self.headers(&it.report());
-        // Only scripts from other origins need this header. With a tenth header, the map of a
-        // refusal by a limit would outgrow the size classes that common allocators serve fastest.
-        if client.has_origin {
-            let exposed = HeaderValue::from_static(EXPOSED);
-            response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-        }
-        // A server derives the length from the body, but the response to a HEAD request has no
-        // body.
-        if is_head {
-            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
-        }
-        response
-    }
-
-    /// Copies the headers, and sets the values that vary.
-    fn headers(&self, report: &Report<'_>) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        let mut is_complete = true;
-        for (value, part) in headers.values_mut().zip(&self.parts) {
-            let Some(part) = part else { continue };
-            match report.value(*part) {
-                Some(new) => *value = new,
-                None => is_complete = false,
-            }
-        }
-        // Removing a header from a map costs more than setting it. An incomplete map is rare, and
-        // is rebuilt instead.
-        if is_complete { headers } else { without_empty(headers) }
-    }
+    response
 }
 
-impl<'a> Unforwarded<'a> {
-    /// Returns the rate limit report, which provides the header values.
-    fn report(&self) -> Report<'a> {
-        Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
-    }
-
-    /// Returns the policies that the request exceeds.
-    fn violated(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
-        self.told.iter().filter(|told| !told.decision.allowed)
+/// Lets a script of another origin read the headers of a response with prepared headers.
+fn expose(response: &mut Response<Bytes>, client: &Client) {
+    if client.has_origin {
+        let exposed = HeaderValue::from_static(EXPOSED);
+        response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
 }
 
@@ -368,13 +375,7 @@ fn document(reason: &Reason, status: StatusCode) -> Bytes {
     problem::document(&answer).unwrap_or_default().into()
 }
 
-/// Removes headers that were not set, such as `Retry-After` on a final refusal.
-fn without_empty(headers: HeaderMap) -> HeaderMap {
-    let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
-    said.filter_map(|(name, value)| Some((name?, value))).collect()
-}
-
-/// Creates the answer to a request whose ticket is presented too often.
+/// Creates the answer to a ticket that is shown too often.
 ///
 /// There are only two such answers: one for people and one for programs. They need no lookup and no
 /// formatting, because each of them has to cost less than the answer that the client requested.

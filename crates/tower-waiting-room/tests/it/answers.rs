@@ -32,9 +32,13 @@ fn check_common(seen: &Seen) {
     assert!(seen.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
     let vary: Vec<_> = seen.headers.get_all("vary").iter().map(|v| v.to_str().unwrap()).collect();
     let vary = vary.join(", ").to_lowercase();
+    let is_for_program = seen.header("content-type").is_some_and(|it| it.contains("json"));
     for name in ["accept", "cookie", "sec-fetch-mode", "sec-fetch-dest"] {
-        assert!(vary.split(", ").any(|other| other == name), "{name} in {vary:?}");
+        let is_named = vary.split(", ").any(|other| other == name);
+        assert_eq!(is_named, !is_for_program, "{name} in {vary:?}");
     }
+    // No request here has an `Origin`.
+    assert_eq!(seen.header("access-control-expose-headers"), None);
 }
 
 #[tokio::test]

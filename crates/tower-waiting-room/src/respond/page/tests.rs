@@ -1,5 +1,5 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{Request, StatusCode, header::CONTENT_TYPE};
+use http::{Request, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::*;

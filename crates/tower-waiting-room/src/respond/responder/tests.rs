@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::Request;
+use http::{HeaderMap, Request, header::CONTENT_TYPE};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
@@ -11,7 +11,10 @@ use waiting_room_core::{
 };
 
 use super::*;
-use crate::rate_headers::{PolicyLine, QuotaUnit};
+use crate::rate_headers::{PolicyLine, PolicyState, QuotaUnit};
+
+#[cfg(feature = "page")]
+mod frequent;
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
 const WAIT: Duration = Duration::from_millis(1_900);

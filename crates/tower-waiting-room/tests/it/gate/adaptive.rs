@@ -120,7 +120,7 @@ async fn nobody_else_sets_its_limit() {
     let gate = || Concurrency::adaptive(listener.clone());
     let works = Works::new(gate());
     let error = works.layer.handle().gate("gate").unwrap().set_limit(3).unwrap_err();
-    assert!(error.to_string().ends_with("finds its limit by itself"), "{error}");
+    assert!(error.to_string().ends_with("adapts its own limit"), "{error}");
     let by_key = gate().for_each(tower_waiting_room::Key::path());
     let error = WaitingRoomConfig::builder("works").concurrency(by_key).build().unwrap_err();
     assert_eq!(error.field(), "for_each");

@@ -1,0 +1,216 @@
+//! Headers of answers, prepared at start-up.
+//!
+//! An answer has ten headers or more, most of them constant. Inserting a header hashes its name,
+//! and growing the map hashes all names again. The headers of frequent answers are therefore
+//! inserted once, at start-up: an answer clones the map, and sets the few values that vary.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{
+        CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, REFRESH, RETRY_AFTER, VARY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
+};
+
+use super::{
+    Outcome, Page,
+    headers::{OUTCOME_HEADER, VARIES_BY},
+    problem,
+};
+use crate::{
+    rate_headers::{Field, HeaderPart, Report, number},
+    request::Language,
+};
+
+/// The headers of one kind of answer.
+#[derive(Debug)]
+pub(super) struct PreparedHeaders {
+    /// All headers. A header that varies has an empty value until it is set.
+    headers: HeaderMap,
+    /// The part that provides the value of each header, in the order of the map, or `None` for a
+    /// constant header.
+    parts: Box<[Option<Varying>]>,
+}
+
+/// The value of a header that varies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Varying {
+    /// The tag of the language.
+    Language,
+    /// The length of the body.
+    Length,
+    /// The name of the outcome.
+    Outcome,
+    /// A part of the report about limits, including the time to retry.
+    Report(HeaderPart),
+}
+
+/// The values of the headers that vary.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values<'a> {
+    pub(super) language: Language,
+    /// The length of the body in bytes.
+    pub(super) length: usize,
+    pub(super) outcome: Outcome,
+    pub(super) report: Report<'a>,
+}
+
+impl PreparedHeaders {
+    /// Prepares the headers of refusals by limits and gates for programs, with the additional
+    /// headers in `besides`.
+    pub(super) fn of_document(
+        fields: &'static [Field],
+        besides: &[(HeaderName, &'static str)],
+    ) -> Self {
+        let besides = besides.iter().map(|(name, value)| (name.clone(), constant(value)));
+        // RFC 6585 section 4 forbids caches to store a 429, but not every cache supports that
+        // status.
+        let fixed = [(CONTENT_TYPE, constant(problem::CONTENT_TYPE)), NO_STORE];
+        // `Retry-After` is not part of a profile, because every refusal has this header.
+        Self::new(fixed.into_iter().chain(besides), reports(fields).chain([RETRY]))
+    }
+
+    /// Prepares the headers of JSON about the room. `Content-Language` is for answers with
+    /// sentences.
+    pub(super) fn of_json(fields: &'static [Field], has_text: bool) -> Self {
+        let fixed = [
+            (CONTENT_TYPE, constant("application/json")),
+            NO_STORE,
+            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
+        ];
+        let language = has_text.then_some(LANGUAGE);
+        let varying = [(OUTCOME_HEADER, Varying::Outcome)].into_iter().chain(language);
+        Self::new(fixed, varying.chain([RETRY, LENGTH]).chain(retries(fields)))
+    }
+
+    /// Prepares the headers of pages of refusals by limits and gates, unless they differ from
+    /// response to response.
+    pub(super) fn of_refused_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
+        Self::of_page(page, [LANGUAGE, RETRY, LENGTH].into_iter().chain(reports(fields)))
+    }
+
+    /// Prepares the headers of the waiting page for a request that may be repeated, unless they
+    /// differ from response to response.
+    pub(super) fn of_waiting_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
+        let refresh = (REFRESH, RETRY.1);
+        Self::of_page(page, [LANGUAGE, refresh, RETRY, LENGTH].into_iter().chain(retries(fields)))
+    }
+
+    /// Prepares the headers of pages.
+    fn of_page(page: &Page, varying: impl Iterator<Item = (HeaderName, Varying)>) -> Option<Self> {
+        let vary = (VARY, constant(VARIES_BY));
+        let every = [NO_STORE, vary, (X_CONTENT_TYPE_OPTIONS, NOSNIFF)];
+        let outcome = (OUTCOME_HEADER, Varying::Outcome);
+        let fixed = page.headers()?.into_iter().chain(every);
+        Some(Self::new(fixed, [outcome].into_iter().chain(varying)))
+    }
+
+    /// Prepares headers with constant values, followed by headers that vary. No name may occur
+    /// twice.
+    fn new(
+        constant: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+        varying: impl IntoIterator<Item = (HeaderName, Varying)>,
+    ) -> Self {
+        let (mut headers, mut parts): (HeaderMap, Vec<_>) = Default::default();
+        for (name, value) in constant {
+            headers.insert(name, value);
+            parts.push(None);
+        }
+        for (name, part) in varying {
+            headers.insert(name, HeaderValue::from_static(""));
+            parts.push(Some(part));
+        }
+        // A map that has never lost a header iterates in the order of insertion.
+        debug_assert_eq!(headers.len(), parts.len(), "no name occurs twice");
+        Self { headers, parts: parts.into() }
+    }
+
+    /// Copies the headers, and sets the values that vary.
+    pub(super) fn with(&self, values: &Values<'_>) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let mut is_complete = true;
+        for (value, part) in headers.values_mut().zip(&self.parts) {
+            let new = match part {
+                None => continue,
+                Some(Varying::Language) => Some(HeaderValue::from_static(values.language.tag())),
+                Some(Varying::Length) => Some(number(values.length as u64)),
+                Some(Varying::Outcome) => Some(HeaderValue::from_static(values.outcome.as_str())),
+                Some(Varying::Report(part)) => values.report.value(*part),
+            };
+            match new {
+                Some(new) => *value = new,
+                None => is_complete = false,
+            }
+        }
+        // Removing a header from a map costs more than setting it, so an incomplete map, which is
+        // rare, is rebuilt.
+        if is_complete { headers } else { without_empty(headers) }
+    }
+}
+
+/// Returns the headers that report limits.
+fn reports(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varying)> {
+    fields.iter().map(|field| (field.name.clone(), Varying::Report(field.part)))
+}
+
+/// Returns the headers that report the time to retry. An answer of the room has no other headers
+/// about limits.
+fn retries(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varying)> {
+    let is_retry = |field: &&Field| field.part == HeaderPart::RetryAfter;
+    fields.iter().filter(is_retry).map(|field| (field.name.clone(), Varying::Report(field.part)))
+}
+
+/// Returns a constant value.
+const fn constant(value: &'static str) -> HeaderValue {
+    HeaderValue::from_static(value)
+}
+
+const NO_STORE: (HeaderName, HeaderValue) = (CACHE_CONTROL, constant("no-store"));
+const NOSNIFF: HeaderValue = constant("nosniff");
+const LANGUAGE: (HeaderName, Varying) = (CONTENT_LANGUAGE, Varying::Language);
+const LENGTH: (HeaderName, Varying) = (CONTENT_LENGTH, Varying::Length);
+const RETRY: (HeaderName, Varying) = (RETRY_AFTER, Varying::Report(HeaderPart::RetryAfter));
+
+/// Removes headers that were not set, such as `Retry-After` on a final refusal.
+fn without_empty(headers: HeaderMap) -> HeaderMap {
+    let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
+    said.filter_map(|(name, value)| Some((name?, value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_header_without_a_value_is_left_out() {
+        let prepared = PreparedHeaders::new(
+            [(CACHE_CONTROL, HeaderValue::from_static("no-store"))],
+            [
+                LANGUAGE,
+                (RETRY_AFTER, Varying::Report(HeaderPart::RetryAfter)),
+                (CONTENT_LENGTH, Varying::Length),
+            ],
+        );
+        let headers = |retry_after| {
+            let report = Report::new(&[], retry_after, Timestamp::ZERO);
+            let (language, length, outcome) = (Language::German, 12_345, Outcome::Refuse);
+            prepared.with(&Values { language, length, outcome, report })
+        };
+        let lines = |headers: HeaderMap| {
+            let line = |(name, value): (&HeaderName, &HeaderValue)| {
+                format!("{name}: {}", value.to_str().unwrap())
+            };
+            headers.iter().map(line).collect::<Vec<_>>()
+        };
+        let all = [
+            "cache-control: no-store",
+            "content-language: de",
+            "retry-after: 7",
+            "content-length: 12345",
+        ];
+        assert_eq!(lines(headers(Some(7))), all);
+        assert_eq!(lines(headers(None)), [all[0], all[1], all[3]]);
+    }
+}

@@ -1,0 +1,186 @@
+//! Answers with prepared headers, compared with the same answers rendered on demand.
+
+use waiting_room_core::{RoomRules, Ticket, VisitorId};
+
+use super::*;
+use crate::respond::sample;
+
+const BROWSER: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
+const GERMAN: (&str, &str) = ("accept-language", "de");
+const ORIGIN: (&str, &str) = ("origin", "https://shop.example");
+
+fn responder(page: Page, profile: RateHeaders) -> Responder {
+    Responder::new("shop".into(), page, None, Statuses::default(), profile)
+}
+
+/// Calls `check` with each kind of decision, about which a client gets an answer.
+fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
+    let (line, gate) = (line("per_ip"), PolicyLine::concurrent("works", 10).unwrap());
+    let decision = decision(Some(WAIT));
+    let told = [PolicyState { line: &line, decision: &decision }];
+    let told_by_gate = [PolicyState { line: &gate, decision: &decision }];
+    let rules = RoomRules::new("shop", 1);
+    let first = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + WAIT);
+    let placed = sample::ticket();
+    let room = |ticket| About::Room(&rules, ticket);
+    let rate = Reason::RefusedRate("per_ip".into());
+    let (wait, refuse) = (Outcome::Wait, Outcome::Refuse);
+    let none: &[PolicyState<'_>] = &[];
+    for (about, outcome, reason, told, retry_after) in [
+        (About::Limit, refuse, &rate, &told[..], Some(WAIT)),
+        (About::Limit, refuse, &rate, &told, None),
+        (About::Limit, refuse, &rate, &told, Some(Duration::MAX)),
+        (
+            About::Gate(StatusCode::SERVICE_UNAVAILABLE),
+            refuse,
+            &Reason::RefusedGateFull,
+            &told_by_gate,
+            Some(WAIT),
+        ),
+        (
+            About::Service(StatusCode::TOO_MANY_REQUESTS),
+            refuse,
+            &Reason::RefusedKeyMissing("per_ip".into()),
+            none,
+            None,
+        ),
+        (room(Some(&first)), wait, &Reason::QueuedRate, none, Some(WAIT)),
+        (room(Some(&placed)), wait, &Reason::QueuedEarly, none, Some(9 * WAIT)),
+        (room(None), wait, &Reason::StoreUnavailable, none, Some(WAIT)),
+        (room(None), refuse, &Reason::RefusedLineFull, none, Some(WAIT)),
+        (room(None), refuse, &Reason::RefusedReject, none, None),
+        (room(None), Outcome::Admit, &Reason::AdmittedSlot, none, None),
+    ] {
+        for token in [None, Some("shop=sealed")] {
+            let (request, now) = (request.into(), NOW);
+            check(&Unforwarded { request, outcome, reason, about, retry_after, told, token, now });
+        }
+    }
+}
+
+/// Renders an answer on demand.
+fn on_demand(responder: &Responder, it: &Unforwarded<'_>) -> Response<Bytes> {
+    let client = Client::classify(it.request.method(), it.request.headers());
+    let answer = responder.answer(it, &client, Language::of(it.request.headers()));
+    responder.told(respond(&answer, &responder.page, &it.request, client.is_head), it)
+}
+
+#[test]
+fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
+    let template = || Page::template("{{ room }} {{ reason }} {{ status }} {{ token }} {{ now }}");
+    let pages = [
+        Page::default(),
+        Page::default().title("Tom & Jerry"),
+        template().unwrap(),
+        template().unwrap().content_security_policy("default-src 'none'").unwrap(),
+        Page::from_fn(|answer, _| Response::new(answer.message().headline.into_owned())),
+    ];
+    let requests: [&[(&str, &str)]; 8] = [
+        &[BROWSER],
+        &[BROWSER, GERMAN],
+        &[BROWSER, ORIGIN],
+        &[("accept", "application/json"), GERMAN],
+        &[("accept", "application/json"), ORIGIN],
+        &[("waiting-room-poll", "1"), GERMAN],
+        &[("accept", "text/plain"), GERMAN],
+        &[("content-type", "application/grpc")],
+    ];
+    for page in pages {
+        for profile in [RateHeaders::Common, RateHeaders::None, RateHeaders::Draft7] {
+            let responder = responder(page.clone(), profile);
+            for (lines, method) in requests.iter().flat_map(|lines| {
+                [Method::GET, Method::HEAD, Method::POST].map(move |method| (lines, method))
+            }) {
+                let mut request = request(lines);
+                *request.method_mut() = method;
+                every_decision(&request, |it| {
+                    let client = Client::classify(it.request.method(), it.request.headers());
+                    let is_document = matches!(it.about, About::Gate(_) | About::Limit);
+                    if is_document && client.is_program() {
+                        return;
+                    }
+                    let (given, expected) = (responder.respond(it), on_demand(&responder, it));
+                    let case = format!("{lines:?} {it:?}");
+                    assert_eq!(given.status(), expected.status(), "{case}");
+                    assert_eq!(text(given.headers()), text(expected.headers()), "{case}");
+                    assert_eq!(given.body(), expected.body(), "{case}");
+                });
+            }
+        }
+    }
+}
+
+/// Refuses two requests in one second, the second a little later.
+fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response<Bytes>; 2] {
+    let (responder, request) = (responder(page, RateHeaders::Common), request(lines));
+    let (line, decision) = (line("per_ip"), decision(Some(WAIT)));
+    [0, 600].map(|millis| {
+        responder.respond(&Unforwarded {
+            request: (&request).into(),
+            outcome: Outcome::Refuse,
+            reason: &Reason::RefusedRate("per_ip".into()),
+            about: About::Limit,
+            retry_after: Some(WAIT),
+            told: &[PolicyState { line: &line, decision: &decision }],
+            token: None,
+            now: NOW + Duration::from_millis(millis),
+        })
+    })
+}
+
+#[test]
+fn the_page_of_a_refusal_is_sent_for_a_second() {
+    let [first, second] = refuse_twice(Page::default(), &[BROWSER]);
+    assert_eq!(first.body().as_ptr(), second.body().as_ptr());
+    let [first, second] = refuse_twice(Page::template("{{ now }}").unwrap(), &[BROWSER]);
+    assert_eq!((first.body(), second.body()), (&"2026-11-21T08:00:00.000Z".into(), first.body()));
+}
+
+#[test]
+fn a_page_with_a_nonce_is_rendered_for_each_request() {
+    let page = Page::template("<script nonce=\"{{ nonce }}\">").unwrap();
+    let with_policy = page.clone().content_security_policy("script-src 'nonce-{nonce}'").unwrap();
+    for page in [page, with_policy] {
+        let [first, second] = refuse_twice(page, &[BROWSER]);
+        assert_ne!(first.body(), second.body());
+    }
+}
+
+#[test]
+fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
+    let page = Page::template("{{ token }}").unwrap();
+    let responder = responder(page, RateHeaders::None);
+    for token in ["shop=a", "shop=b"] {
+        let response = responder.respond(&Unforwarded {
+            request: (&request(&[BROWSER])).into(),
+            outcome: Outcome::Refuse,
+            reason: &Reason::RefusedGateFull,
+            about: About::Gate(StatusCode::SERVICE_UNAVAILABLE),
+            retry_after: Some(WAIT),
+            told: &[],
+            token: Some(token),
+            now: NOW,
+        });
+        assert_eq!(response.body(), token);
+    }
+}
+
+#[test]
+fn only_an_answer_to_a_request_with_an_origin_exposes_its_headers() {
+    let responder = responder(Page::default(), RateHeaders::Common);
+    for (lines, is_exposed, varies) in [
+        (&[("accept", "application/json")] as &[_], false, false),
+        (&[("accept", "application/json"), ORIGIN], true, true),
+        (&[BROWSER], false, true),
+        (&[BROWSER, ORIGIN], true, true),
+    ] {
+        every_decision(&request(lines), |it| {
+            let client = Client::classify(it.request.method(), it.request.headers());
+            let headers = responder.respond(it).headers().clone();
+            assert_eq!(headers.contains_key(ACCESS_CONTROL_EXPOSE_HEADERS), is_exposed);
+            if matches!(it.about, About::Room(..)) || !client.is_program() {
+                assert_eq!(headers.contains_key("vary"), varies);
+            }
+        });
+    }
+}
