@@ -193,7 +193,7 @@ impl HeldPermit {
     /// Records that the head of the response is ready, and returns whether the body has to hold the
     /// permit.
     ///
-    /// `is_overloaded` is the outcome according to the status of the response. With
+    /// `is_overloaded` is true if the status of the response indicates an overload. With
     /// [`ReleaseAt::Head`], the request counts as completed at this point.
     pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
         self.answered(is_overloaded);

@@ -2,7 +2,7 @@
 //!
 //! A [`RateLimit`] is plain data: it describes what is counted, for which requests, and with which
 //! effect. The limit itself has no memory and performs no checks. The configuration validates all
-//! limits of a layer together. A policy then applies each limit and holds its memory.
+//! limits of a layer together. A policy then applies each limit and keeps its state.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 

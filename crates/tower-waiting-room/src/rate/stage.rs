@@ -218,7 +218,7 @@ impl RateStage {
         let place = if delay.is_zero() {
             None
         } else if let Some(place) = self.hold() {
-            // Dropping a held request refunds only the charges of the queues: see `Turn`.
+            // Dropping a held request refunds only the charges against leaky queues; see `Turn`.
             let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
             Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
         } else {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each request causes at most one query, which covers all limits that apply to the request. If the
-//! store fails, the failure policy determines whether the request is forwarded. If this node has
-//! more queries than its queue for the store can hold, the store has not failed. In this case,
-//! requests to which a hard limit applies are refused, whatever the policy.
+//! store fails, the failure policy determines whether the request is forwarded. If the node's queue
+//! for the store is full, this does not count as a failure of the store. In this case, requests to
+//! which a hard limit applies are refused, whatever the policy.
 
 use std::sync::Arc;
 

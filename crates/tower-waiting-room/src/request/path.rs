@@ -119,8 +119,8 @@ struct Signs {
     /// The number of escapes. Adjacent escapes count as one, since a UTF-8 character can require up
     /// to four escapes.
     escapes: u32,
-    /// The number of detours plus the number of unclear escapes. An escape is unclear if it is
-    /// broken, or encodes a byte with a special meaning in a path.
+    /// The number of detours plus the number of unclear escapes. An escape is ambiguous if it is
+    /// malformed or encodes a byte that has a special meaning in a path.
     doubts: u32,
 }
 

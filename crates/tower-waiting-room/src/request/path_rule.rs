@@ -1,8 +1,8 @@
 //! Path rules: the paths that a rule covers, and how a path is compared with a rule.
 //!
-//! A rule covers one path, or all paths with a prefix. Rules that exempt requests are compared
-//! exactly ([`PathRule::is`]). Rules that restrict requests ignore a trailing slash (`covers_*`),
-//! since routers may trim or add one.
+//! A rule covers either a single path or all paths with a given prefix. Rules that exempt requests
+//! are compared exactly ([`PathRule::is`]). Rules that restrict requests ignore a trailing slash
+//! (`covers_*`), since routers may trim or add one.
 //!
 //! A request may be compared with many rules, most of which do not match. The first 16 bytes of
 //! each reading and of each rule are therefore also stored as an integer, and one masked comparison

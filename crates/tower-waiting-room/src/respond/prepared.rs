@@ -153,8 +153,8 @@ fn reports(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varyin
     fields.iter().map(|field| (field.name.clone(), Varying::Report(field.part)))
 }
 
-/// Returns the headers that report the time to retry. An answer of the room has no other headers
-/// about limits.
+/// Returns the headers that tell the client when to retry. An answer of the room has no other
+/// headers about limits.
 fn retries(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varying)> {
     let is_retry = |field: &&Field| field.part == HeaderPart::RetryAfter;
     fields.iter().filter(is_retry).map(|field| (field.name.clone(), Varying::Report(field.part)))

@@ -59,7 +59,7 @@ pub(crate) struct Responder {
     prepared: Prepared,
 }
 
-/// The prepared headers of frequent answers, and the documents of gates.
+/// The prepared headers for common answers, and the prepared documents for refusals by gates.
 #[derive(Debug)]
 struct Prepared {
     /// The headers for programs that exceed a limit. The limit provides the document.

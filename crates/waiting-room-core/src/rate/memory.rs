@@ -147,8 +147,8 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     ) -> Result<T, E> {
         let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
         // The two loads of `changes` enclose the write to the word, and `with_quotas` increments
-        // `changes` before it visits the words. All SeqCst operations have a single total order, in
-        // which there are two cases. In the first case, the write precedes the visit, and the visit
+        // `changes` before it visits the words. All SeqCst operations have a single total order, so
+        // there are only two cases. In the first case, the write precedes the visit, and the visit
         // converts the word. In the second case, the increment precedes the second load, and the
         // load sees the increment.
         let before = changes.load(Ordering::SeqCst);

@@ -146,7 +146,8 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// Keeps as many events as the log with more events has, all at the latest time in either log.
+    /// Merges two logs: the result has the larger of the two event counts, with every event at the
+    /// latest time in either log.
     ///
     /// The joined log consists of a single run, so the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {

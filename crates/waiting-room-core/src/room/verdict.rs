@@ -15,8 +15,8 @@ use crate::{Timestamp, room::estimate::WaitEstimate};
 ///
 /// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits. In that
 /// case, only the other 96 bits are random. The network bits are neither the highest bits, which
-/// break ties in the line, nor the lowest bits. Visitors from one network are therefore distributed
-/// like all others.
+/// break ties in the line, nor the lowest bits. Sharing a network therefore affects neither how
+/// ties are broken nor how ids are spread over tables.
 ///
 /// ```text
 ///  127          96 95          64 63                          0

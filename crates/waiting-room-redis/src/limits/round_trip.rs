@@ -16,7 +16,8 @@
 //! ```
 //!
 //! The first two steps take no round trip, and no lock that another request holds for long. Both
-//! steps run before the future is created, so a request that this node decides never waits.
+//! steps run before the future is created, so a request that this node can decide on without the
+//! store never waits.
 
 use std::{future::Future, pin::Pin, time::Duration};
 

@@ -27,8 +27,8 @@ if entry and cmsgpack.unpack(entry)[4] > renewal then
     return 0
 end
 
--- If the server's clock is set back, or a server whose clock is behind takes over, the time of the
--- gate continues from where it was.
+-- If the server's clock is set back, or a server whose clock is behind takes over, the gate's clock
+-- continues from its last value.
 local clock, time = redis.call('HMGET', SHARES, 'last_us', 'skew_us'), redis.call('TIME')
 local last_us, skew_us = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
 skew_us = math.max(skew_us, last_us - time[1] * 1000000 - time[2])

@@ -245,7 +245,8 @@ impl AtomicTable {
         })
     }
 
-    /// The starting number of a key without a place: the greatest number that the key can have had.
+    /// The starting number of a key without a place: the greatest number that the key could have
+    /// had.
     fn start(&self, key: KeyHash) -> u64 {
         self.given_up(key.network()).load(Ordering::SeqCst)
     }

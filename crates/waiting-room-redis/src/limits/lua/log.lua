@@ -12,8 +12,8 @@
 
 local log = {}
 
--- The maximum number of runs that the refunds of one script may change, which takes a few
--- milliseconds.
+-- The maximum number of runs that the refunds of one script may change. Changing this many runs
+-- takes a few milliseconds.
 local changes_left = 1000
 
 -- Returns the two numbers of a run. The index 0 is the header, and -1 is the last run.
