@@ -44,14 +44,14 @@ impl Preference {
     /// comparison would reject a range with `charset=utf-8` even though the client accepts the
     /// type.
     pub(super) fn of(accept: &[u8]) -> Option<Self> {
-        let (mut reader, mut ranks) = (Parser { bytes: accept, at: 0 }, BestRanges::default());
+        let (mut parser, mut ranks) = (Parser { rest: accept }, BestRanges::default());
         let mut order = 0;
-        reader.skip_spaces();
-        while reader.peek().is_some() {
-            reader.range(order, &mut ranks)?;
+        parser.skip_spaces();
+        while !parser.rest.is_empty() {
+            parser.range(order, &mut ranks)?;
             // Empty elements of a list are ignored (RFC 9110 section 5.6.1.2).
-            while reader.skip(b',') {}
-            reader.skip_spaces();
+            while parser.skip(b',') {}
+            parser.skip_spaces();
             order += 1;
         }
         (order > 0).then(|| Self { any: ranks.best(ranks.names_html), data: ranks.best(false) })
@@ -108,8 +108,8 @@ const fn weight_of(rank: Rank) -> u64 {
 /// Reads an `Accept` header from start to end. Each method returns `None` if the header is
 /// malformed.
 struct Parser<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    /// The part of the header that has not been read.
+    rest: &'a [u8],
 }
 
 impl<'a> Parser<'a> {
@@ -155,16 +155,17 @@ impl<'a> Parser<'a> {
 
     /// Reads a subtype and the suffix after its last plus sign.
     fn subtype(&mut self) -> Option<(&'a [u8], Option<&'a [u8]>)> {
-        let (start, mut plus) = (self.at, None);
-        self.run(NAME_WITHOUT_PLUS);
-        while self.skip(b'+') {
-            plus = Some(self.at);
-            self.run(NAME_WITHOUT_PLUS);
+        let all = self.rest;
+        let mut subtype = self.run(NAME_WITHOUT_PLUS);
+        if !self.skip(b'+') {
+            return Some((name(subtype)?, None));
         }
-        let Some(suffix) = plus else { return Some((name(&self.bytes[start..self.at])?, None)) };
-        let (subtype, suffix) = (&self.bytes[start..suffix - 1], &self.bytes[suffix..self.at]);
-        // Like `headers-accept`, this accepts any first character but rejects a suffix of a single
-        // character.
+        let mut suffix = self.run(NAME_WITHOUT_PLUS);
+        while self.skip(b'+') {
+            let len = subtype.len() + 1 + suffix.len();
+            (subtype, suffix) = (&all[..len], self.run(NAME_WITHOUT_PLUS));
+        }
+        // `headers-accept` accepts any first character, but no suffix of a single character.
         name(suffix.get(1..)?)?;
         Some((name(subtype)?, Some(suffix)))
     }
@@ -184,57 +185,63 @@ impl<'a> Parser<'a> {
         }
         let name = name(self.run(NAME))?;
         self.skip(b'=').then_some(())?;
-        let value = if self.peek() == Some(b'"') { self.quoted()? } else { self.run(NAME) };
+        let is_quoted = self.rest.first() == Some(&b'"');
+        let value = if is_quoted { self.quoted()? } else { self.run(NAME) };
         Some(Some((name, value)))
     }
 
     /// Reads a quoted string (RFC 9110 section 5.6.4).
     fn quoted(&mut self) -> Option<&'a [u8]> {
-        let start = self.at;
-        let mut is_escaped = false;
-        loop {
-            self.at += 1;
-            match self.peek()? {
+        let (all, mut is_escaped) = (self.rest, false);
+        for (index, byte) in all.iter().enumerate().skip(1) {
+            match byte {
                 b'\t' | b' '..=b'~' if is_escaped => is_escaped = false,
-                b'"' => break,
+                b'"' => {
+                    let (quoted, rest) = all.split_at(index + 1);
+                    self.rest = rest;
+                    return Some(quoted);
+                }
                 b'\\' => is_escaped = true,
                 b'\t' | b' '..=b'~' => {}
                 _ => return None,
             }
         }
-        self.at += 1;
-        Some(&self.bytes[start..self.at])
+        None
     }
 
     /// Reads all consecutive characters of this class.
     fn run(&mut self, class: u8) -> &'a [u8] {
-        let rest = &self.bytes[self.at..];
-        let end = rest.iter().position(|byte| CLASSES[usize::from(*byte)] & class == 0);
-        let run = &rest[..end.unwrap_or(rest.len())];
-        self.at += run.len();
+        let mut rest = self.rest;
+        while let [byte, after @ ..] = rest
+            && CLASSES[usize::from(*byte)] & class != 0
+        {
+            rest = after;
+        }
+        let (run, rest) = self.rest.split_at(self.rest.len() - rest.len());
+        self.rest = rest;
         run
     }
 
     /// Skips spaces and tabs.
     fn skip_spaces(&mut self) {
-        while let Some(b' ' | b'\t') = self.peek() {
-            self.at += 1;
+        while let [b' ' | b'\t', rest @ ..] = self.rest {
+            self.rest = rest;
         }
     }
 
     /// Skips this byte, and returns whether it was the next byte.
     fn skip(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
-        is_next
+        match self.rest {
+            [next, rest @ ..] if *next == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn is_end_of_range(&self) -> bool {
-        matches!(self.peek(), None | Some(b','))
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        matches!(self.rest, [] | [b',', ..])
     }
 }
 
@@ -249,15 +256,18 @@ fn name(text: &[u8]) -> Option<&[u8]> {
 /// Returns a weight in thousandths (RFC 9110 section 12.4.2). A malformed weight counts as 1, the
 /// default.
 fn thousandths(weight: &[u8]) -> u16 {
-    let digit = |digit: &u8| digit.is_ascii_digit().then(|| u16::from(digit - b'0'));
-    match weight {
-        [b'0', b'.', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => {
-            let digits = digits.iter().filter_map(digit).chain([0; 3]).take(3);
-            digits.fold(0, |weight, digit| 10 * weight + digit)
-        }
-        b"0" => 0,
-        _ => MAX_WEIGHT,
+    let [a, b, c] = match *weight {
+        [b'0'] | [b'0', b'.'] => return 0,
+        [b'0', b'.', a] => [a, b'0', b'0'],
+        [b'0', b'.', a, b] => [a, b, b'0'],
+        [b'0', b'.', a, b, c] => [a, b, c],
+        _ => return MAX_WEIGHT,
+    };
+    if !(a.is_ascii_digit() && b.is_ascii_digit() && c.is_ascii_digit()) {
+        return MAX_WEIGHT;
     }
+    let [a, b, c] = [a, b, c].map(|digit| u16::from(digit - b'0'));
+    100 * a + 10 * b + c
 }
 
 /// The highest weight in thousandths. It is also the default.

@@ -290,7 +290,7 @@ fn combined<T>(
     let mut lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);
     let (first, second) = (lines.next()?, lines.next());
     let Some(second) = second else { return Some(read(cut(first, limit))) };
-    let mut list: SmallVec<[u8; 1024]> = SmallVec::from_slice(clip(first, limit));
+    let mut list: SmallVec<[u8; 512]> = SmallVec::from_slice(clip(first, limit));
     for line in std::iter::once(second).chain(lines) {
         if list.len() > limit {
             break;
@@ -326,14 +326,14 @@ thread_local! {
 }
 
 /// The maximum number of bytes of the `Accept` header that are parsed.
-const MAX_ACCEPT_LEN: usize = 512;
+const MAX_ACCEPT_LEN: usize = 256;
 
 /// The values of `sec-fetch-dest` for which the answer to a navigation is shown to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
 /// The maximum number of bytes of the `Accept-Language` header that are parsed.
-const MAX_ACCEPT_LANGUAGE_LEN: usize = 512;
+const MAX_ACCEPT_LANGUAGE_LEN: usize = 256;
 
 #[cfg(test)]
 mod tests;

@@ -52,18 +52,19 @@ impl Language {
         let mut elements = accept_language;
         for _ in 0..MAX_RANGES {
             let end = memchr(b',', elements).unwrap_or(elements.len());
-            let element = elements[..end].trim_ascii_start();
+            let element = without_spaces(&elements[..end]);
             if let Some(language) = Self::of_range(element) {
                 let weight = weight(element);
                 if weight > best {
                     (preferred, best) = (language, weight);
                 }
             } else if let [b'*', after @ ..] = element
-                && matches!(after.trim_ascii_start(), [] | [b';', ..])
+                && matches!(without_spaces(after), [] | [b';', ..])
             {
                 rest = rest.max(weight(element));
             }
-            let Some(after) = elements.get(end + 1..) else { break };
+            // No other range can have a higher weight.
+            let Some(after) = elements.get(end + 1..).filter(|_| best < MAX_WEIGHT) else { break };
             elements = after;
         }
         if rest > best { Self::default() } else { preferred }
@@ -83,7 +84,7 @@ impl Language {
         };
         let ends = match after {
             [] | [b'-' | b';', ..] => true,
-            _ => matches!(after.trim_ascii_start(), [] | [b';', ..]),
+            _ => matches!(without_spaces(after), [] | [b';', ..]),
         };
         ends.then_some(language)
     }
@@ -92,32 +93,51 @@ impl Language {
 /// Returns the weight of a range (RFC 9110 section 12.4.2) in millionths. The default weight is 1.
 /// A malformed weight counts as 0, so the range is not acceptable.
 fn weight(element: &[u8]) -> u32 {
-    let parameters = element.split(|byte| *byte == b';').skip(1);
-    for parameter in parameters {
-        if let [b'q' | b'Q', after @ ..] = parameter.trim_ascii_start()
-            && let [b'=', value @ ..] = after.trim_ascii_start()
+    let mut rest = element;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte == b';'
+            && let [b'q' | b'Q', after @ ..] = without_spaces(after)
+            && let [b'=', value @ ..] = without_spaces(after)
         {
-            return millionths(value.trim_ascii()).filter(|it| *it <= MAX_WEIGHT).unwrap_or(0);
+            return millionths(value).unwrap_or(0);
         }
     }
     MAX_WEIGHT
 }
 
-/// Parses a decimal number without a sign, in millionths. Digits beyond millionths are cut off.
-fn millionths(number: &[u8]) -> Option<u32> {
-    let mut digits = number.splitn(2, |byte| *byte == b'.');
-    let (whole, fraction) = (digits.next()?, digits.next().unwrap_or_default());
-    if whole.len() + fraction.len() == 0 || whole.len() > 3 {
-        return None;
+/// Returns the rest of a range after spaces and tabs.
+fn without_spaces(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', after @ ..] = rest {
+        rest = after;
     }
-    let add = |number: u32, digit: &u8| {
-        digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0'))
-    };
-    let whole = whole.iter().try_fold(0, add)?;
-    if !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
+    rest
+}
+
+/// Parses a decimal number from 0 to 1, without a sign, in millionths. The number may be surrounded
+/// by spaces, and ends before a semicolon. Further digits are cut off.
+fn millionths(text: &[u8]) -> Option<u32> {
+    let (mut value, mut unit, mut has_digits) = (0, MAX_WEIGHT, false);
+    let mut rest = without_spaces(text);
+    while let [byte, after @ ..] = rest {
+        match byte {
+            b'0'..=b'9' => {
+                let digit = u32::from(byte - b'0') * unit;
+                value = if unit == MAX_WEIGHT { 10 * value + digit } else { value + digit };
+                unit = if unit == MAX_WEIGHT { unit } else { unit / 10 };
+                has_digits = true;
+            }
+            b'.' if unit == MAX_WEIGHT => unit /= 10,
+            b' ' | b'\t' | b';' => break,
+            _ => return None,
+        }
+        if value > MAX_WEIGHT {
+            return None;
+        }
+        rest = after;
     }
-    fraction.iter().chain(&[b'0'; 6]).take(6).try_fold(whole, add)
+    let ends = matches!(without_spaces(rest), [] | [b';', ..]);
+    (has_digits && ends).then_some(value)
 }
 
 /// The highest weight in millionths.
@@ -125,7 +145,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 
 /// The maximum number of ranges in a header that are compared. Browsers send one or two ranges for
 /// each language in their settings.
-const MAX_RANGES: usize = 32;
+const MAX_RANGES: usize = 16;
 
 #[cfg(test)]
 mod tests {

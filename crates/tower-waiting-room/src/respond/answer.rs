@@ -8,7 +8,6 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
 use serde::{Serialize, Serializer};
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -254,16 +253,49 @@ impl Iso {
     /// Formats the point in time into `buffer` and returns it as text. Every [`Timestamp`] fits,
     /// because the latest one is in the year 2554, so the year always has four digits.
     pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
-        let nanos = i128::from(self.0.as_nanos());
-        let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
-        let mut rest = &mut buffer[..];
-        let printer = DateTimePrinter::new().precision(Some(3));
-        let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
-        // Formatting fails only if the text does not fit, and every text has the length of the
-        // buffer.
-        let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
-        text.unwrap_or("1970-01-01T00:00:00.000Z")
+        let (days, seconds) = (self.0.as_secs() / 86_400, self.0.as_secs() % 86_400);
+        let [year, month, day] = date(days);
+        *buffer = *b"0000-00-00T00:00:00.000Z";
+        write_two(buffer, 0, year / 100);
+        write_two(buffer, 2, year % 100);
+        write_two(buffer, 5, month);
+        write_two(buffer, 8, day);
+        write_two(buffer, 11, seconds / 3_600);
+        write_two(buffer, 14, seconds / 60 % 60);
+        write_two(buffer, 17, seconds % 60);
+        let millis = self.0.as_nanos() / 1_000_000 % 1_000;
+        write_two(buffer, 20, millis / 10);
+        buffer[22] = digit(millis % 10);
+        std::str::from_utf8(buffer).unwrap_or("1970-01-01T00:00:00.000Z")
     }
+}
+
+/// Returns the year, the month and the day of the month, for a number of days since 1970-01-01.
+///
+/// This is the algorithm `civil_from_days` by Howard Hinnant. Its years begin in March, so that the
+/// leap day is the last day of a year.
+fn date(days: u64) -> [u64; 3] {
+    // 719 468 days lie between 0000-03-01 and 1970-01-01, and 146 097 days are 400 years.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Of five months from March on, three have 31 days, which are 153 days in all.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    [400 * era + year + u64::from(month <= 2), month, day]
+}
+
+/// Writes a number below 100 as two digits.
+fn write_two(buffer: &mut [u8; Iso::LEN], at: usize, number: u64) {
+    buffer[at] = digit(number / 10);
+    buffer[at + 1] = digit(number % 10);
+}
+
+/// Returns a number below 10 as a digit.
+const fn digit(number: u64) -> u8 {
+    b'0' + number.to_le_bytes()[0]
 }
 
 impl Serialize for Iso {
@@ -278,9 +310,9 @@ impl Serialize for Iso {
 /// than `p50`, and a quarter longer than `p75`.
 #[derive(Serialize)]
 pub(super) struct WaitSeconds {
-    p25: u64,
-    p50: u64,
-    p75: u64,
+    pub(super) p25: u64,
+    pub(super) p50: u64,
+    pub(super) p75: u64,
 }
 
 impl WaitSeconds {
@@ -300,6 +332,8 @@ pub(super) fn whole_minutes(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::respond::sample;
 
@@ -321,5 +355,28 @@ mod tests {
         let text = |time| Iso(time).format(&mut [0; Iso::LEN]).to_owned();
         assert_eq!(text(Timestamp::from_millis(1_500)), "1970-01-01T00:00:01.500Z");
         assert_eq!(text(Timestamp::MAX), "2554-07-21T23:34:33.709Z");
+    }
+
+    /// Compares the text of a point in time with that of a library.
+    fn compare(nanos: u64) {
+        let time = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
+        let expected = format!("{time:.3}");
+        assert_eq!(Iso(Timestamp::from_nanos(nanos)).format(&mut [0; Iso::LEN]), expected);
+    }
+
+    #[test]
+    fn every_day_has_the_text_of_the_library() {
+        const DAY: u64 = 86_400 * 1_000_000_000;
+        for day in 0..=u64::MAX / DAY {
+            compare(day * DAY);
+            compare((day * DAY).saturating_add(DAY - 1));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_point_in_time_has_the_text_of_the_library(nanos in any::<u64>()) {
+            compare(nanos);
+        }
     }
 }

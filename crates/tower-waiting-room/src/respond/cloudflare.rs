@@ -10,6 +10,8 @@
 //! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
@@ -40,7 +42,7 @@ pub(super) struct CfWaitingRoom {
     /// The 75th percentile of the wait.
     wait_time75_percentile: u64,
     /// The wait in English words, as a range if the order is random, or `unavailable`.
-    wait_time_formatted: String,
+    wait_time_formatted: Cow<'static, str>,
     /// Whether all places in the line are taken.
     queue_is_full: bool,
     /// Whether the operator has stopped admissions.
@@ -96,9 +98,11 @@ impl CfWaitingRoom {
             wait_time50_percentile: spread[1],
             wait_time75_percentile: spread[2],
             wait_time_formatted: match (minutes, method) {
-                (None, _) => UNAVAILABLE.to_owned(),
-                (Some(_), QueueingMethod::Random) => format!("{} to {}", said(p25), said(p75)),
-                (Some(_), _) => said(p50),
+                (None, _) => Cow::Borrowed(UNAVAILABLE),
+                (Some(_), QueueingMethod::Random) => {
+                    Cow::Owned([&said(p25), " to ", &said(p75)].concat())
+                }
+                (Some(_), _) => Cow::Owned(said(p50)),
             },
             queue_is_full: answer.is_line_full(),
             queue_all: answer.is_queue_all,
@@ -130,30 +134,35 @@ impl CfWaitingRoom {
         // No string needs escaping, because all strings come from this file or from `Iso`.
         let mut number = itoa::Buffer::new();
         let mut time = [0; Iso::LEN];
-        let mut field = |name: &str, value: &str| {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(value.as_bytes());
-        };
-        field("{\"inWaitingRoom\":true,\"waitTimeKnown\":", truth(self.wait_time_known));
-        field(",\"waitTime\":", number.format(self.wait_time));
-        field(",\"waitTime25Percentile\":", number.format(self.wait_time25_percentile));
-        field(",\"waitTime50Percentile\":", number.format(self.wait_time50_percentile));
-        field(",\"waitTime75Percentile\":", number.format(self.wait_time75_percentile));
-        field(",\"waitTimeFormatted\":\"", &self.wait_time_formatted);
-        field("\",\"queueIsFull\":", truth(self.queue_is_full));
-        field(",\"queueAll\":", truth(self.queue_all));
-        field(",\"lastUpdated\":\"", self.last_updated.format(&mut time));
-        field("\",\"refreshIntervalSeconds\":", number.format(self.refresh_interval_seconds));
-        field(",\"queueingMethod\":\"", self.queueing_method);
-        field("\",\"isFIFOQueue\":", truth(self.is_fifo_queue));
-        field(",\"isRandomQueue\":", truth(self.is_random_queue));
-        field(",\"isPassthroughQueue\":", truth(self.is_passthrough_queue));
-        field(",\"isRejectQueue\":", truth(self.is_reject_queue));
-        field(",\"isEventActive\":", truth(self.is_event_active));
-        field(",\"isEventPrequeueing\":", truth(self.is_event_prequeueing));
-        field(",\"timeUntilEventStart\":0,\"timeUntilEventStartFormatted\":\"", UNAVAILABLE);
-        field("\",\"timeUntilEventEnd\":0,\"timeUntilEventEndFormatted\":\"", UNAVAILABLE);
-        field("\",\"shuffleAtEventStart\":false,\"turnstile\":\"\",\"infiniteQueue\":", "false}");
+        field(out, "{\"inWaitingRoom\":true,\"waitTimeKnown\":", truth(self.wait_time_known));
+        field(out, ",\"waitTime\":", number.format(self.wait_time));
+        field(out, ",\"waitTime25Percentile\":", number.format(self.wait_time25_percentile));
+        field(out, ",\"waitTime50Percentile\":", number.format(self.wait_time50_percentile));
+        field(out, ",\"waitTime75Percentile\":", number.format(self.wait_time75_percentile));
+        field(out, ",\"waitTimeFormatted\":\"", &self.wait_time_formatted);
+        field(out, "\",\"queueIsFull\":", truth(self.queue_is_full));
+        field(out, ",\"queueAll\":", truth(self.queue_all));
+        field(out, ",\"lastUpdated\":\"", self.last_updated.format(&mut time));
+        let interval = number.format(self.refresh_interval_seconds);
+        field(out, "\",\"refreshIntervalSeconds\":", interval);
+        field(out, self.method(), REST);
+    }
+
+    /// Returns the JSON fields about the order of admission.
+    const fn method(&self) -> &'static str {
+        if self.is_random_queue {
+            ",\"queueingMethod\":\"random\",\"isFIFOQueue\":false,\"isRandomQueue\":true,\
+             \"isPassthroughQueue\":false,\"isRejectQueue\":false"
+        } else if self.is_passthrough_queue {
+            ",\"queueingMethod\":\"passthrough\",\"isFIFOQueue\":false,\"isRandomQueue\":false,\
+             \"isPassthroughQueue\":true,\"isRejectQueue\":false"
+        } else if self.is_reject_queue {
+            ",\"queueingMethod\":\"reject\",\"isFIFOQueue\":false,\"isRandomQueue\":false,\
+             \"isPassthroughQueue\":false,\"isRejectQueue\":true"
+        } else {
+            ",\"queueingMethod\":\"fifo\",\"isFIFOQueue\":true,\"isRandomQueue\":false,\
+             \"isPassthroughQueue\":false,\"isRejectQueue\":false"
+        }
     }
 }
 
@@ -183,7 +192,8 @@ fn refresh_interval(answer: &Answer) -> u64 {
 /// Formats a number of minutes in words. Cloudflare formats this field in English for every
 /// visitor.
 fn said(minutes: u64) -> String {
-    if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
+    let unit = if minutes == 1 { " minute" } else { " minutes" };
+    [itoa::Buffer::new().format(minutes), unit].concat()
 }
 
 /// Returns the name that Cloudflare's API and page templates use for an order of admission.
@@ -196,10 +206,22 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
     }
 }
 
-/// Returns a boolean as JSON.
+/// Appends the name of a field, with its punctuation, and its value.
+pub(super) fn field(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(value.as_bytes());
+}
+
+/// Returns a boolean in JSON.
 const fn truth(it: bool) -> &'static str {
     if it { "true" } else { "false" }
 }
+
+/// The JSON fields of features that this crate lacks, which are the same in every answer.
+const REST: &str = ",\"isEventActive\":false,\"isEventPrequeueing\":false,\
+    \"timeUntilEventStart\":0,\"timeUntilEventStartFormatted\":\"unavailable\",\
+    \"timeUntilEventEnd\":0,\"timeUntilEventEndFormatted\":\"unavailable\",\
+    \"shuffleAtEventStart\":false,\"turnstile\":\"\",\"infiniteQueue\":false}";
 
 /// Cloudflare's word for an unknown time.
 const UNAVAILABLE: &str = "unavailable";
@@ -257,7 +279,15 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_serde_writes() {
-        for answer in sample::answers() {
+        let methods = [
+            QueueingMethod::Fifo,
+            QueueingMethod::Passthrough,
+            QueueingMethod::Random,
+            QueueingMethod::Reject,
+        ];
+        let answers = sample::answers()
+            .flat_map(|answer| methods.map(|method| Answer { method, ..answer.clone() }));
+        for answer in answers {
             let mut written = Vec::new();
             let object = CfWaitingRoom::new(&answer);
             object.write(&mut written);

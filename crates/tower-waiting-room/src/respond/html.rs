@@ -217,23 +217,35 @@ pub(super) fn progress(answer: &Answer) -> Option<u64> {
 
 /// Appends a text, escaped for HTML like the values in a template.
 pub(super) fn escape(text: &str, html: &mut String) {
-    let mut start = 0;
-    for (index, byte) in text.bytes().enumerate() {
-        let escaped = match byte {
+    let mut rest = text;
+    // Most texts contain no character that has to be escaped.
+    while let Some(at) = rest.bytes().position(|byte| IS_ESCAPED[usize::from(byte)]) {
+        html.push_str(&rest[..at]);
+        html.push_str(match rest.as_bytes()[at] {
             b'"' => "&quot;",
             b'&' => "&amp;",
             b'\'' => "&#x27;",
             b'/' => "&#x2f;",
             b'<' => "&lt;",
-            b'>' => "&gt;",
-            _ => continue,
-        };
-        html.push_str(&text[start..index]);
-        html.push_str(escaped);
-        start = index + 1;
+            _ => "&gt;",
+        });
+        rest = &rest[at + 1..];
     }
-    html.push_str(&text[start..]);
+    html.push_str(rest);
 }
+
+/// Whether each byte is escaped in HTML.
+static IS_ESCAPED: [bool; 256] = {
+    let (mut is_escaped, mut index) = ([false; 256], 0);
+    while index < ESCAPED.len() {
+        is_escaped[ESCAPED[index] as usize] = true;
+        index += 1;
+    }
+    is_escaped
+};
+
+/// The bytes that are escaped in HTML.
+const ESCAPED: &[u8] = b"\"&'/<>";
 
 /// The names of the fixed texts of the default page.
 const LABELS: [(&str, Phrase); 9] = [

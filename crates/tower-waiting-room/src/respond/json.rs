@@ -9,14 +9,17 @@
 //! second object, which is mostly constant, is written without serde. The fields are documented in
 //! `docs/answers.md`.
 
+use std::io::Write;
+
 use bytes::Bytes;
 use http::Response;
 use serde::{Serialize, Serializer};
+use waiting_room_core::Reason;
 
 use super::{
     Answer, Message, Outcome,
     answer::{Iso, WaitSeconds},
-    cloudflare::CfWaitingRoom,
+    cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
 };
 
@@ -39,9 +42,9 @@ pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
     // The measured size is a little over 1 KiB, or up to 2 KiB with the sentences for the script.
     let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
     body.extend_from_slice(b"{\"waitingRoom\":");
-    serde_json::to_writer(&mut body, &WaitingRoom::new(answer))?;
-    // Cloudflare's product sends the object neither to admitted visitors nor for refusals that do
-    // not concern its waiting room, such as refusals by a rate limit.
+    WaitingRoom::new(answer).write(&mut body)?;
+    // Cloudflare's product does not send the object to visitors that are admitted, nor for refusals
+    // that do not concern its waiting room, such as refusals by a rate limit.
     if answer.is_of_room() && answer.outcome != Outcome::Admit {
         body.extend_from_slice(b",\"cfWaitingRoom\":");
         CfWaitingRoom::new(answer).write(&mut body);
@@ -61,7 +64,7 @@ pub(super) struct WaitingRoom<'a> {
     status: &'static str,
     /// The reason in its stable form, such as `queued:active_limit`.
     #[serde(serialize_with = "display")]
-    reason: &'a waiting_room_core::Reason,
+    reason: &'a Reason,
     /// The place in line, starting at 1.
     position: Option<u32>,
     /// The number of visitors ahead.
@@ -111,6 +114,81 @@ impl<'a> WaitingRoom<'a> {
             message: answer.is_poll.then(|| answer.message()),
         }
     }
+
+    /// Writes the object, with the same result as serde in a fifth of the time. A test compares the
+    /// two results.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if serialization fails, which is not expected.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let mut number = itoa::Buffer::new();
+        let mut time = [0; Iso::LEN];
+        out.extend_from_slice(b"{\"room\":");
+        text(self.room, out)?;
+        field(out, ",\"status\":\"", self.status);
+        out.extend_from_slice(b"\",\"reason\":");
+        match self.reason {
+            // Only these reasons contain a name, which may have to be escaped.
+            Reason::Bypass(_) | Reason::RefusedKeyMissing(_) | Reason::RefusedRate(_) => {
+                text(&self.reason.to_string(), out)?;
+            }
+            reason => write!(out, "\"{reason}\"")?,
+        }
+        for (name, count) in [(",\"position\":", self.position), (",\"ahead\":", self.ahead)] {
+            field(out, name, count.map_or("null", |count| number.format(count)));
+        }
+        field(out, ",\"isApproximate\":", if self.is_approximate { "true" } else { "false" });
+        match &self.wait_seconds {
+            None => field(out, ",\"waitSeconds\":", "null"),
+            Some(WaitSeconds { p25, p50, p75 }) => {
+                field(out, ",\"waitSeconds\":{\"p25\":", number.format(*p25));
+                field(out, ",\"p50\":", number.format(*p50));
+                field(out, ",\"p75\":", number.format(*p75));
+                out.push(b'}');
+            }
+        }
+        let retry_after = self.retry_after_seconds;
+        let retry_after = retry_after.map_or("null", |value| number.format(value));
+        field(out, ",\"retryAfterSeconds\":", retry_after);
+        match &self.waiting_since {
+            None => field(out, ",\"waitingSince\":", "null"),
+            Some(since) => {
+                field(out, ",\"waitingSince\":\"", since.format(&mut time));
+                out.push(b'"');
+            }
+        }
+        field(out, ",\"now\":\"", self.now.format(&mut time));
+        let kept = self.place_kept_for_seconds;
+        let kept = kept.map_or("null", |value| number.format(value));
+        field(out, "\",\"placeKeptForSeconds\":", kept);
+        if let Some(token) = self.token {
+            out.extend_from_slice(b",\"token\":");
+            text(token, out)?;
+        }
+        if let Some(message) = &self.message {
+            out.extend_from_slice(b",\"message\":");
+            serde_json::to_writer(&mut *out, message)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// Appends a text as a JSON string.
+///
+/// # Errors
+///
+/// Returns an error if serialization fails, which is not expected.
+fn text(text: &str, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return Ok(());
+    }
+    Ok(serde_json::to_writer(out, text)?)
 }
 
 /// Serializes a value as its [`Display`](std::fmt::Display) text.
@@ -124,7 +202,6 @@ pub(super) fn display<T: std::fmt::Display, S: Serializer>(
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use waiting_room_core::Reason;
 
     use super::*;
     use crate::respond::sample;
@@ -151,6 +228,25 @@ mod tests {
                 "placeKeptForSeconds": 300,
             })
         );
+    }
+
+    #[test]
+    fn what_is_written_is_what_serde_writes() {
+        let names = ["shop", "Tom & \"Jerry\"", "\\ \u{e9}"];
+        for answer in sample::answers() {
+            for (name, is_poll) in names.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+                let reason = match &answer.reason {
+                    Reason::RefusedRate(_) => Reason::RefusedRate(name.into()),
+                    reason => reason.clone(),
+                };
+                let token = is_poll.then(|| format!("{name}=sealed"));
+                let answer = Answer { room: name.into(), reason, is_poll, token, ..answer.clone() };
+                let (mut written, object) = (Vec::new(), WaitingRoom::new(&answer));
+                object.write(&mut written).unwrap();
+                let expected = serde_json::to_string(&object).unwrap();
+                assert_eq!(String::from_utf8(written).unwrap(), expected);
+            }
+        }
     }
 
     #[test]

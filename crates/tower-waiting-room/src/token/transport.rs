@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use cookie::{Cookie, time};
+use cookie::time;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use memchr::{memchr, memmem, memrchr};
 use waiting_room_core::{ConfigError, Timestamp};
@@ -209,9 +209,11 @@ impl Transport {
 /// Creates the `Set-Cookie` headers of one room.
 #[derive(Clone, Debug)]
 pub(super) struct SetCookie {
-    /// The cookie with all its attributes, but without the value and the maximum age, which differ
-    /// from response to response.
-    template: Cookie<'static>,
+    /// The name of the cookie, and an equals sign.
+    name: Box<str>,
+    /// All attributes, up to the maximum age, which is the last attribute. The value and the maximum
+    /// age differ for each response.
+    attributes: Box<str>,
 }
 
 impl SetCookie {
@@ -221,12 +223,19 @@ impl SetCookie {
     ///
     /// Returns the same errors as [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
-        Ok(Self { template: settings.build(room)? })
+        let mut cookie = settings.build(room)?;
+        cookie.set_max_age(time::Duration::ZERO);
+        // Formatting a cookie costs as much as the rest of an answer, so its constant parts are
+        // formatted once.
+        let (template, name) = (cookie.to_string(), format!("{}=", cookie.name()));
+        let attributes = template.strip_prefix(&*name).and_then(|rest| rest.strip_suffix('0'));
+        let attributes = attributes.expect("a cookie begins with its name and ends with its age");
+        Ok(Self { name: name.into(), attributes: attributes.into() })
     }
 
     /// Returns the name of the cookie.
     pub(super) fn name(&self) -> &str {
-        self.template.name()
+        &self.name[..self.name.len() - 1]
     }
 
     /// Returns a header that makes the client store `token` for `max_age`.
@@ -246,10 +255,9 @@ impl SetCookie {
     /// Builds a `Set-Cookie` header. The header is marked as sensitive, which keeps it out of logs
     /// and compression tables (RFC 7541 section 7.1).
     fn header(&self, value: &str, max_age_secs: i64) -> HeaderValue {
-        let mut cookie = self.template.clone();
-        cookie.set_value(value);
-        cookie.set_max_age(time::Duration::seconds(max_age_secs));
-        let mut header = HeaderValue::try_from(cookie.to_string())
+        let mut age = itoa::Buffer::new();
+        let cookie = [&self.name, value, &self.attributes, age.format(max_age_secs)].concat();
+        let mut header = HeaderValue::try_from(cookie)
             .expect("the settings were checked, and a token is base64url");
         header.set_sensitive(true);
         header
@@ -324,8 +332,12 @@ fn value(rest: &[u8]) -> &[u8] {
 /// shared caches are removed, and so are the headers for CDNs (RFC 9213), which would take
 /// precedence over `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
-    for targeted in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
-        headers.remove(targeted);
+    // A response has few headers, so reading all their names once is cheaper than three hash
+    // lookups.
+    if headers.keys().any(|name| TARGETED.contains(name)) {
+        for name in &TARGETED {
+            headers.remove(name);
+        }
     }
     let mut kept: Vec<&str> = Vec::new();
     for line in headers.get_all(header::CACHE_CONTROL) {
@@ -350,6 +362,13 @@ fn make_private(headers: &mut HeaderMap) {
         headers.insert(header::CACHE_CONTROL, value);
     }
 }
+
+/// The headers for CDNs, which take precedence over `Cache-Control`.
+static TARGETED: [HeaderName; 3] = [
+    HeaderName::from_static("cdn-cache-control"),
+    HeaderName::from_static("cloudflare-cdn-cache-control"),
+    HeaderName::from_static("surrogate-control"),
+];
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,10 @@ use http::header::SET_COOKIE;
 use proptest::prelude::*;
 
 use super::*;
-use crate::token::tests::{NOW, pass, ticket, tokens};
+use crate::token::{
+    SameSite,
+    tests::{NOW, pass, ticket, tokens},
+};
 
 const NAME: &str = "__Host-wr-shop";
 
@@ -387,5 +390,28 @@ fn the_age_is_rounded_up_to_whole_seconds() {
             token.as_str()
         );
         assert_eq!(header.to_str().unwrap(), expected);
+    }
+}
+
+#[test]
+fn every_cookie_is_that_of_the_crate_for_cookies() {
+    let token = tokens().seal_pass(&pass(NOW));
+    let new = CookieSettings::new;
+    let attributes = new().name("a").domain("shop.example").same_site(SameSite::None);
+    for settings in [
+        new(),
+        new().insecure(),
+        attributes.clone().path("/Max-Age=0"),
+        attributes.path("/sale").partitioned(),
+    ] {
+        let ours = SetCookie::new(&settings, "shop").unwrap();
+        let mut cookie = settings.build("shop").unwrap();
+        assert_eq!(ours.name(), cookie.name());
+        for age in [0_u32, 1, 300, 1_000_000_000] {
+            cookie.set_value(token.as_str().to_owned());
+            cookie.set_max_age(time::Duration::seconds(age.into()));
+            let header = ours.keep(&token, Duration::from_secs(age.into()));
+            assert_eq!(header.to_str().unwrap(), cookie.to_string());
+        }
     }
 }
