@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use http::header::SET_COOKIE;
 use tokio::time::{Instant, sleep, sleep_until};
+use tower_waiting_room::respond::REASON_HEADER;
 use waiting_room_sim::{Seen, ShownPosition, VisitorNo};
 
 use super::{
@@ -142,6 +144,14 @@ impl Visitor {
         let mut flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
+        tracing::debug!(
+            visitor = ?self.number,
+            ?errand,
+            status = response.status().as_u16(),
+            reason = ?response.headers().get(REASON_HEADER),
+            has_cookie = response.headers().contains_key(SET_COOKIE),
+            "answered"
+        );
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };
         match answer {
             Answer::Nobody => Told::Nothing,
