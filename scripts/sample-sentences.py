@@ -4,7 +4,7 @@
     scripts/sample-sentences.py [--seed N] [--code 100] [--docs 50]
 
 `--code` draws from the comments, rustdoc and messages of the published crates, without tests; `--docs`
-from README.md, docs/ and the READMEs of the packages, without code blocks and tables. The seed is printed.
+from README.md, docs/ and the READMEs of the packages, without code blocks, tables and figures. The seed is printed.
 """
 import argparse
 import pathlib
@@ -63,8 +63,9 @@ def of_code():
 
 
 def of_docs():
-    """Sentences of the prose pages, with their files."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("crates/*/README.md"))]
+    """Sentences of the prose pages, with their files. `docs/figures` holds generated tables and labels."""
+    docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "figures"]
+    pages = [ROOT / "README.md", *docs, *sorted(ROOT.glob("crates/*/README.md"))]
     for path in pages:
         for paragraph in paragraphs(path.read_text().splitlines()):
             for sentence in sentences(paragraph):
