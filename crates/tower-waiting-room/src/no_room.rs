@@ -76,7 +76,7 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
-    pub(crate) fn accepts(&self, _: &Verified<Pass>, _now: Timestamp) -> bool {
+    pub(crate) fn accepts(&self, _: &Verified<Pass>, _: &RoomRules, _now: Timestamp) -> bool {
         match self.pace {}
     }
 

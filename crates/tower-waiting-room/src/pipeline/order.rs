@@ -385,7 +385,7 @@ impl<St: Store> Pipeline<St> {
             return Continue(());
         }
         match &journey.visitor {
-            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, now) => {
+            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.
                 if head.headers().contains_key(POLL_HEADER) {

@@ -118,8 +118,7 @@ impl<St: Store> Pipeline<St> {
 
     /// Answers a visitor for whom the store cannot reach a verdict in time. A newcomer, or a
     /// visitor whose ticket has lapsed, gets a first ticket, which records the time of arrival. A
-    /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
-    /// pass, because the store may still let the session continue.
+    /// visitor in the line keeps its order of arrival. A visitor with a pass keeps the pass, because the store may still let the session continue.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         // The check-in of a visitor in the line counts even though the store has not decided.
@@ -127,7 +126,7 @@ impl<St: Store> Pipeline<St> {
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
-            Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => Some(pass.id),
             _ => None,
         };
         // The random interval also depends on the time of the request. Otherwise a visitor that is

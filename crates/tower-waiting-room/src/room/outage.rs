@@ -93,7 +93,7 @@ pub(crate) enum Question {
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor presents an expired pass. The session continues if, according to the store, it has
+    /// A visitor presents a pass that has expired or is about to. The session continues if, according to the store, it has
     /// not lapsed. Otherwise the visitor enters as a newcomer with this id.
     Return(Pass, VisitorId),
 }

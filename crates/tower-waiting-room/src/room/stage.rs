@@ -126,11 +126,11 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Returns `true` unless the session of this valid pass has ended. During an outage, the pass
-    /// is counted in the local room of the node, so that its visitor takes up a part of the node's
-    /// share.
-    pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
-        if self.sessions.is_ended(pass) {
+    /// Returns `true` unless the session of this valid pass has ended, or may lapse before the store
+    /// hears of the request. During an outage, the pass is counted in the local room of the node,
+    /// so that its visitor takes up a part of the node's share.
+    pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
+        if self.sessions.is_ended(pass) || rules.may_lapse_first(pass, now, Self::UNDER_WAY) {
             return false;
         }
         if self.outage.is_on() {
@@ -146,8 +146,8 @@ impl<St: Store> RoomStage<St> {
         self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
     }
 
-    /// Asks the store about a visitor who checks in with a ticket, who continues the session of an
-    /// expired pass, or who enters as a newcomer.
+    /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
+    /// pass that has expired or is about to, or who enters as a newcomer.
     ///
     /// A few ends of sessions that are still owed to the store are delivered first, because the
     /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
@@ -164,7 +164,7 @@ impl<St: Store> RoomStage<St> {
     ) -> BoxFuture<Result<Verdict, StoreError>> {
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
-            Visitor::Proven(Opened::Lapsed(pass)) if self.may_return(pass) => {
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if self.may_return(pass) => {
                 Question::Return(**pass, self.newcomer(head))
             }
             _ => Question::Enter(self.newcomer(head)),
@@ -353,8 +353,8 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Returns whether the session of an expired pass may still be active. If so, the store is
-    /// asked about it.
+    /// Returns whether the session of a pass that is not accepted may still be active. If so, the
+    /// store is asked about it.
     fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
@@ -19,7 +19,7 @@ use tower_waiting_room::{
     room::{
         MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, Store, StoreError, StoreErrorKind,
     },
-    time::Timestamp,
+    time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
@@ -104,6 +104,7 @@ enum Mood {
 #[derive(Clone)]
 struct Moody {
     inner: MemoryStore,
+    clock: ManualClock,
     mood: Mood,
     calls: Arc<AtomicU32>,
     renewals: Arc<AtomicU32>,
@@ -135,6 +136,7 @@ impl Store for Moody {
             Mood::Hang => pending().await,
             Mood::Ponder(millis) => {
                 tokio::time::sleep(Duration::from_millis(millis)).await;
+                self.clock.advance(Duration::from_millis(millis));
                 self.inner.renew(pass).await
             }
             Mood::Work => self.inner.renew(pass).await,
@@ -159,19 +161,20 @@ impl Store for Moody {
 
 /// A layer with such a store, the store, and a pass that is due for renewal.
 async fn stale(mood: Mood) -> (WaitingRoomLayer<Moody>, Moody, String) {
-    aged(mood, 10).await
+    aged(mood, Duration::from_secs(10)).await
 }
 
-/// The same with a pass that is `age` seconds old. It expires at an age of 90 s.
-async fn aged(mood: Mood, age: u64) -> (WaitingRoomLayer<Moody>, Moody, String) {
+/// The same with a pass of this age. It expires at an age of 90 s.
+async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer<Moody>, Moody, String) {
     let house = House::new(config().total_active_users(9));
     let mut ann = Visitor::default();
     ann.get(&house).await;
-    house.advance(age);
+    house.clock.advance(age);
     let config = config().total_active_users(9).build().unwrap();
     let inner =
         MemoryStore::with_clock(config.room().unwrap().clone(), house.clock.clone()).unwrap();
-    let store = Moody { inner, mood, calls: Arc::default(), renewals: Arc::default() };
+    let (clock, calls, renewals) = (house.clock.clone(), Arc::default(), Arc::default());
+    let store = Moody { inner, clock, mood, calls, renewals };
     let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
     (layer, store, ann.cookie.unwrap())
 }
@@ -219,13 +222,28 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
 #[tokio::test(start_paused = true)]
 async fn a_response_waits_for_the_renewal_of_a_pass_that_is_due() {
     for age in [10, 40, 89] {
-        let (layer, store, cookie) = aged(Mood::Ponder(60), age).await;
+        let (layer, store, cookie) = aged(Mood::Ponder(60), Duration::from_secs(age)).await;
         let asked = Instant::now();
         let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
         assert!(response.headers().contains_key("set-cookie"), "{age} s");
         assert!(asked.elapsed() <= Duration::from_millis(62), "as long as the store takes");
         assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
     }
+}
+
+/// The visitor of such a pass was away for longer than a session, so it may have to enter again. But
+/// it must not be served by a session that is over: its next request would be sent to the line.
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_expires_on_the_way_to_the_store_leads_to_no_page_without_a_session() {
+    let (layer, store, cookie) = aged(Mood::Ponder(20), Duration::from_millis(89_999)).await;
+    let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
+    assert_eq!((served.status(), store.calls.load(Ordering::Relaxed)), (StatusCode::OK, 2));
+    let line = served.headers()["set-cookie"].to_str().unwrap();
+    let fresh = line.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();
+    store.clock.advance(Duration::from_secs(79));
+    let next = layer.layer(service_fn(page)).oneshot(request(&fresh)).await.unwrap();
+    assert_eq!(next.status(), StatusCode::OK, "{line}");
+    assert_eq!(layer.handle().room().unwrap().snapshot().await.unwrap().active, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -189,6 +189,20 @@ impl RoomRules {
         };
         now.since(pass.last_check_in) >= self.renew_after().min(own_part)
     }
+
+    /// Returns whether a sliding session may lapse before a renewal that is sent at `now` reaches
+    /// the store, which takes up to `under_way`.
+    ///
+    /// The visitor of such a pass has sent no request for a whole session: a pass outlasts the
+    /// session by a ninth of its lifetime, and any request in that time would have renewed it. A
+    /// request with such a pass must wait for the store. If it were forwarded at once, the store
+    /// might find the session lapsed after the visitor had already been served.
+    #[must_use]
+    pub fn may_lapse_first(&self, pass: &Pass, now: Timestamp, under_way: Duration) -> bool {
+        let margin = pass.expires_at.since(pass.last_check_in) / 9;
+        self.session_renewal == SessionRenewal::Sliding
+            && pass.expires_at.since(now) < under_way.min(margin)
+    }
 }
 
 /// Adds up to 30% to an interval, and rounds the result up to whole seconds.

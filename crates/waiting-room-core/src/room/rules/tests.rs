@@ -112,7 +112,13 @@ fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     assert!(rules.is_renewal_due(&pass, Timestamp::from_secs(10)));
     let longer = rules.clone().with_session_duration(Duration::from_secs(7_200));
     assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "due by the pass's lifetime");
+    let under_way = Duration::from_millis(250);
+    assert!(!rules.may_lapse_first(&pass, Timestamp::from_millis(89_750), under_way));
+    assert!(rules.may_lapse_first(&pass, Timestamp::from_millis(89_751), under_way));
+    // A visitor that was away for less than a session is let through, however slow the store is.
+    assert!(!rules.may_lapse_first(&pass, Timestamp::from_secs(80), Duration::MAX));
     let fixed = rules.with_session_renewal(SessionRenewal::Fixed);
+    assert!(!fixed.may_lapse_first(&pass, Timestamp::from_secs(90), under_way));
     assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
     assert!(!fixed.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
     assert!(fixed.is_renewal_due(&pass, Timestamp::from_secs(10)), "the session may have ended");
