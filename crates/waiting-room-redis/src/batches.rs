@@ -3,7 +3,7 @@
 //!
 //! Each operation has a task that serves its calls, so a node has at most one script of each
 //! operation in flight, however many requests arrive. The visitors in a batch share the fixed cost
-//! of a script. Under load, batches grow automatically, up to 32 visitors.
+//! of a script. Under load, batches grow automatically, up to 128 newcomers or 64 other visitors.
 //!
 //! ```text
 //!  call ─┐
@@ -49,16 +49,17 @@ pub(crate) struct Call {
 
 /// Serves the calls of one operation until every handle to the store has been dropped.
 ///
-/// A batch has at most [`MAX_BATCH`] calls, so that a script blocks the server for well under a
-/// millisecond. Calls whose callers have stopped waiting are dropped unsent.
+/// A batch has at most [`Verb::max_batch`] calls. Calls whose callers have stopped waiting are dropped
+/// unsent.
 pub(crate) async fn serve<C: ConnectionLike + Clone>(
     verb: Verb,
     mut calls: mpsc::Receiver<Call>,
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
 ) {
-    let mut batch = Vec::with_capacity(MAX_BATCH);
-    while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
+    let max_batch = verb.max_batch();
+    let mut batch = Vec::with_capacity(max_batch);
+    while calls.recv_many(&mut batch, max_batch).await > 0 {
         batch.retain(|call| !call.reply.is_closed());
         if batch.is_empty() {
             continue;
@@ -243,6 +244,3 @@ pub(crate) fn again(error: &StoreError) -> StoreError {
         None => same,
     }
 }
-
-/// The maximum number of visitors that share a script.
-const MAX_BATCH: usize = 32;

@@ -79,6 +79,7 @@ local function check_in(id, ticket)
     end
     local rank = room.method == 'random' and ticket.lot or digits(ticket.first_seen_us)
     redis.call('ZADD', PRESENT, rank, id)
+    room.present = nil
     local ahead = redis.call('ZRANK', PRESENT, id)
     local enters, reason = may_enter(ahead)
     if enters then

@@ -17,8 +17,8 @@
 --       starting, the server's maxmemory and maxmemory-policy
 -- time  the clock of the room
 
--- Makes a pause after a loss at least as long as the longest lifetime of any pass that was ever
--- issued, even under earlier rules.
+-- Ensures that the pause after a loss of state is at least as long as the longest lifetime of any
+-- pass that was ever issued, including passes under earlier rules.
 local function hold_for_the_longest(before_us)
     local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
     longest_us = math.max(longest_us, before_us, room.lifetime_us)

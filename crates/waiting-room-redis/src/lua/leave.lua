@@ -20,6 +20,7 @@ for i = 2, #ARGV do
     if pass then
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
+        room.active = nil
         forget_us = math.max(forget_us, pass.expires_us)
     end
     remember_end(id, room.now_us, forget_us, 'left')

@@ -10,7 +10,8 @@
 -- of the pass is resumed.
 local function renew(id, shown, last_check_in_us)
     local pass = session(id)
-    if not pass then
+    local is_active = pass ~= nil
+    if not is_active then
         if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
             return {'end'}
         end
@@ -21,7 +22,7 @@ local function renew(id, shown, last_check_in_us)
     end
     prolong(pass)
     remove_place(id)
-    hold(id, pass)
+    hold(id, pass, is_active)
     return {'renew', pass.bucket, pass.accepted_us, pass.expires_us}
 end
 

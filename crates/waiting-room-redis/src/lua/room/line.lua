@@ -28,6 +28,7 @@ local function remove_place(id)
         redis.call('ZREM', PRESENT, id)
         redis.call('ZREM', DUE, id)
         redis.call('HDEL', KEPT, id)
+        room.present = nil
     end
 end
 

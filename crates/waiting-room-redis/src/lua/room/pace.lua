@@ -3,8 +3,13 @@
 -- Admissions are counted in slices of ten seconds, oldest first. The counterpart of this file in
 -- the core is `room/estimate.rs`.
 
--- Makes the slice of the current time the last slice, and drops slices older than three minutes.
+-- Makes the slice of the current time the last slice, and drops slices older than three minutes. All
+-- visitors of a batch have the same time, so the first call does all the work.
 local function roll()
+    if room.is_rolled then
+        return
+    end
+    room.is_rolled = true
     local pace, index = room.pace, math.floor(room.now_us / SLICE_US)
     -- The numbers of first tickets in the last six slices, newest first, are missing from a room
     -- that an earlier release has opened.
@@ -28,6 +33,7 @@ local function record_pace()
     roll()
     local slices = room.pace.slices
     slices[#slices] = slices[#slices] + 1
+    room.per_second = nil
 end
 
 -- Counts one first ticket in the current slice.
@@ -56,9 +62,8 @@ local function total(slices, count)
     return sum
 end
 
--- Returns the number of admissions per second over the last three minutes, or the configured rate
--- until 30 seconds have been measured.
-local function per_second()
+-- Measures the number of admissions per second over the last three minutes.
+local function measure_per_second()
     roll()
     local slices = room.pace.slices
     local kept_us = (#slices - 1) * SLICE_US + room.now_us % SLICE_US
@@ -67,6 +72,13 @@ local function per_second()
         return room.rate
     end
     return total(slices, #slices) * 1000000 / elapsed_us
+end
+
+-- Returns the number of admissions per second over the last three minutes, or the configured rate
+-- until 30 seconds have been measured. The number is measured again only after an admission.
+local function per_second()
+    room.per_second = room.per_second or measure_per_second()
+    return room.per_second
 end
 
 -- Returns the variance of the complete slices divided by their mean, but at least 1, which is the

@@ -2,9 +2,12 @@
 -- have ended.
 
 -- Returns the number of active visitors. Lapsed sessions do not count, even if they have not been
--- removed yet.
+-- removed yet. The visitors are counted once for all visitors of a batch, and `room.active` then
+-- follows each change.
 local function active()
-    return redis.call('ZCOUNT', ACTIVE, '(' .. digits(room.now_us), '+inf')
+    room.active = room.active
+        or redis.call('ZCOUNT', ACTIVE, '(' .. digits(room.now_us), '+inf')
+    return room.active
 end
 
 -- Returns the session of an active visitor, {bucket, accepted_us, expires_us}, or nil if the
@@ -19,6 +22,7 @@ local function session(id)
         -- The key that stores the passes was deleted or evicted. The visitor's pass restores the
         -- session.
         redis.call('ZREM', ACTIVE, id)
+        room.active = nil
         return nil
     end
     local pass = cmsgpack.unpack(packed)
@@ -56,8 +60,11 @@ local function ended(id, made_us)
     end
 end
 
--- Makes a visitor active with the session `pass`.
-local function hold(id, pass)
+-- Stores the session `pass` of a visitor, who becomes active unless `is_active` is true already.
+local function hold(id, pass, is_active)
+    if room.active and not is_active then
+        room.active = room.active + 1
+    end
     redis.call('ZADD', ACTIVE, digits(pass.expires_us), id)
     redis.call('HSET', PASSES, id, cmsgpack.pack({pass.bucket, pass.accepted_us}))
     forget_end(id)
@@ -97,7 +104,7 @@ local function admit_again(id)
     local pass = session(id)
     if pass then
         prolong(pass)
-        hold(id, pass)
+        hold(id, pass, true)
         return pass_reply(pass, 'slot')
     end
 end

@@ -43,7 +43,7 @@ local function admit(id, first_seen_us, reason)
         expires_us = room.now_us + room.lifetime_us,
     }
     remove_place(id)
-    hold(id, pass)
+    hold(id, pass, false)
     record_admission()
     record_pace()
     return pass_reply(pass, reason)
@@ -61,8 +61,9 @@ local function newcomer(id, jitter)
     if room.mode == 'drain' then
         return {'refuse', 'draining', room.refresh_us}
     end
-    local present = redis.call('ZCARD', PRESENT)
-    local enters, reason = may_enter(present)
+    -- All newcomers of a batch are behind the same visitors.
+    room.present = room.present or redis.call('ZCARD', PRESENT)
+    local enters, reason = may_enter(room.present)
     if enters and reason == 'slot' and is_cookie_tested() then
         record_first_touch()
         return {'first', 'cookie_test', COOKIE_TEST_INTERVAL_S}
