@@ -2,17 +2,20 @@
 //!
 //! ```text
 //!  Waiting ──► Waiting, Forward or Answer
-//!  Forward ──► head ──┬──────────────► response
-//!                     └─► Finishing ─┘
-//!  Answer ───────────────────────────► response
+//!  Forward ──► Called ──► head ──┬──────────────► response
+//!                                └─► Finishing ─┘
+//!  Answer ──────────────────────────────────────► response
 //! ```
 //!
 //! When the future is created, the pipeline advances the request as far as possible without
-//! waiting. Most requests therefore start in `Forward` or `Answer`. A request enters `Waiting` once
+//! waiting. Most requests therefore start in `Called` or `Answer`. A request enters `Waiting` once
 //! for each event that it has to wait for: the reply of the rate limit store, the verdict of the
 //! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
 //! and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
+//!
+//! If the inner service is ready while the future is created, the request is forwarded to it at
+//! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
 //!
 //! A future enters `Finishing` in only two cases. Either the application responds before the store
 //! has renewed the pass, or the application ends the session, which has to be reported to the store
@@ -21,16 +24,16 @@
 use std::{
     fmt,
     future::Future,
+    mem,
     ops::ControlFlow::{self, Break, Continue},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tower::util::Oneshot;
 use tower_service::Service;
 use waiting_room_core::Store;
 
@@ -71,7 +74,7 @@ pin_project! {
         // application's work is dropped. Otherwise another request could start while this work is
         // still running.
         #[pin]
-        state: State<S, B, S::Response>,
+        state: State<S, B>,
         journey: Journey,
         // The client's address and the possible interpretations of the path, cached so that they
         // are not computed again when a waiting request is resumed.
@@ -81,33 +84,53 @@ pin_project! {
 
 pin_project! {
     #[project = StateProjection]
-    enum State<S, B, R>
+    enum State<S, B>
     where
         S: Service<Request<B>>,
     {
         /// The layer answers in place of the application. `response` is `None` only after the
         /// response has been returned.
         Answer { response: Option<Response<Bytes>> },
+        /// The request was forwarded, and the inner service is handling it.
+        Called { #[pin] response: S::Future },
         /// The response has been returned. Polling the future again panics.
         Done,
+        /// The inner service failed before it was called. `error` is `None` only after the error
+        /// has been returned.
+        Failed { error: Option<S::Error> },
         /// The application has responded, but the store has not yet renewed or ended the session.
         /// `response` is `None` only after the response has been returned.
-        Finishing { response: Option<R> },
-        /// The request was forwarded: the inner service is driven to readiness, called and awaited.
-        Forward { #[pin] inner: Oneshot<S, Request<B>> },
+        Finishing { response: Option<S::Response> },
+        /// The request is to be forwarded once the inner service is ready. `kept` is `None` only
+        /// while this state is being replaced by the next one.
+        Forward { kept: Option<(S, Request<B>)> },
         /// The request is waiting and has not been forwarded. `kept` is `None` only while this
         /// state is being replaced by the next one.
         Waiting { pending: Pending, kept: Option<(S, Request<B>)> },
     }
 }
 
+/// What becomes of a request when its stages have run as far as possible.
+enum Next {
+    /// The layer answers the request.
+    Answer(Response<Bytes>),
+    /// The request is forwarded to the inner service.
+    Forward,
+    /// The request waits.
+    Wait(Pending),
+}
+
 impl<S, St, B> ResponseFuture<S, St, B>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<B>> + Clone,
     St: Store,
     B: 'static,
 {
-    pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
+    pub(crate) fn new(
+        pipeline: &Arc<Pipeline<St>>,
+        inner: &mut S,
+        mut request: Request<B>,
+    ) -> Self {
         let findings = Findings::default();
         let head = pipeline.head(&request, &findings);
         let mut journey = Journey::new(pipeline.store.now());
@@ -116,49 +139,61 @@ where
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
         let flow = pipeline.advance(head, &mut journey);
-        let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
-        Self { pipeline, state, journey, findings }
+        let state = match next(pipeline, &findings, &mut journey, flow, &mut request) {
+            Next::Answer(response) => State::Answer { response: Some(response) },
+            // The waker does nothing, because `Forward` polls again for the task of the request.
+            Next::Forward => match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
+                Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
+                Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
+            },
+            Next::Wait(pending) => State::Waiting { pending, kept: Some((taken(inner), request)) },
+        };
+        Self { pipeline: Arc::clone(pipeline), state, journey, findings }
     }
 }
 
-impl<S, B> State<S, B, S::Response>
-where
-    S: Service<Request<B>>,
-    B: 'static,
-{
-    /// Returns the state that follows from `flow`, the result of the stages that have run so far.
-    fn new<St: Store>(
-        pipeline: &Pipeline<St>,
-        findings: &Findings,
-        journey: &mut Journey,
-        flow: ControlFlow<Stop>,
-        inner: S,
-        mut request: Request<B>,
-    ) -> Self {
-        match flow {
-            Continue(()) => {
-                pipeline.insert_extensions(journey, request.extensions_mut());
-                // The body is wrapped only if some of it is still unread, because otherwise there
-                // are no reads to bound.
-                if let Some(timeout) = pipeline.body_read_timeout(journey)
-                    && has_unread_body(request.body())
-                {
-                    bound_reads(request.body_mut(), timeout);
-                }
-                Self::Forward { inner: Oneshot::new(inner, request) }
+/// Takes the inner service, and leaves a clone in its place.
+///
+/// A clone of the inner service may not be ready even if the original is (see "Be careful when
+/// cloning inner services" in the docs of `tower::Service`). A request that has to wait therefore
+/// keeps the original.
+fn taken<S: Clone>(inner: &mut S) -> S {
+    let clone = inner.clone();
+    mem::replace(inner, clone)
+}
+
+/// Determines what becomes of a request, from the result of the stages that have run so far.
+fn next<St: Store, B: 'static>(
+    pipeline: &Pipeline<St>,
+    findings: &Findings,
+    journey: &mut Journey,
+    flow: ControlFlow<Stop>,
+    request: &mut Request<B>,
+) -> Next {
+    match flow {
+        Continue(()) => {
+            pipeline.insert_extensions(journey, request.extensions_mut());
+            // The body is wrapped only if some of it is still unread, because otherwise there are
+            // no reads to bound.
+            if let Some(timeout) = pipeline.body_read_timeout(journey)
+                && has_unread_body(request.body())
+            {
+                bound_reads(request.body_mut(), timeout);
             }
-            Break(Stop::Reply(reply)) => {
-                // The answer is built while the request is still complete, because the format of
-                // the answer depends on the request headers. The body is taken out of the request
-                // afterwards, to be drained.
-                let response = Some(pipeline.reply(&mut request, findings, journey, reply));
-                if has_unread_body(request.body()) {
-                    linger(&mut request);
-                }
-                Self::Answer { response }
-            }
-            Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },
+            Next::Forward
         }
+        Break(Stop::Reply(reply)) => {
+            // The answer is built while the request is still complete, because the format of the
+            // answer depends on the request headers. The body is taken out of the request
+            // afterwards, to be drained.
+            let response = pipeline.reply(request, findings, journey, reply);
+            if has_unread_body(request.body()) {
+                linger(request);
+            }
+            Next::Answer(response)
+        }
+        Break(Stop::Wait(pending)) => Next::Wait(pending),
     }
 }
 
@@ -182,19 +217,36 @@ where
                     // The wait is over. The remaining stages run now, and may end in another wait.
                     let head = pipeline.head(request, this.findings);
                     let flow = pipeline.resume(head, journey, resumed);
-                    let (inner, request) = kept.take().expect("the request was borrowed above");
-                    let state = State::new(pipeline, this.findings, journey, flow, inner, request);
-                    this.state.set(state);
+                    let next = next(pipeline, this.findings, journey, flow, request);
+                    let kept = kept.take();
+                    this.state.set(match next {
+                        Next::Answer(response) => State::Answer { response: Some(response) },
+                        Next::Forward => State::Forward { kept },
+                        Next::Wait(pending) => State::Waiting { pending, kept },
+                    });
                     continue;
                 }
-                StateProjection::Forward { inner } => {
+                StateProjection::Forward { kept } => {
+                    let (inner, _) =
+                        kept.as_mut().expect("a request is present until it is forwarded");
+                    ready!(inner.poll_ready(cx))?;
+                    let (mut inner, request) = kept.take().expect("the request was borrowed above");
+                    this.state.set(State::Called { response: inner.call(request) });
+                    continue;
+                }
+                StateProjection::Failed { error } => {
+                    let error = error.take().expect("an error is returned only once");
+                    this.state.set(State::Done);
+                    return Poll::Ready(Err(error));
+                }
+                StateProjection::Called { response } => {
                     // The pass is renewed while the application handles the request, so that the
                     // response rarely has to wait for the store.
                     journey.poll_renewal(cx);
                     // An error from the inner service is returned unchanged, because there is no
                     // response to which a token or headers could be added. If a newcomer's pass is
                     // lost with the response, dropping the journey frees the slot.
-                    let mut response = ready!(inner.poll(cx))?;
+                    let mut response = ready!(response.poll(cx))?;
                     journey.answered(&response);
                     // The layer adds its headers here, which takes more than one poll only if the
                     // store has to reply first.

@@ -6,7 +6,7 @@
 //! sent.
 
 use std::{
-    fmt, mem,
+    fmt,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -49,19 +49,15 @@ where
     type Future = ResponseFuture<S, St, B>;
 
     /// Always returns `Ready`, without polling the inner service. Capacity that was reserved here,
-    /// before the request is known, would be wasted on every request that is not forwarded. A
-    /// forwarded request waits for the inner service in its own future instead.
+    /// before the request is known, would be wasted on every request that is not forwarded. `call`
+    /// polls the inner service only for a request that is forwarded, and if the inner service is
+    /// not ready, the request waits in its own future.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // A clone of the inner service may not be ready even if the original is (see "Be careful
-        // when cloning inner services" in the docs of `tower::Service`). This request therefore
-        // uses the original, and `self` keeps the clone.
-        let clone = self.inner.clone();
-        let inner = mem::replace(&mut self.inner, clone);
-        ResponseFuture::new(Arc::clone(&self.pipeline), inner, request)
+        ResponseFuture::new(&self.pipeline, &mut self.inner, request)
     }
 }
 
