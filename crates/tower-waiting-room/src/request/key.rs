@@ -162,11 +162,11 @@ impl Key {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
         // A key without a place in a full table shares its network's remembered usage. The hash of
-        // a single address already contains the address's network.
-        match others {
-            [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
-            _ => Some(key),
-        }
+        // a single address already contains the address's network. The address of a visitor with a
+        // pass may be unknown.
+        let needs_network = !others.is_empty() && self.needs_address();
+        let network = if needs_network { caller.wide_network_hash() } else { None };
+        Some(network.map_or(key, |network| key.of_network(network)))
     }
 
     /// Returns the key of a request, or the treatment of a request without a key.

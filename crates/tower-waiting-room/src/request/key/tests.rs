@@ -168,6 +168,23 @@ fn a_visitor_counts_by_the_pass_and_everything_else_by_address() {
 }
 
 #[test]
+fn a_visitor_with_a_pass_needs_no_address_whatever_else_is_in_its_key() {
+    let hasher = KeyHasher::new([3, 1, 4, 1]);
+    let request = get("/").body(()).unwrap();
+    let found = |key: Key, visitor: Option<u128>| {
+        let visitor = visitor.map(VisitorId::new);
+        let caller = Caller { head: (&request).into(), hasher: &hasher, visitor };
+        key.find(MissingKey::Address, &caller)
+    };
+    for key in [Key::visitor(), Key::visitor().and(Key::path())] {
+        assert!(matches!(found(key.clone(), Some(1)), Found::Key(_)), "{key}");
+        assert!(matches!(found(key.clone(), None), Found::Stranger), "{key}");
+    }
+    let by_address = Key::visitor().and(Key::address());
+    assert!(matches!(found(by_address, Some(1)), Found::Stranger));
+}
+
+#[test]
 fn a_key_is_constant_if_nothing_in_it_varies() {
     assert!(Key::global().is_constant());
     assert!(!Key::global().and(Key::method()).is_constant());
