@@ -47,9 +47,8 @@ pub struct RequestHead<'a> {
 pub(crate) struct Findings {
     /// The client's address, or `None` if the address has been found to be unknown.
     client_ip: OnceCell<Option<IpAddr>>,
-    /// The readings of the path, which are boxed because every request has this struct but few
-    /// requests need the readings.
-    readings: OnceCell<Box<Readings>>,
+    /// The readings of the path.
+    readings: OnceCell<Readings>,
 }
 
 /// A request extension with the address of the connection on which the request arrived.
@@ -160,7 +159,7 @@ impl<'a> RequestHead<'a> {
     pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
         let path = self.uri.path();
         match self.findings {
-            Some(kept) => look(kept.readings.get_or_init(|| Box::new(Readings::of(path)))),
+            Some(kept) => look(kept.readings.get_or_init(|| Readings::of(path))),
             None => look(&Readings::of(path)),
         }
     }
