@@ -60,6 +60,7 @@ pub use self::page::Page;
 pub use self::{
     answer::{Answer, Outcome},
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
+    json::JsonProfile,
     message::Message,
 };
 pub(crate) use self::{

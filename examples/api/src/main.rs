@@ -62,7 +62,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "CIDR")]
     trusted_proxy: Vec<String>,
     /// The headers that report limits to a client.
-    #[arg(long, value_enum, value_name = "PROFILE", default_value = "common")]
+    #[arg(long, value_enum, value_name = "PROFILE", default_value = "combined")]
     headers: Profile,
 }
 
@@ -71,7 +71,9 @@ pub(crate) struct Cli {
 enum Profile {
     /// X-Ratelimit-Remaining, -Limit and -Retry-After.
     XRateLimit,
-    /// X-RateLimit-Limit, -Remaining, -Reset and -Retry-After, and those of draft 11.
+    /// The headers of common and of draft 11, for clients of several limits.
+    Combined,
+    /// X-RateLimit-Limit, -Remaining, -Reset and -Retry-After.
     Common,
     /// RateLimit-Policy and RateLimit as in draft 11, and nothing else.
     #[value(name = "draft-11-strict")]
@@ -107,6 +109,7 @@ impl From<Profile> for RateHeaders {
     fn from(profile: Profile) -> Self {
         match profile {
             Profile::XRateLimit => Self::XRateLimit,
+            Profile::Combined => Self::Combined,
             Profile::Common => Self::Common,
             Profile::Draft11Strict => Self::Draft11Strict,
             Profile::Draft6 => Self::Draft6,

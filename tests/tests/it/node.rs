@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::{House, Program, config, workspace};
+use tower_waiting_room::respond::JsonProfile;
 
 fn node(script: &str) -> Program {
     Program::named("node").arg(workspace("tests/tests/it/clients").join(script))
@@ -9,14 +10,17 @@ fn node(script: &str) -> Program {
 
 #[tokio::test]
 async fn fetch_gets_json_without_asking_for_it() {
-    let (house, _guest) = House::full(config()).await;
-    let seen = node("look.mjs").arg(house.url("/")).run().await;
-    let seen: Value = serde_json::from_str(&seen).unwrap();
-    assert_eq!((&seen["status"], &seen["type"]), (&json!(429), &json!("application/json")));
-    assert_eq!(seen["waitingRoom"]["status"], "waiting");
-    assert_eq!(seen["waitingRoom"]["reason"], "queued:active_limit");
-    assert_eq!(seen["cfWaitingRoom"]["inWaitingRoom"], true);
-    assert_eq!(seen["cfWaitingRoom"].as_object().unwrap().len(), 25);
+    for profile in [JsonProfile::Compact, JsonProfile::Cloudflare] {
+        let (house, _guest) = House::full(config().json_profile(profile)).await;
+        let seen = node("look.mjs").arg(house.url("/")).run().await;
+        let seen: Value = serde_json::from_str(&seen).unwrap();
+        assert_eq!((&seen["status"], &seen["type"]), (&json!(429), &json!("application/json")));
+        assert_eq!(seen["waitingRoom"]["status"], "waiting");
+        assert_eq!(seen["waitingRoom"]["reason"], "queued:active_limit");
+        let fields = seen.get("cfWaitingRoom").map(|it| it.as_object().unwrap().len());
+        let is_cloudflare = profile == JsonProfile::Cloudflare;
+        assert_eq!(fields, is_cloudflare.then_some(25), "{profile:?}");
+    }
 }
 
 #[tokio::test]

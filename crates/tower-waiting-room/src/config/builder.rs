@@ -15,7 +15,7 @@ use crate::{
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, RequestHead},
-    respond::{Answer, Page, Refusal, Statuses},
+    respond::{Answer, JsonProfile, Page, Refusal, Statuses},
     room::RoomOptions,
 };
 
@@ -42,6 +42,7 @@ impl WaitingRoomConfig {
                 page: Page::default(),
                 refusal: None,
                 statuses: Statuses::default(),
+                json_profile: JsonProfile::default(),
                 enforcement: Enforcement::Enforce,
                 debug_header: DebugHeader::Off,
             },

@@ -33,6 +33,8 @@ use self::{
     rates::{ClientIpFile, RateLimitFile, Rates, method},
 };
 use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
+#[cfg(feature = "room")]
+use crate::respond::JsonProfile;
 use crate::{rate_headers::RateHeaders, request::Bypass};
 
 /// The fields at the root of a configuration file.
@@ -131,6 +133,11 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default)]
     status: StatusFile,
+    /// The objects that JSON answers about the room contain, either `compact` (the default) or
+    /// `cloudflare`.
+    #[cfg(feature = "room")]
+    #[serde(default)]
+    json_profile: JsonProfile,
     /// Whether verdicts take effect, either `enforce` (the default) or `shadow`.
     #[serde(default)]
     enforcement: Enforcement,
@@ -211,6 +218,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 keys: file.keys,
                 cookie: file.cookie,
                 status: file.status,
+                json_profile: file.json_profile,
             };
             builder = room.apply(builder)?;
         }

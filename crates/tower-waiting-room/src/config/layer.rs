@@ -10,7 +10,7 @@ use crate::{
     gate::Concurrency,
     rate::RateConfig,
     request::Bypass,
-    respond::{Page, Refusal, Statuses},
+    respond::{JsonProfile, Page, Refusal, Statuses},
     room::RoomOptions,
     rules_file::RulesSource,
 };
@@ -114,6 +114,7 @@ pub struct WaitingRoomConfig {
     pub(crate) page: Page,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) statuses: Statuses,
+    pub(crate) json_profile: JsonProfile,
     pub(crate) enforcement: Enforcement,
     pub(crate) debug_header: DebugHeader,
 }

@@ -12,6 +12,7 @@ use waiting_room_core::{
 use super::builder::WaitingRoomConfigBuilder;
 use crate::{
     request::ClientKind,
+    respond::JsonProfile,
     room::{Challenge, FirstTouch},
     token::{CookieSettings, KeyRing},
 };
@@ -151,6 +152,13 @@ impl WaitingRoomConfigBuilder {
         B: Into<Bytes>,
     {
         self.config.room_options.challenge = Some(Challenge::new(ask));
+        self
+    }
+
+    /// Sets the objects that JSON answers about the room contain. The default is
+    /// [`JsonProfile::Compact`].
+    pub fn json_profile(mut self, profile: JsonProfile) -> Self {
+        self.config.json_profile = profile;
         self
     }
 

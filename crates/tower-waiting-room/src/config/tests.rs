@@ -16,6 +16,7 @@ use crate::{
     rate::{RateConfig, RateLimit},
     rate_headers::RateHeaders,
     request::{ClientIp, ClientKind},
+    respond::JsonProfile,
     token::KeyRing,
 };
 
@@ -43,7 +44,7 @@ fn a_file_and_the_builder_mean_the_same() {
                 { "name": "office", "network": "203.0.113.0/24" }
             ],
             "preflight": "enter_room", "status": { "navigation": 200 },
-            "enforcement": "shadow", "debug_header": "on"
+            "json_profile": "cloudflare", "enforcement": "shadow", "debug_header": "on"
         }"#,
     )
     .unwrap();
@@ -71,6 +72,7 @@ fn a_file_and_the_builder_mean_the_same() {
     assert_eq!(from_file.preflight, Preflight::EnterRoom);
     assert_eq!(built.preflight, Preflight::SkipRoom);
     assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
+    assert_eq!(from_file.json_profile, JsonProfile::Cloudflare);
     assert_eq!(from_file.enforcement, Enforcement::Shadow);
     assert!(from_file.room_options.keys.is_some());
 }

@@ -131,8 +131,8 @@ impl<T: Sweep> Sweeper<T> {
         let mut swept = self.lock();
         held.append(&mut swept.held);
         swept.held = held;
-        // The flag is set under the lock, so a value that is added from now on finds `false` and
-        // spawns the task.
+        // If the list is empty, this task ends. The flag is cleared under the same lock, so the next
+        // call of `add` finds `false` and spawns a new task.
         swept.is_running = !swept.held.is_empty();
         swept.is_running
     }

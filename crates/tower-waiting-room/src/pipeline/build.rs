@@ -58,6 +58,7 @@ impl<St: Store> Pipeline<St> {
                 config.page,
                 config.refusal,
                 config.statuses,
+                config.json_profile,
                 config.rates.headers,
             ),
             rate_headers: config.rates.headers.fields(),

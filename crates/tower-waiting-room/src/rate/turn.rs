@@ -50,7 +50,7 @@ pub(super) struct HeldRequests {
 /// requests would never reach these limits, and could keep the queue full at no cost (compare the
 /// rapid reset attack on HTTP/2, CVE-2023-44487).
 pub(crate) struct Turn {
-    /// The timer that fires when the turn comes.
+    /// The timer that fires when the request's turn comes.
     sleep: Pin<Box<Sleep>>,
     /// The place that the request holds until its turn.
     place: HeldRequest,
@@ -60,7 +60,7 @@ pub(crate) struct Turn {
 pub(super) struct HeldRequest {
     held: Arc<HeldRequests>,
     /// The charges of the leaky queues, which are refunded on drop. The list is cleared when the
-    /// turn comes.
+    /// request's turn comes.
     spent: SmallVec<[Spent; 2]>,
     /// The clock that supplies the time of a refund.
     clock: StageClock,

@@ -17,10 +17,12 @@ use serde::Deserialize;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
+    /// The headers of [`Common`](Self::Common), together with `RateLimit-Policy` and `RateLimit` as
+    /// in draft 11, which describe all limits and not only the binding one. `RateLimit` has
+    /// additional parameters for parsers that support only drafts up to 7.
+    Combined,
     /// The headers that most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a
-    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. This profile also
-    /// includes `RateLimit-Policy` and `RateLimit` as in draft 11, with additional parameters for
-    /// parsers that support only drafts up to 7.
+    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. This is the default.
     #[default]
     Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and
@@ -41,7 +43,8 @@ pub enum RateHeaders {
 impl RateHeaders {
     /// All profiles.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Combined,
         Self::Common,
         Self::Draft11Strict,
         Self::Draft6,
@@ -54,7 +57,8 @@ impl RateHeaders {
     pub(crate) fn fields(self) -> &'static [Field] {
         match self {
             Self::XRateLimit => &X_RATE_LIMIT,
-            Self::Common => &COMMON,
+            Self::Combined => &COMBINED,
+            Self::Common => COMBINED.split_at(COMMON).0,
             Self::Draft11Strict => &DRAFT_11,
             Self::Draft6 => &DRAFT_6,
             Self::Draft7 => &DRAFT_7,
@@ -122,7 +126,8 @@ static X_RATE_LIMIT: [Field; 3] = [
     field("x-ratelimit-retry-after", HeaderPart::RetryAfter),
 ];
 
-static COMMON: [Field; 6] = [
+/// The first four fields are those of [`RateHeaders::Common`].
+static COMBINED: [Field; 6] = [
     field("x-ratelimit-limit", HeaderPart::Limit),
     field("x-ratelimit-remaining", HeaderPart::Remaining),
     field("x-ratelimit-reset", HeaderPart::ResetAt),
@@ -130,6 +135,9 @@ static COMMON: [Field; 6] = [
     field("ratelimit-policy", HeaderPart::Policies),
     field("ratelimit", HeaderPart::LimitsAndTriple),
 ];
+
+/// The number of fields at the beginning of [`COMBINED`] that also form the common profile.
+const COMMON: usize = 4;
 
 static DRAFT_11: [Field; 2] =
     [field("ratelimit-policy", HeaderPart::Policies), field("ratelimit", HeaderPart::Limits)];

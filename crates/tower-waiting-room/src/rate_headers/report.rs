@@ -100,6 +100,11 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// Returns the value of `Retry-After`, or `None` if the header does not apply to this response.
+    pub(crate) fn retry_after(&self) -> Option<HeaderValue> {
+        self.retry_after.map(value)
+    }
+
     /// Returns the value of one header, or `None` if the header does not apply to this response.
     #[inline]
     pub(crate) fn value(&self, part: HeaderPart) -> Option<HeaderValue> {
@@ -115,7 +120,8 @@ impl<'a> Report<'a> {
                 self.binding.map(|told| value(unix_seconds(self.now + reset(told))))
             }
             HeaderPart::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
-            HeaderPart::RetryAfter => self.retry_after.map(value),
+            // Only a refusal by a limit or a gate has this part, and not a wait for the room.
+            HeaderPart::RetryAfter => self.binding.and(self.retry_after()),
             HeaderPart::Triple => self.shown().find(|told| self.is_binding(told))?.triple(),
         }
     }
@@ -192,18 +198,6 @@ pub(crate) fn write(
     now: Timestamp,
 ) {
     Report::new(told, None, now).of_status(status).write(headers, fields);
-}
-
-/// Adds the rate limit headers to an answer that the layer gives. `retry_after` is `None` if no
-/// retry can succeed.
-pub(crate) fn write_refused(
-    headers: &mut HeaderMap,
-    fields: &[Field],
-    told: &[PolicyState<'_>],
-    retry_after: Option<Duration>,
-    now: Timestamp,
-) {
-    Report::new(told, retry_after.map(whole_seconds), now).write(headers, fields);
 }
 
 /// Returns the binding policy: the one with the longest wait. Ties are broken by the least

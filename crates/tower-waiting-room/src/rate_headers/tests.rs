@@ -57,6 +57,9 @@ fn every_profile_has_its_own_headers() {
              x-ratelimit-reset: 1795248030\n\
              ratelimit-policy: \"per_ip\";q=100;w=60\n\
              ratelimit: \"per_ip\";r=50;t=30;wr-limit=100;wr-remaining=50;wr-reset=30\n",
+            "x-ratelimit-limit: 100\n\
+             x-ratelimit-remaining: 50\n\
+             x-ratelimit-reset: 1795248030\n",
             "ratelimit-policy: \"per_ip\";q=100;w=60\n\
              ratelimit: \"per_ip\";r=50;t=30\n",
             "ratelimit-limit: 100\n\
@@ -78,7 +81,7 @@ fn a_limit_that_is_not_used_is_told_without_a_time() {
     let unused = [(&line, allowed(100, 0.0))];
     let strict = written(RateHeaders::Draft11Strict, 200, &unused);
     assert!(strict.ends_with("ratelimit: \"per_ip\";r=100\n"));
-    let text = written(RateHeaders::Common, 200, &unused);
+    let text = written(RateHeaders::Combined, 200, &unused);
     assert!(text.contains(";r=100;wr-limit=100;wr-remaining=100;wr-reset=0\n"));
     // The time of the decision, 08:00:00.250, is rounded up to a whole second.
     assert!(text.contains("x-ratelimit-reset: 1795248001\n"));
@@ -92,7 +95,7 @@ fn a_time_is_never_told_too_short() {
     assert!(reset(0.000_000_001).contains("ratelimit-reset: 1\n"));
     assert!(reset(1.0).contains("ratelimit-reset: 1\n"));
     assert!(reset(1.9).contains("ratelimit-reset: 2\n"));
-    let at = |reset| written(RateHeaders::Common, 200, &[(&line, allowed(1, reset))]);
+    let at = |reset| written(RateHeaders::Combined, 200, &[(&line, allowed(1, reset))]);
     assert!(at(0.75).contains("x-ratelimit-reset: 1795248001\n"));
     assert!(at(0.76).contains("x-ratelimit-reset: 1795248002\n"));
 }
@@ -146,7 +149,7 @@ fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
         (line("burst", Quota::per_minute(100)), line("daily", Quota::per_day(1_000)));
     let told = [(&burst, allowed(50, 1.0)), (&daily, allowed(7, 80_000.0))];
     assert_eq!(
-        written(RateHeaders::Common, 200, &told),
+        written(RateHeaders::Combined, 200, &told),
         "x-ratelimit-limit: 1000\n\
          x-ratelimit-remaining: 7\n\
          x-ratelimit-reset: 1795328001\n\
@@ -173,7 +176,7 @@ fn what_the_application_says_about_its_limits_stays() {
         text(&headers)
     };
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
-        let text = of(name, RateHeaders::Common);
+        let text = of(name, RateHeaders::Combined);
         assert_eq!(text.matches("x-ratelimit-").count(), 1, "{text}");
         assert!(text.contains("retry-after: 9\n") && text.contains("\nratelimit: \"per_ip\";"));
     }
@@ -187,7 +190,7 @@ fn what_the_application_says_about_its_limits_stays() {
 fn no_redirect_says_that_nothing_is_left() {
     let line = line("per_ip", Quota::per_minute(100));
     let (none, some) = ([(&line, allowed(0, 1.0))], [(&line, allowed(1, 1.0))]);
-    for profile in [RateHeaders::Common, RateHeaders::Draft11Strict, RateHeaders::Draft7] {
+    for profile in [RateHeaders::Combined, RateHeaders::Draft11Strict, RateHeaders::Draft7] {
         assert!(!written(profile, 302, &none).contains("ratelimit: "), "{profile:?}");
         assert!(written(profile, 302, &some).contains("ratelimit: "), "{profile:?}");
         assert!(written(profile, 200, &none).contains("ratelimit: "), "{profile:?}");
@@ -199,7 +202,7 @@ fn no_redirect_says_that_nothing_is_left() {
 fn no_number_is_too_long_for_a_header() {
     let line = line("per_ip", Quota::new(u64::MAX, Duration::from_secs(1)));
     let most = Decision::new(u64::MAX, u64::MAX, Duration::MAX, Some(Duration::ZERO));
-    let text = written(RateHeaders::Common, 200, &[(&line, most)]);
+    let text = written(RateHeaders::Combined, 200, &[(&line, most)]);
     let nines = "999999999999999";
     assert_eq!(
         text,
@@ -279,7 +282,7 @@ proptest! {
         let decision = Decision::new(limit, remaining, reset, Some(Duration::ZERO));
         let mut headers = HeaderMap::new();
         let told = [PolicyState { line: &line, decision: &decision }];
-        write(&mut headers, StatusCode::OK, RateHeaders::Common.fields(), &told, NOW);
+        write(&mut headers, StatusCode::OK, RateHeaders::Combined.fields(), &told, NOW);
         let text = headers["ratelimit"].as_bytes();
         let list: List = Parser::new(text).parse().unwrap();
         let [ListEntry::Item(item)] = &list[..] else { panic!("expected one item, got {list:?}") };

@@ -42,7 +42,7 @@ use super::{
 ///
 /// The layer answers a request with this header itself, in JSON. The script needs to know whether
 /// the page may reload, but does not need the content of the application. A poll is forwarded only
-/// if no verdict of a room is enforced on it. This is the case if a bypass rule covers the poll, if
+/// if it is not subject to the verdict of a room. This is the case if a bypass rule covers the poll, if
 /// the layer has no room or is in shadow mode, if the room is suspended, or if the store is away
 /// and its failure policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");

@@ -14,6 +14,7 @@ use waiting_room_core::{
     room::{QueueingMethod, RoomMode, WaitEstimate},
 };
 
+use super::JsonProfile;
 use crate::{
     rate_headers::whole_seconds,
     request::{Client, ClientKind, Language},
@@ -78,6 +79,8 @@ pub struct Answer {
     /// Whether the request has an `Origin` header, so that a script of another origin may read the
     /// answer.
     pub(super) has_origin: bool,
+    /// The objects in the JSON of answers about the room.
+    pub(super) json: JsonProfile,
     /// The new sealed pass or ticket for a client that sends tokens in a header instead of a
     /// cookie. This is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response,
     /// in the form `<room>=<token>`.
@@ -119,6 +122,7 @@ impl Answer {
             is_poll: client.is_poll,
             is_safe: client.is_safe,
             has_origin: client.has_origin,
+            json: JsonProfile::default(),
             token: None,
         }
     }
@@ -173,7 +177,7 @@ impl Answer {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// Returns whether a program gets the answer as data, in a form that is not a page or a text.
+    /// Returns whether a program gets the answer as data, in a form that is neither a page nor plain text.
     pub(super) fn is_for_program(&self) -> bool {
         matches!(self.kind, ClientKind::Json | ClientKind::Problem)
     }
@@ -187,6 +191,14 @@ impl Answer {
     /// Returns whether the answer is about the room, and not about a limit or a gate.
     pub(super) fn is_of_room(&self) -> bool {
         !self.is_of_limits() && !self.is_of_gate()
+    }
+
+    /// Returns whether the JSON of the answer contains the object of Cloudflare Waiting Room.
+    ///
+    /// Cloudflare's product does not send the object to visitors that are admitted, nor for
+    /// refusals that do not concern its waiting room, such as refusals by a rate limit.
+    pub(super) fn has_cloudflare_object(&self) -> bool {
+        self.json == JsonProfile::Cloudflare && self.is_of_room() && self.outcome != Outcome::Admit
     }
 
     /// Returns whether a gate refused the request.

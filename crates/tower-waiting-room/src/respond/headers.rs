@@ -77,10 +77,12 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     if answer.has_origin || !answer.is_for_program() {
         headers.append(VARY, HeaderValue::from_static(VARIES_BY));
     }
+    if !answer.is_for_program() {
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
     if answer.has_origin {
         headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     }
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
     if answer.has_text() {
         headers

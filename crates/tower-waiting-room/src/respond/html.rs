@@ -215,7 +215,7 @@ pub(super) fn progress(answer: &Answer) -> Option<u64> {
     Some(100 * waited / total.max(1))
 }
 
-/// Appends a text, escaped for HTML like the values in a template.
+/// Appends a string, escaped for HTML like the values in a template.
 pub(super) fn escape(text: &str, html: &mut String) {
     let mut rest = text;
     // Most texts contain no character that has to be escaped.

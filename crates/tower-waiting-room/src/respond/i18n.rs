@@ -27,7 +27,8 @@ pub(super) struct Args<'a> {
     pub(super) text: &'a str,
 }
 
-/// Declares the ids of the sentences, in the same order as the files.
+/// Declares the ids of the sentences, in the order in which they appear in the file of each
+/// language.
 macro_rules! phrases {
     ($($id:ident = $name:literal,)+) => {
         /// A sentence, in any language.

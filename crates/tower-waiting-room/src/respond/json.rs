@@ -5,15 +5,16 @@
 //!   "cfWaitingRoom": { the object of Cloudflare Waiting Room } }
 //! ```
 //!
-//! Clients request this answer every few seconds, so the buffer is allocated only once, and the
-//! second object, which is mostly constant, is written without serde. The fields are documented in
-//! `docs/answers.md`.
+//! The second object is part of the answer only if [`JsonProfile::Cloudflare`] is configured.
+//!
+//! Clients request this answer every few seconds, so the buffer is allocated only once, and both
+//! objects are written without serde. The fields are documented in `docs/answers.md`.
 
 use std::io::Write;
 
 use bytes::Bytes;
 use http::Response;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use waiting_room_core::Reason;
 
 use super::{
@@ -22,6 +23,20 @@ use super::{
     cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
 };
+
+/// The objects that JSON answers about the room contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JsonProfile {
+    /// The object `waitingRoom` and, in addition, the object `cfWaitingRoom` with the 25 fields of
+    /// Cloudflare Waiting Room, for clients that were written for that product. An answer is then
+    /// about 1 KiB long.
+    Cloudflare,
+    /// Only the object `waitingRoom`. An answer is about 300 bytes long. This is the default.
+    #[default]
+    Compact,
+}
 
 /// Renders the answer as JSON.
 ///
@@ -39,13 +54,13 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
 ///
 /// Returns an error under the same condition as [`response`].
 pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
-    // The measured size is a little over 1 KiB, or up to 2 KiB with the sentences for the script.
-    let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
+    // The measured size is a little under 300 bytes. A token, the object of Cloudflare's product and
+    // the sentences for the script add up to 1 KiB each.
+    let is_large = answer.is_poll || answer.token.is_some() || answer.has_cloudflare_object();
+    let mut body = Vec::with_capacity(if is_large { 2048 } else { 320 });
     body.extend_from_slice(b"{\"waitingRoom\":");
     WaitingRoom::new(answer).write(&mut body)?;
-    // Cloudflare's product does not send the object to visitors that are admitted, nor for refusals
-    // that do not concern its waiting room, such as refusals by a rate limit.
-    if answer.is_of_room() && answer.outcome != Outcome::Admit {
+    if answer.has_cloudflare_object() {
         body.extend_from_slice(b",\"cfWaitingRoom\":");
         CfWaitingRoom::new(answer).write(&mut body);
     }
@@ -53,8 +68,8 @@ pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
     Ok(body.into())
 }
 
-/// The `waitingRoom` object. Fields that do not apply are `null`, except for `token` and `message`,
-/// which are left out.
+/// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
+/// `token` and `message`, which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
@@ -69,7 +84,8 @@ pub(super) struct WaitingRoom<'a> {
     position: Option<u32>,
     /// The number of visitors ahead.
     ahead: Option<u32>,
-    /// Whether `position` and `ahead` are approximate.
+    /// Whether `position` and `ahead` are approximate. Left out if they are not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_approximate: bool,
     /// The expected wait: its 25th, 50th and 75th percentiles.
     wait_seconds: Option<WaitSeconds>,
@@ -138,7 +154,9 @@ impl<'a> WaitingRoom<'a> {
         for (name, count) in [(",\"position\":", self.position), (",\"ahead\":", self.ahead)] {
             field(out, name, count.map_or("null", |count| number.format(count)));
         }
-        field(out, ",\"isApproximate\":", if self.is_approximate { "true" } else { "false" });
+        if self.is_approximate {
+            out.extend_from_slice(b",\"isApproximate\":true");
+        }
         match &self.wait_seconds {
             None => field(out, ",\"waitSeconds\":", "null"),
             Some(WaitSeconds { p25, p50, p75 }) => {
@@ -175,7 +193,7 @@ impl<'a> WaitingRoom<'a> {
     }
 }
 
-/// Appends a text as a JSON string.
+/// Appends a string in the form of a JSON string.
 ///
 /// # Errors
 ///
@@ -220,7 +238,6 @@ mod tests {
                 "reason": "queued:active_limit",
                 "position": 12,
                 "ahead": 11,
-                "isApproximate": false,
                 "waitSeconds": { "p25": 250, "p50": 330, "p75": 400 },
                 "retryAfterSeconds": 9,
                 "waitingSince": "2026-11-21T07:57:30.000Z",
@@ -266,8 +283,20 @@ mod tests {
     }
 
     #[test]
-    fn cloudflares_object_is_there_only_for_who_waits_for_the_room() {
-        let has = |answer: &Answer| parsed(answer).get("cfWaitingRoom").is_some();
+    fn a_compact_answer_is_short() {
+        for (answer, most) in [(sample::placed(), 300), (sample::lottery(), 300)] {
+            assert!(body(&answer).unwrap().len() <= most, "{:?}", body(&answer).unwrap());
+        }
+        let approximate = Answer { is_approximate: true, ..sample::placed() };
+        assert_eq!(parsed(&approximate)["waitingRoom"]["isApproximate"], true);
+    }
+
+    #[test]
+    fn cloudflares_object_is_there_only_where_it_is_configured_and_for_the_room() {
+        let is_in = |answer: &Answer| parsed(answer).get("cfWaitingRoom").is_some();
+        assert!(!is_in(&sample::placed()));
+        let has =
+            |answer: &Answer| is_in(&Answer { json: JsonProfile::Cloudflare, ..answer.clone() });
         assert!(has(&sample::placed()));
         assert!(!has(&sample::refusal(Reason::RefusedLimitsUnavailable)));
         assert!(has(&sample::refusal(Reason::RefusedReject)));

@@ -41,8 +41,10 @@ pub(super) enum Varying {
     Length,
     /// The name of the outcome.
     Outcome,
-    /// A part of the report about limits, including the time to retry.
+    /// A part of the report about limits.
     Report(HeaderPart),
+    /// The time to retry.
+    RetryAfter,
 }
 
 /// The values of the headers that vary.
@@ -67,20 +69,15 @@ impl PreparedHeaders {
         // status.
         let fixed = [(CONTENT_TYPE, constant(problem::CONTENT_TYPE)), NO_STORE];
         // `Retry-After` is not part of a profile, because every refusal has this header.
-        Self::new(fixed.into_iter().chain(besides), reports(fields).chain([RETRY]))
+        Self::new(fixed.into_iter().chain(besides), reports(fields).chain([RETRY, LENGTH]))
     }
 
     /// Prepares the headers of JSON about the room. `Content-Language` is for answers with
     /// sentences.
-    pub(super) fn of_json(fields: &'static [Field], has_text: bool) -> Self {
-        let fixed = [
-            (CONTENT_TYPE, constant("application/json")),
-            NO_STORE,
-            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
-        ];
+    pub(super) fn of_json(has_text: bool) -> Self {
+        let fixed = [(CONTENT_TYPE, constant("application/json")), NO_STORE];
         let language = has_text.then_some(LANGUAGE);
-        let varying = [(OUTCOME_HEADER, Varying::Outcome)].into_iter().chain(language);
-        Self::new(fixed, varying.chain([RETRY, LENGTH]).chain(retries(fields)))
+        Self::new(fixed, [OUTCOME, RETRY, LENGTH].into_iter().chain(language))
     }
 
     /// Prepares the headers of pages of refusals by limits and gates, unless they differ from
@@ -91,18 +88,16 @@ impl PreparedHeaders {
 
     /// Prepares the headers of the waiting page for a request that may be repeated, unless they
     /// differ from response to response.
-    pub(super) fn of_waiting_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
-        let refresh = (REFRESH, RETRY.1);
-        Self::of_page(page, [LANGUAGE, refresh, RETRY, LENGTH].into_iter().chain(retries(fields)))
+    pub(super) fn of_waiting_page(page: &Page) -> Option<Self> {
+        Self::of_page(page, [LANGUAGE, (REFRESH, RETRY.1), RETRY, LENGTH].into_iter())
     }
 
     /// Prepares the headers of pages.
     fn of_page(page: &Page, varying: impl Iterator<Item = (HeaderName, Varying)>) -> Option<Self> {
         let vary = (VARY, constant(VARIES_BY));
         let every = [NO_STORE, vary, (X_CONTENT_TYPE_OPTIONS, NOSNIFF)];
-        let outcome = (OUTCOME_HEADER, Varying::Outcome);
         let fixed = page.headers()?.into_iter().chain(every);
-        Some(Self::new(fixed, [outcome].into_iter().chain(varying)))
+        Some(Self::new(fixed, [OUTCOME].into_iter().chain(varying)))
     }
 
     /// Prepares headers with constant values, followed by headers that vary. No name may occur
@@ -136,6 +131,7 @@ impl PreparedHeaders {
                 Some(Varying::Length) => Some(number(values.length as u64)),
                 Some(Varying::Outcome) => Some(HeaderValue::from_static(values.outcome.as_str())),
                 Some(Varying::Report(part)) => values.report.value(*part),
+                Some(Varying::RetryAfter) => values.report.retry_after(),
             };
             match new {
                 Some(new) => *value = new,
@@ -153,13 +149,6 @@ fn reports(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varyin
     fields.iter().map(|field| (field.name.clone(), Varying::Report(field.part)))
 }
 
-/// Returns the headers that tell the client when to retry. An answer of the room has no other
-/// headers about limits.
-fn retries(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varying)> {
-    let is_retry = |field: &&Field| field.part == HeaderPart::RetryAfter;
-    fields.iter().filter(is_retry).map(|field| (field.name.clone(), Varying::Report(field.part)))
-}
-
 /// Returns a constant value.
 const fn constant(value: &'static str) -> HeaderValue {
     HeaderValue::from_static(value)
@@ -169,7 +158,8 @@ const NO_STORE: (HeaderName, HeaderValue) = (CACHE_CONTROL, constant("no-store")
 const NOSNIFF: HeaderValue = constant("nosniff");
 const LANGUAGE: (HeaderName, Varying) = (CONTENT_LANGUAGE, Varying::Language);
 const LENGTH: (HeaderName, Varying) = (CONTENT_LENGTH, Varying::Length);
-const RETRY: (HeaderName, Varying) = (RETRY_AFTER, Varying::Report(HeaderPart::RetryAfter));
+const OUTCOME: (HeaderName, Varying) = (OUTCOME_HEADER, Varying::Outcome);
+const RETRY: (HeaderName, Varying) = (RETRY_AFTER, Varying::RetryAfter);
 
 /// Removes headers that were not set, such as `Retry-After` on a final refusal.
 fn without_empty(headers: HeaderMap) -> HeaderMap {
@@ -187,11 +177,7 @@ mod tests {
     fn a_header_without_a_value_is_left_out() {
         let prepared = PreparedHeaders::new(
             [(CACHE_CONTROL, HeaderValue::from_static("no-store"))],
-            [
-                LANGUAGE,
-                (RETRY_AFTER, Varying::Report(HeaderPart::RetryAfter)),
-                (CONTENT_LENGTH, Varying::Length),
-            ],
+            [LANGUAGE, RETRY, LENGTH],
         );
         let headers = |retry_after| {
             let report = Report::new(&[], retry_after, Timestamp::ZERO);

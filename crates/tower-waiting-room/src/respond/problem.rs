@@ -91,7 +91,7 @@ impl<'a> Problem<'a> {
             _ => REDUCED_CAPACITY,
         };
         // Programs that were written for Cloudflare's product accept JSON, not problem documents.
-        let is_for_cloudflare = answer.is_of_room() && answer.kind == ClientKind::Json;
+        let is_for_cloudflare = answer.has_cloudflare_object() && answer.kind == ClientKind::Json;
         Self {
             r#type,
             title,
@@ -134,7 +134,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::respond::{Outcome, sample};
+    use crate::respond::{JsonProfile, Outcome, sample};
 
     fn parsed(answer: &Answer) -> Value {
         serde_json::from_slice(response(answer).unwrap().body()).unwrap()
@@ -162,7 +162,8 @@ mod tests {
     fn every_refusal_has_the_same_members_and_one_of_the_room_its_facts_besides() {
         let every = ["detail", "reason", "status", "title", "type"];
         for answer in sample::answers().filter(|answer| answer.outcome == Outcome::Refuse) {
-            let problem = parsed(&Answer { kind: ClientKind::Json, ..answer.clone() });
+            let (kind, json) = (ClientKind::Json, JsonProfile::Cloudflare);
+            let problem = parsed(&Answer { kind, json, ..answer.clone() });
             let mut members: Vec<_> = problem.as_object().unwrap().keys().cloned().collect();
             let besides: Vec<_> = members.extract_if(.., |it| !every.contains(&&**it)).collect();
             assert_eq!(members, every, "{}", answer.reason);

@@ -30,14 +30,14 @@ use super::{
     Answer, Outcome, Page, Refusal, Statuses,
     form::{finished, respond},
     headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY, of_type},
-    json,
+    json::{self, JsonProfile},
     kept::{self, LayerId, PageKey},
     prepared::{PreparedHeaders, Values},
     problem,
     unforwarded::{About, Unforwarded},
 };
 use crate::{
-    rate_headers::{Field, RateHeaders, quota_exceeded, whole_seconds, write_refused},
+    rate_headers::{Field, RateHeaders, quota_exceeded, whole_seconds},
     request::{Client, ClientKind, Language},
 };
 
@@ -53,6 +53,8 @@ pub(crate) struct Responder {
     refusal: Option<Refusal>,
     /// The statuses of answers about the room.
     statuses: Statuses,
+    /// The objects in the JSON of answers about the room.
+    json: JsonProfile,
     /// The rate limit headers of the configured profile.
     fields: &'static [Field],
     /// The refusals that are built at start-up, so that a flood of requests is cheap to refuse.
@@ -85,10 +87,11 @@ impl Responder {
         page: Page,
         refusal: Option<Refusal>,
         statuses: Statuses,
+        json: JsonProfile,
         profile: RateHeaders,
     ) -> Self {
         let (fields, prepared) = (profile.fields(), Prepared::new(profile.fields(), &page));
-        Self { id: LayerId::new(), room, page, refusal, statuses, fields, prepared }
+        Self { id: LayerId::new(), room, page, refusal, statuses, json, fields, prepared }
     }
 
     /// Renders the answer to a request.
@@ -153,7 +156,7 @@ impl Responder {
         };
         let render = || self.page.html(&self.answer(it, client, language)).ok().flatten().ok_or(());
         let html = kept::page(key, it.now, render).ok()?;
-        Some(self.assembled(headers, status, html, language, it, client))
+        Some(assembled(headers, status, html, language, it, client))
     }
 
     /// Renders a frequent answer about the room. Returns `None` for any other answer, and if the
@@ -178,7 +181,7 @@ impl Responder {
             }
             _ => return None,
         };
-        Some(self.assembled(headers, answer.status, body, answer.language, it, client))
+        Some(assembled(headers, answer.status, body, answer.language, it, client))
     }
 
     /// Renders an answer with the closure of the application. Returns `None` if the closure leaves
@@ -217,32 +220,9 @@ impl Responder {
         self.told(respond(&answer, &self.page, &it.request, client.is_head), it)
     }
 
-    /// Assembles a response from prepared headers and a finished body.
-    fn assembled(
-        &self,
-        headers: &PreparedHeaders,
-        status: StatusCode,
-        body: Bytes,
-        language: Language,
-        it: &Unforwarded<'_>,
-        client: &Client,
-    ) -> Response<Bytes> {
-        let (length, outcome, report) = (body.len(), it.outcome, it.report());
-        let values = Values { language, length, outcome, report };
-        let mut response = Response::new(if client.is_head { Bytes::new() } else { body });
-        *response.status_mut() = status;
-        *response.headers_mut() = headers.with(&values);
-        if client.has_origin {
-            let varies = HeaderValue::from_static(VARIES_BY);
-            response.headers_mut().entry(VARY).or_insert(varies);
-        }
-        expose(&mut response, client);
-        response
-    }
-
     /// Adds the headers about limits.
     fn told(&self, mut response: Response<Bytes>, it: &Unforwarded<'_>) -> Response<Bytes> {
-        write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
+        it.report().write(response.headers_mut(), self.fields);
         response
     }
 
@@ -268,12 +248,13 @@ impl Responder {
         // ticket.
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
+        answer.json = self.json;
         answer
     }
 }
 
 impl Prepared {
-    /// Prepares the answers of a layer with these headers about limits, and this page.
+    /// Prepares the answers of a layer that sends the rate limit headers `fields` and shows `page`.
     fn new(fields: &'static [Field], page: &Page) -> Self {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
@@ -284,17 +265,18 @@ impl Prepared {
         Self {
             limit: PreparedHeaders::of_document(fields, &[]),
             gate: PreparedHeaders::of_document(fields, &[outcome]),
-            waiting: PreparedHeaders::of_json(fields, false),
-            poll: PreparedHeaders::of_json(fields, true),
+            waiting: PreparedHeaders::of_json(false),
+            poll: PreparedHeaders::of_json(true),
             refused_page: PreparedHeaders::of_refused_page(page, fields),
-            waiting_page: PreparedHeaders::of_waiting_page(page, fields),
+            waiting_page: PreparedHeaders::of_waiting_page(page),
             documents: documents.collect(),
         }
     }
 
     /// Returns the refusal of a request that exceeds limits.
     fn over_limit(&self, it: &Unforwarded<'_>, client: &Client) -> Response<Bytes> {
-        refused(&self.limit, StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, client)
+        let (status, language) = (StatusCode::TOO_MANY_REQUESTS, Language::default());
+        assembled(&self.limit, status, over_limit(it), language, it, client)
     }
 
     /// Returns a gate's refusal of a request. Returns `None` if no document is prepared for the
@@ -308,39 +290,32 @@ impl Prepared {
         // There are at most twelve documents, so a linear search is as fast as a map.
         let mut documents = self.documents.iter();
         let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
-        Some(refused(&self.gate, status, document.clone(), it, client))
+        let language = Language::default();
+        Some(assembled(&self.gate, status, document.clone(), language, it, client))
     }
 }
 
-/// Assembles the refusal for a program from a prepared document and the numbers of the request.
-fn refused(
+/// Assembles a response from prepared headers and a finished body.
+fn assembled(
     headers: &PreparedHeaders,
     status: StatusCode,
-    document: Bytes,
+    body: Bytes,
+    language: Language,
     it: &Unforwarded<'_>,
     client: &Client,
 ) -> Response<Bytes> {
-    let (language, length, outcome) = (Language::default(), document.len(), it.outcome);
-    let mut response = Response::new(if client.is_head { Bytes::new() } else { document });
+    let (length, outcome, report) = (body.len(), it.outcome, it.report());
+    let mut response = Response::new(if client.is_head { Bytes::new() } else { body });
     *response.status_mut() = status;
-    let values = Values { language, length, outcome, report: it.report() };
-    *response.headers_mut() = headers.with(&values);
-    // With a tenth header, the map of a refusal by a limit would outgrow the size classes that
-    // common allocators serve fastest. So a header is added only where it is needed: a server
-    // derives the length from the body, which the response to a HEAD request does not have.
-    expose(&mut response, client);
-    if client.is_head {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    *response.headers_mut() = headers.with(&Values { language, length, outcome, report });
+    // Every further header adds to the cost of a flood, and only scripts of other origins need
+    // permission to read headers.
+    if client.has_origin {
+        let headers = response.headers_mut();
+        headers.entry(VARY).or_insert(HeaderValue::from_static(VARIES_BY));
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     }
     response
-}
-
-/// Lets a script of another origin read the headers of a response with prepared headers.
-fn expose(response: &mut Response<Bytes>, client: &Client) {
-    if client.has_origin {
-        let exposed = HeaderValue::from_static(EXPOSED);
-        response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-    }
 }
 
 /// Returns the problem document for the limits that a request exceeds: the prepared document for a

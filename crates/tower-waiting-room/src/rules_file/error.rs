@@ -36,7 +36,7 @@ pub struct RulesFileError {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// A human-readable position in a text. The line and the column start at 1, and the column counts
+/// A human-readable position in a file. The line and the column start at 1, and the column counts
 /// characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {

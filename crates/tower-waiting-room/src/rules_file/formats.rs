@@ -22,7 +22,7 @@ use super::{
     text::Text,
 };
 
-/// A function that reads a text in one of the formats.
+/// A function that reads text in one of the formats.
 type ReadText = fn(Text<'_>) -> Result<Node, RulesFileError>;
 
 /// Returns the reader for the format that the file's extension indicates.

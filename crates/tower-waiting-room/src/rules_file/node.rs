@@ -57,7 +57,7 @@ fn is_literal(plain: &str) -> bool {
         || matches!(plain, "true" | "false")
 }
 
-/// Returns enough of the beginning of a text to find the text in the file.
+/// Returns enough of the beginning of a string to find the string in the file.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -56,7 +56,7 @@ impl<'a> Text<'a> {
         memchr::memchr_iter(b'\n', self.before(at).as_bytes()).count() + 1
     }
 
-    /// Returns the error for a text that cannot be parsed at `at`.
+    /// Returns the error for text that cannot be parsed at `at`.
     pub(super) fn unreadable(&self, at: usize, given: impl Display) -> RulesFileError {
         RulesFileError::at(self.path, self.position(at), given.to_string(), None)
     }

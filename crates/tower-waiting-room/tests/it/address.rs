@@ -87,7 +87,7 @@ async fn a_gate_by_an_address_that_is_unknown_answers_the_same() {
 #[tokio::test]
 async fn what_is_wrong_with_the_server_is_not_told_as_a_limit() {
     let gate = || Concurrency::limit(9).for_each(Key::address());
-    for profile in [RateHeaders::Common, RateHeaders::Draft7, RateHeaders::None] {
+    for profile in [RateHeaders::Combined, RateHeaders::Draft7, RateHeaders::None] {
         let by_limit = api().rate_limit(RateLimit::global(Quota::per_minute(9)));
         let seen = get(by_limit.clone().rate_limit(per_ip()).rate_headers(profile)).await;
         assert_misconfigured(&seen);

@@ -9,7 +9,9 @@ use tower::{Layer, Service, ServiceExt, limit::ConcurrencyLimitLayer, service_fn
 use tower_test::mock;
 use tower_waiting_room::{
     ClientIp, Key, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
-    config::WaitingRoomConfigBuilder, rate::Algorithm, request::PeerAddr,
+    config::WaitingRoomConfigBuilder,
+    rate::{Algorithm, RateHeaders},
+    request::PeerAddr,
 };
 
 use crate::support::{House, Seen};
@@ -18,7 +20,7 @@ use crate::support::{House, Seen};
 const PROXY: [u8; 4] = [10, 0, 0, 1];
 
 fn limits(limit: RateLimit) -> WaitingRoomConfigBuilder {
-    WaitingRoomConfig::builder("api").rate_limit(limit)
+    WaitingRoomConfig::builder("api").rate_limit(limit).rate_headers(RateHeaders::Combined)
 }
 
 fn layer(limit: RateLimit) -> WaitingRoomLayer {

@@ -26,6 +26,7 @@ use tower_waiting_room::{
     Concurrency, WaitingRoomConfig, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     gate::{DrainQueue, GateSnapshot, GateStatuses},
+    rate::RateHeaders,
     respond::reason_of,
 };
 
@@ -49,7 +50,11 @@ struct Seen {
 
 impl Works {
     fn new(concurrency: Concurrency) -> Self {
-        Self::of(WaitingRoomConfig::builder("works").concurrency(concurrency))
+        Self::of(
+            WaitingRoomConfig::builder("works")
+                .concurrency(concurrency)
+                .rate_headers(RateHeaders::Combined),
+        )
     }
 
     fn of(config: WaitingRoomConfigBuilder) -> Self {

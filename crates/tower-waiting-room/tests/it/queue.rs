@@ -7,7 +7,7 @@ use http::Request;
 use tower_waiting_room::{
     Key, Quota, RateLimit, WaitingRoomConfig,
     config::WaitingRoomConfigBuilder,
-    rate::{Algorithm, OverLimit},
+    rate::{Algorithm, OverLimit, RateHeaders},
     request::PeerAddr,
 };
 
@@ -61,7 +61,8 @@ async fn who_finds_no_room_to_be_held_has_used_nothing() {
             .rate_limit(per_ip)
             .rate_limit(soft.over_limit(OverLimit::Mark))
             .rate_limit(queue(Quota::per_second(1).burst(10)))
-            .max_held_requests(1),
+            .max_held_requests(1)
+            .rate_headers(RateHeaders::Combined),
     );
     assert!(get(&house, 1).await.is_inside());
     let mut held = Box::pin(get(&house, 1));

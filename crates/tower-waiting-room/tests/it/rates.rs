@@ -61,6 +61,10 @@ async fn a_response_says_what_is_left_and_since_when_it_grows() {
     assert_eq!(seen.header("x-ratelimit-limit"), Some("10"));
     assert_eq!(seen.header("x-ratelimit-remaining"), Some("9"));
     assert_eq!(seen.header("x-ratelimit-reset"), Some("1700000006"));
+    assert_eq!(seen.header("ratelimit"), None);
+    let house = House::new(limits().rate_limit(ten()).rate_headers(RateHeaders::Combined));
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!(seen.header("x-ratelimit-remaining"), Some("9"));
     assert_eq!(seen.header("ratelimit-policy"), Some(r#""per_ip";q=10;w=60"#));
     let list = r#""per_ip";r=9;t=6;wr-limit=10;wr-remaining=9;wr-reset=6"#;
     assert_eq!(seen.header("ratelimit"), Some(list));
@@ -369,7 +373,7 @@ fn two_changes_at_a_time_are_made_one_after_the_other() {
 
 #[tokio::test]
 async fn what_the_application_says_about_limits_stays() {
-    let house = House::new(limits().rate_limit(ten()));
+    let house = House::new(limits().rate_limit(ten()).rate_headers(RateHeaders::Combined));
     let request = Request::get("/")
         .header("x-app-x-ratelimit-remaining", "3")
         .header("x-app-ratelimit", "\"inner\";r=3");

@@ -11,7 +11,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
     config::{Enforcement, WaitingRoomConfigBuilder},
-    rate::{Algorithm, ChargeHandle, OverLimit, OverSoftLimit},
+    rate::{Algorithm, ChargeHandle, OverLimit, OverSoftLimit, RateHeaders},
     request::{MissingKey, PeerAddr},
 };
 
@@ -90,7 +90,7 @@ async fn a_layer_in_shadow_mode_says_what_it_would_have_said() {
             .algorithm(Algorithm::LeakyQueue);
         let per_ip = RateLimit::per_ip(Quota::per_hour(3));
         let config = limits().rate_limit(per_ip).rate_limit(queue).enforcement(enforcement);
-        let house = House::new(config);
+        let house = House::new(config.rate_headers(RateHeaders::Combined));
         for _ in 0..8 {
             get(&house).await;
         }

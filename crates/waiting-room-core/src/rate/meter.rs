@@ -6,7 +6,8 @@
 //! ```
 //!
 //! [`Meter::check`] performs all steps in the picture except the refund. A meter stores no state,
-//! reads no clock and takes no lock. A [`Limiter`](super::Limiter) or a store performs these tasks.
+//! reads no clock and takes no lock. These are left to a [`Limiter`](super::Limiter) or
+//! a store.
 
 use std::{fmt::Debug, time::Duration};
 

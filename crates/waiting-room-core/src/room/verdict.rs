@@ -352,8 +352,7 @@ pub enum Reason {
     /// `refused:gate_shed`: the request would have had to wait for too long, or had already waited
     /// for too long under overload.
     RefusedGateShed,
-    /// `refused:gate_timeout`: the request waited for the longest time that the gate or the client
-    /// allows.
+    /// `refused:gate_timeout`: the request waited as long as the gate or the client allows.
     RefusedGateTimeout,
     /// `refused:gate_unknown`: there is one gate per value of a key, and the request lacks that
     /// key.

@@ -220,6 +220,7 @@ async fn clients_behind_a_trusted_proxy_are_told_apart_and_others_are_not_believ
 async fn each_profile_sends_its_own_headers() {
     for (profile, names) in [
         ("x-rate-limit", &["x-ratelimit-remaining", "x-ratelimit-limit"][..]),
+        ("common", &["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]),
         (
             "draft-6",
             &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"],

@@ -66,7 +66,8 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
     // The number of these headers on a successful response.
     for (profile, on_success) in [
         (RateHeaders::XRateLimit, 2),
-        (RateHeaders::Common, 5),
+        (RateHeaders::Combined, 5),
+        (RateHeaders::Common, 3),
         (RateHeaders::Draft11Strict, 2),
         (RateHeaders::Draft6, 4),
         (RateHeaders::Draft7, 2),

@@ -5,14 +5,16 @@ use std::time::Duration;
 use tests::obey;
 use tonic::{Code, Status};
 use tonic_health::pb::HealthCheckRequest;
-use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig};
+use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, rate::RateHeaders};
 
 use crate::grpc::{connect, retry_delay, serve};
 
 #[tokio::test]
 async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
     let once = RateLimit::global(Quota::new(1, WINDOW));
-    let (process, _) = serve(WaitingRoomConfig::builder("api").rate_limit(once));
+    let (process, _) = serve(
+        WaitingRoomConfig::builder("api").rate_limit(once).rate_headers(RateHeaders::Combined),
+    );
     let mut client = connect(&process).await;
     let admitted = client.check(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(admitted.metadata().get("ratelimit-policy").unwrap(), r#""service";q=1;w=2"#);

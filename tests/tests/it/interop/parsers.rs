@@ -36,7 +36,7 @@ async fn use_up(api: &Api) {
 
 #[tokio::test]
 async fn ratelimit_header_parser_reads_limit_remaining_and_reset() {
-    for profile in [RateHeaders::Common, RateHeaders::Draft6, RateHeaders::Draft7] {
+    for profile in [RateHeaders::Combined, RateHeaders::Draft6, RateHeaders::Draft7] {
         let api = ten_an_hour(profile);
         let seen = read_by_node(&api).await;
         assert_eq!(seen, json!({"limit": 10, "remaining": 9, "reset": 360}), "{profile:?}");
@@ -45,6 +45,14 @@ async fn ratelimit_header_parser_reads_limit_remaining_and_reset() {
         let reset = api.visits().last().unwrap().number("retry-after");
         assert_eq!(seen, json!({"limit": 10, "remaining": 0, "reset": reset}), "{profile:?}");
     }
+}
+
+#[tokio::test]
+async fn ratelimit_header_parser_reads_the_reset_of_the_common_headers_as_a_date() {
+    let api = ten_an_hour(RateHeaders::Common);
+    let seen = read_by_node(&api).await;
+    assert_eq!((&seen["limit"], &seen["remaining"]), (&json!(10), &json!(9)));
+    assert!((359..=361).contains(&seen["reset"].as_i64().unwrap()), "{seen}");
 }
 
 #[tokio::test]
@@ -89,6 +97,7 @@ async fn rate_limits_reads_the_reset_as_seconds_in_draft_6() {
 async fn rate_limits_knows_of_a_refusal_under_every_profile() {
     for profile in [
         RateHeaders::XRateLimit,
+        RateHeaders::Combined,
         RateHeaders::Common,
         RateHeaders::Draft11Strict,
         RateHeaders::Draft6,

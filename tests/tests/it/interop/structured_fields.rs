@@ -22,7 +22,7 @@ fn serve(profile: RateHeaders) -> Api {
 /// The expected content of both fields of the first response: the names with their parameters.
 fn expected(profile: RateHeaders) -> Value {
     let mut binding = json!({"r": 9, "t": 6});
-    if profile == RateHeaders::Common {
+    if profile == RateHeaders::Combined {
         binding = json!({"r": 9, "t": 6, "wr-limit": 10, "wr-remaining": 9, "wr-reset": 6});
     }
     json!([
@@ -31,7 +31,7 @@ fn expected(profile: RateHeaders) -> Value {
     ])
 }
 
-const PROFILES: [RateHeaders; 2] = [RateHeaders::Common, RateHeaders::Draft11Strict];
+const PROFILES: [RateHeaders; 2] = [RateHeaders::Combined, RateHeaders::Draft11Strict];
 
 #[tokio::test]
 async fn http_sf_for_python_reads_both_fields() {

@@ -14,6 +14,7 @@ use super::rates::with;
 use crate::{
     config::WaitingRoomConfigBuilder,
     request::ClientKind,
+    respond::JsonProfile,
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
 };
 
@@ -35,6 +36,7 @@ pub(super) struct RoomFields {
     pub(super) keys: Vec<String>,
     pub(super) cookie: CookieFile,
     pub(super) status: StatusFile,
+    pub(super) json_profile: JsonProfile,
 }
 
 /// The names of the [`QueueingMethod`]s.
@@ -183,6 +185,7 @@ impl RoomFields {
         if let Some(keys) = key_ring(&self.keys)? {
             builder = builder.keys(keys);
         }
+        builder = builder.json_profile(self.json_profile);
         for (kind, status) in self.status.by_kind() {
             let status = StatusCode::from_u16(status).map_err(|_| {
                 ConfigError::new(ConfigErrorKind::Malformed, "status", status, "an HTTP status")

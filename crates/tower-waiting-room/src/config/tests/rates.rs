@@ -108,6 +108,7 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
 fn every_name_in_a_file_is_the_name_of_an_option_in_code() {
     for (name, headers) in [
         ("x_rate_limit", RateHeaders::XRateLimit),
+        ("combined", RateHeaders::Combined),
         ("common", RateHeaders::Common),
         ("draft11_strict", RateHeaders::Draft11Strict),
         ("draft6", RateHeaders::Draft6),

@@ -46,21 +46,22 @@ fn refuse(
     let told: Vec<_> =
         policies.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
     let statuses = Statuses::default();
-    Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
-        request: request.into(),
-        outcome: Outcome::Refuse,
-        reason: &reason,
-        about: About::Limit,
-        retry_after,
-        told: &told,
-        token: None,
-        now: NOW,
-    })
+    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+        .respond(&Unforwarded {
+            request: request.into(),
+            outcome: Outcome::Refuse,
+            reason: &reason,
+            about: About::Limit,
+            retry_after,
+            told: &told,
+            token: None,
+            now: NOW,
+        })
 }
 
 /// Refuses a request that exceeds only the limit `per_ip`, with the default headers.
 fn refuse_one(request: &Request<()>) -> Response<Bytes> {
-    refuse(RateHeaders::Common, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
+    refuse(RateHeaders::Combined, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
 }
 
 /// Formats all headers, sorted, one per line.
@@ -97,6 +98,7 @@ fn a_program_gets_the_prepared_document_and_no_header_too_many() {
         assert_eq!(
             text(response.headers()),
             "cache-control: no-store\n\
+             content-length: 275\n\
              content-type: application/problem+json\n\
              ratelimit-policy: \"per_ip\";q=100;w=60\n\
              ratelimit: \"per_ip\";r=0;t=2;wr-limit=100;wr-remaining=0;wr-reset=2\n\
@@ -117,7 +119,10 @@ fn every_profile_says_when_to_come_back() {
             let response = refuse(profile, &request(lines), &policies, Some(WAIT));
             let headers = response.headers();
             assert_eq!(headers[RETRY_AFTER], "2", "{profile:?}");
-            let is_told = matches!(profile, RateHeaders::XRateLimit | RateHeaders::Common);
+            let is_told = matches!(
+                profile,
+                RateHeaders::XRateLimit | RateHeaders::Combined | RateHeaders::Common
+            );
             assert_eq!(headers.contains_key("x-ratelimit-retry-after"), is_told, "{profile:?}");
         }
     }
@@ -134,10 +139,11 @@ fn a_wait_of_no_time_is_a_second() {
 #[test]
 fn who_will_never_be_allowed_is_not_told_to_come_back() {
     let policies = [(&line("per_ip"), decision(None))];
-    let response = refuse(RateHeaders::Common, &request(&[]), &policies, None);
+    let response = refuse(RateHeaders::Combined, &request(&[]), &policies, None);
     assert_eq!(
         text(response.headers()),
         "cache-control: no-store\n\
+         content-length: 275\n\
          content-type: application/problem+json\n\
          ratelimit-policy: \"per_ip\";q=100;w=60\n\
          ratelimit: \"per_ip\";r=0;wr-limit=100;wr-remaining=0;wr-reset=0\n\
@@ -180,17 +186,18 @@ fn refuse_at_gate(
 ) -> Response<Bytes> {
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
-    let (statuses, profile) = (Statuses::default(), RateHeaders::Common);
-    Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
-        request: request.into(),
-        outcome: Outcome::Refuse,
-        reason,
-        about: About::Gate(status),
-        retry_after,
-        told: &[PolicyState { line: &line, decision: &decision }],
-        token: None,
-        now: NOW,
-    })
+    let (statuses, profile) = (Statuses::default(), RateHeaders::Combined);
+    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+        .respond(&Unforwarded {
+            request: request.into(),
+            outcome: Outcome::Refuse,
+            reason,
+            about: About::Gate(status),
+            retry_after,
+            told: &[PolicyState { line: &line, decision: &decision }],
+            token: None,
+            now: NOW,
+        })
 }
 
 #[test]
@@ -213,6 +220,7 @@ fn a_program_at_a_full_gate_gets_the_prepared_document_too() {
         assert_eq!(
             text(response.headers()),
             "cache-control: no-store\n\
+             content-length: 289\n\
              content-type: application/problem+json\n\
              ratelimit-policy: \"works\";q=10;qu=\"concurrent-requests\"\n\
              ratelimit: \"works\";r=0;t=2;wr-limit=10;wr-remaining=0;wr-reset=2\n\
@@ -267,7 +275,7 @@ fn several_violated_policies_are_all_named() {
     let fine = Decision::new(100, 9, WAIT, Some(Duration::ZERO));
     let policies =
         [(&burst, decision(Some(WAIT))), (&free, fine), (&daily, decision(Some(2 * WAIT)))];
-    let response = refuse(RateHeaders::Common, &request(&[]), &policies, Some(2 * WAIT));
+    let response = refuse(RateHeaders::Combined, &request(&[]), &policies, Some(2 * WAIT));
     let problem: Value = serde_json::from_slice(response.body()).unwrap();
     assert_eq!(problem["violated-policies"], json!(["burst", "da\"ily"]));
     assert_eq!(
@@ -279,7 +287,7 @@ fn several_violated_policies_are_all_named() {
         response.headers()["ratelimit-policy"],
         r#""burst";q=100;w=60, "free";q=100;w=60, "da\"ily";q=100;w=60"#
     );
-    let one = refuse(RateHeaders::Common, &request(&[]), &policies[..2], Some(WAIT));
+    let one = refuse(RateHeaders::Combined, &request(&[]), &policies[..2], Some(WAIT));
     assert_eq!(one.body(), &burst.problem);
 }
 

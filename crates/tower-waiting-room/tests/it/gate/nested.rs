@@ -8,6 +8,7 @@ use tower_waiting_room::{Key, time::ManualClock};
 
 fn nested() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("works")
+        .rate_headers(RateHeaders::Combined)
         .concurrency(Concurrency::limit(2).queue(0).name("all"))
         .concurrency(Concurrency::limit(1).queue(0).name("slow").path("/slow"))
         .concurrency(

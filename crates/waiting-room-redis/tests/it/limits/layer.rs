@@ -6,8 +6,10 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::time::Instant;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, rate::RateStoreFailure,
-    request::PeerAddr, respond::reason_of,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
+    rate::{RateHeaders, RateStoreFailure},
+    request::PeerAddr,
+    respond::reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
@@ -30,6 +32,7 @@ async fn node(
         .rate_limit(RateLimit::global(Quota::per_hour(100)))
         .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))
         .rate_store(limits, on_failure)
+        .rate_headers(RateHeaders::Combined)
         .build()
         .unwrap();
     Router::new().route("/", get(|| async { "inside" })).layer(WaitingRoomLayer::new(config))

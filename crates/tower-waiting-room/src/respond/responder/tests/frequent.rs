@@ -10,7 +10,7 @@ const GERMAN: (&str, &str) = ("accept-language", "de");
 const ORIGIN: (&str, &str) = ("origin", "https://shop.example");
 
 fn responder(page: Page, profile: RateHeaders) -> Responder {
-    Responder::new("shop".into(), page, None, Statuses::default(), profile)
+    Responder::new("shop".into(), page, None, Statuses::default(), JsonProfile::Cloudflare, profile)
 }
 
 /// Calls `check` with each kind of decision, about which a client gets an answer.
@@ -86,7 +86,7 @@ fn an_answer_with_prepared_headers_is_the_same_as_on_demand() {
         &[("content-type", "application/grpc")],
     ];
     for page in pages {
-        for profile in [RateHeaders::Common, RateHeaders::None, RateHeaders::Draft7] {
+        for profile in [RateHeaders::Combined, RateHeaders::None, RateHeaders::Draft7] {
             let responder = responder(page.clone(), profile);
             for (lines, method) in requests.iter().flat_map(|lines| {
                 [Method::GET, Method::HEAD, Method::POST].map(move |method| (lines, method))
@@ -183,4 +183,36 @@ fn only_an_answer_to_a_request_with_an_origin_exposes_its_headers() {
             }
         });
     }
+}
+
+#[test]
+fn a_waiting_program_gets_five_headers_and_a_short_object() {
+    let responder = Responder::new(
+        "shop".into(),
+        Page::default(),
+        None,
+        Statuses::default(),
+        JsonProfile::default(),
+        RateHeaders::default(),
+    );
+    let (rules, ticket) = (RoomRules::new("shop", 1), sample::ticket());
+    let response = responder.respond(&Unforwarded {
+        request: (&request(&[("accept", "application/json")])).into(),
+        outcome: Outcome::Wait,
+        reason: &Reason::QueuedEarly,
+        about: About::Room(&rules, Some(&ticket)),
+        retry_after: Some(9 * WAIT),
+        told: &[],
+        token: None,
+        now: NOW,
+    });
+    assert_eq!(
+        text(response.headers()),
+        "cache-control: no-store\n\
+         content-length: 269\n\
+         content-type: application/json\n\
+         retry-after: 18\n\
+         waiting-room: wait\n"
+    );
+    assert!(response.body().len() <= 300, "{:?}", response.body());
 }
