@@ -70,11 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(2_553.0, 2.0),
+    .today(2_130.0, 1.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(3_626.0, 2.0),
+        .today(3_352.0, 2.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -82,63 +82,63 @@ pub(super) const ROWS: &[Row] = &[
     )
     .beside(limits::ADMITTED, "+ tower_governor, by IP, use_headers")
     .bars(2_853.0, 2.0)
-    .today(7_369.0, 5.0),
+    .today(4_772.0, 2.0),
     Row::added("gate alone, to the last byte", gate::ADMITTED, "+ ours")
         .beside(gate::ADMITTED, "+ tower's limit")
         .bars(1_300.0, 1.0)
-        .today(3_137.0, 3.0),
+        .today(2_847.0, 3.0),
     Row::added("valid pass", pass::BEHIND_AXUM, "+ waiting room, valid pass")
         .beside(pass::BEHIND_AXUM, "+ PrivateCookieJar, read and rewrite")
         .bars(4_500.0, 1.0)
-        .today(7_208.0, 2.0),
+        .today(6_993.0, 2.0),
     Row::added("pass, limit with headers, gate", TOGETHER, OURS)
         .beside(TOGETHER, OTHERS)
         .bars(7_500.0, 3.0)
-        .today(13_739.0, 8.0),
+        .today(11_360.0, 6.0),
     Row::absolute("refused by a limit, program", limits::REFUSED, REFUSAL)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(9_000.0)
-        .today(14_391.0, 19.0),
+        .today(12_353.0, 16.0),
     Row::absolute("refused by a limit, a dozen browsers", limits::REFUSED, DOZEN)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(142_346.0, 108.0),
+        .today(14_975.0, 16.0),
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(1_298_821.0, 1_107.0),
+        .today(27_218.0, 16.0),
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(14_482.0, 18.0),
+        .today(12_322.0, 15.0),
     Row::absolute("refused by a full gate, a dozen browsers", gate::REFUSED, DOZEN)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(139_750.0, 106.0),
+        .today(15_063.0, 16.0),
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(1_276_085.0, 1_106.0),
+        .today(27_016.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
-        .today(34_094.0, 25.0),
+        .today(18_874.0, 17.0),
     Row::absolute(
         "waiting: early ticket, page, a dozen browsers",
         answers::BEHIND_AXUM,
         "HTML, early ticket, a dozen browsers",
     )
     .bar(15_000.0)
-    .today(162_468.0, 123.0),
+    .today(29_527.0, 24.0),
     Row::absolute(
         "waiting: early ticket, page, made-up Accept",
         answers::BEHIND_AXUM,
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(1_299_322.0, 1_120.0),
+    .today(41_680.0, 24.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
-        .today(40_143.0, 34.0),
+        .today(22_652.0, 21.0),
     Row::absolute("GCRA, the time given, 1 000 keys", THOUSAND, "Limiter, the time given")
         .beside(THOUSAND, "governor")
         .bar(150.0)
