@@ -58,9 +58,8 @@ pub(crate) use self::page::Page;
 #[cfg(feature = "page")]
 pub use self::page::Page;
 pub use self::{
-    answer::{Answer, Outcome},
+    answer::{Answer, JsonProfile, Outcome},
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
-    json::JsonProfile,
     message::Message,
 };
 pub(crate) use self::{

@@ -8,13 +8,12 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
     room::{QueueingMethod, RoomMode, WaitEstimate},
 };
 
-use super::JsonProfile;
 use crate::{
     rate_headers::whole_seconds,
     request::{Client, ClientKind, Language},
@@ -240,6 +239,20 @@ pub enum Outcome {
     Refuse,
     /// The visitor waits in line.
     Wait,
+}
+
+/// The objects that JSON answers about the room contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JsonProfile {
+    /// The object `waitingRoom` and, in addition, the object `cfWaitingRoom` with the 25 fields of
+    /// Cloudflare Waiting Room, for clients that were written for that product. An answer is then
+    /// about 1 KiB long.
+    Cloudflare,
+    /// Only the object `waitingRoom`. An answer is about 300 bytes long. This is the default.
+    #[default]
+    Compact,
 }
 
 impl Outcome {

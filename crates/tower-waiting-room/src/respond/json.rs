@@ -5,7 +5,7 @@
 //!   "cfWaitingRoom": { the object of Cloudflare Waiting Room } }
 //! ```
 //!
-//! The second object is part of the answer only if [`JsonProfile::Cloudflare`] is configured.
+//! The second object is part of the answer only if `JsonProfile::Cloudflare` is configured.
 //!
 //! Clients request this answer every few seconds, so the buffer is allocated only once, and both
 //! objects are written without serde. The fields are documented in `docs/answers.md`.
@@ -14,7 +14,7 @@ use std::io::Write;
 
 use bytes::Bytes;
 use http::Response;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use waiting_room_core::Reason;
 
 use super::{
@@ -23,20 +23,6 @@ use super::{
     cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
 };
-
-/// The objects that JSON answers about the room contain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum JsonProfile {
-    /// The object `waitingRoom` and, in addition, the object `cfWaitingRoom` with the 25 fields of
-    /// Cloudflare Waiting Room, for clients that were written for that product. An answer is then
-    /// about 1 KiB long.
-    Cloudflare,
-    /// Only the object `waitingRoom`. An answer is about 300 bytes long. This is the default.
-    #[default]
-    Compact,
-}
 
 /// Renders the answer as JSON.
 ///
@@ -222,7 +208,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::respond::sample;
+    use crate::respond::{JsonProfile, sample};
 
     fn parsed(answer: &Answer) -> Value {
         serde_json::from_slice(response(answer).unwrap().body()).unwrap()

@@ -27,10 +27,10 @@ use http::{
 use waiting_room_core::{Quota, Reason, Timestamp};
 
 use super::{
-    Answer, Outcome, Page, Refusal, Statuses,
+    Answer, JsonProfile, Outcome, Page, Refusal, Statuses,
     form::{finished, respond},
     headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY, of_type},
-    json::{self, JsonProfile},
+    json,
     kept::{self, LayerId, PageKey},
     prepared::{PreparedHeaders, Values},
     problem,

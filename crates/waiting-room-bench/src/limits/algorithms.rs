@@ -63,7 +63,7 @@ pub(crate) const KEY_MEMORY: Group = Group::new(
 fn ours(algorithm: Algorithm) -> Repeat {
     Repeat::new(move |keys| {
         let places = usize::try_from(keys.max(1)).expect("there are fewer keys than bytes");
-        let limiter = Limiter::new(algorithm, &[Quota::per_day(1_000)], places);
+        let limiter = Limiter::new(algorithm, &[MEASURED], places);
         let (limiter, hasher) = (limiter.expect("the quota can be kept"), hasher());
         for key in numbered(keys) {
             let charged = limiter.charge(hasher.hash(&number(key)), 0, 1, OPENING);
@@ -72,6 +72,10 @@ fn ours(algorithm: Algorithm) -> Repeat {
         mem::forget(limiter);
     })
 }
+
+/// The quota of the keys whose memory is measured. A log may keep as many events for each key, and a
+/// million of such keys must stay below the largest memory that a limiter accepts.
+const MEASURED: Quota = Quota::per_day(100);
 
 fn governor<K: Hash + Eq + Clone + 'static>(key: fn(u32) -> K) -> Repeat {
     Repeat::new(move |keys| {
@@ -85,4 +89,18 @@ fn governor<K: Hash + Eq + Clone + 'static>(key: fn(u32) -> K) -> Repeat {
 
 fn numbered(keys: u64) -> std::ops::Range<u32> {
     0..u32::try_from(keys).expect("there are fewer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cases run with fewer keys if the build is not optimized.
+    #[test]
+    fn a_limiter_accepts_a_million_of_the_keys_that_are_measured() {
+        let log = Algorithm::SlidingLog(Refusals::Ignore);
+        for algorithm in [Algorithm::Gcra, Algorithm::SlidingCounter, log] {
+            Limiter::validate(algorithm, &[MEASURED], 1_000_000).unwrap();
+        }
+    }
 }
