@@ -209,6 +209,9 @@ where
         let mut this = self.project();
         let (pipeline, journey) = (&**this.pipeline, this.journey);
         loop {
+            // The pass is renewed while the request waits and while the application handles it, so
+            // that the response rarely has to wait for the store.
+            journey.poll_renewal(cx);
             let response = match this.state.as_mut().project() {
                 StateProjection::Waiting { pending, kept } => {
                     let (_, request) =
@@ -240,9 +243,6 @@ where
                     return Poll::Ready(Err(error));
                 }
                 StateProjection::Called { response } => {
-                    // The pass is renewed while the application handles the request, so that the
-                    // response rarely has to wait for the store.
-                    journey.poll_renewal(cx);
                     // An error from the inner service is returned unchanged, because there is no
                     // response to which a token or headers could be added. If a newcomer's pass is
                     // lost with the response, dropping the journey frees the slot.

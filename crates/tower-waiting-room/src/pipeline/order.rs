@@ -418,8 +418,13 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            _ => {
-                if let Some(response) = room.challenge(&self.callers.of(head, None), now) {
+            visitor => {
+                // A visitor whose session may still be active is not challenged.
+                let is_known =
+                    matches!(visitor, Visitor::Proven(Opened::Pass(pass)) if room.may_return(pass));
+                if !is_known
+                    && let Some(response) = room.challenge(&self.callers.of(head, None), now)
+                {
                     // In shadow mode the challenge is not sent, and the room is asked as usual.
                     let flow = Break(Stop::Reply(Reply::challenged(response)));
                     self.in_effect(journey, flow)?;

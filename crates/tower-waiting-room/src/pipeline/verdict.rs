@@ -7,6 +7,7 @@
 //! | refuses | keeps its ticket, if it has one | is answered with a refusal |
 //! | is busy | keeps its token, or gets a first ticket | is asked to come back at a random time |
 //! | fails | keeps its order of arrival | continues or is answered, depending on the policy |
+//! | is busy or fails | has a valid pass | continues |
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -32,6 +33,19 @@ impl<St: Store> Pipeline<St> {
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let now = journey.now;
+        // A valid pass is good without the store. The store was asked only because the session may
+        // lapse soon.
+        if verdict.is_err()
+            && let Visitor::Proven(Opened::Pass(pass)) = &journey.visitor
+            && room.may_return(pass)
+        {
+            journey.visitor = Visitor::Inside(**pass);
+            if head.headers().contains_key(POLL_HEADER) {
+                return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
+            }
+            journey.admitted = Reason::AdmittedPass;
+            return Continue(());
+        }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 // If a pass cannot be delivered, its session is ended only if the visitor is a
@@ -118,7 +132,8 @@ impl<St: Store> Pipeline<St> {
 
     /// Answers a visitor for whom the store cannot reach a verdict in time. A newcomer, or a
     /// visitor whose ticket has lapsed, gets a first ticket, which records the time of arrival. A
-    /// visitor in the line keeps its order of arrival. A visitor with a pass keeps the pass, because the store may still let the session continue.
+    /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
+    /// pass, because the store may still let the session continue.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         // The check-in of a visitor in the line counts even though the store has not decided.
@@ -126,7 +141,7 @@ impl<St: Store> Pipeline<St> {
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
-            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => Some(pass.id),
+            Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };
         // The random interval also depends on the time of the request. Otherwise a visitor that is

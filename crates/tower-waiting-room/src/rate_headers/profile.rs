@@ -22,7 +22,8 @@ pub enum RateHeaders {
     /// additional parameters for parsers that support only drafts up to 7.
     Combined,
     /// The headers that most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a
-    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. This is the default.
+    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal by a limit or a
+    /// gate. This is the default.
     #[default]
     Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and

@@ -126,17 +126,19 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Returns `true` unless the session of this valid pass has ended, or may lapse before the store
-    /// hears of the request. During an outage, the pass is counted in the local room of the node,
-    /// so that its visitor takes up a part of the node's share.
+    /// Returns `true` unless the session of this pass has ended, or may lapse before the store hears
+    /// of the request. During an outage, the pass is counted in the local room of the node, so that
+    /// its visitor takes up a part of the node's share.
+    ///
+    /// The pass was valid when the request arrived, and may have expired while the request waited.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
-        if self.sessions.is_ended(pass) || rules.may_lapse_first(pass, now, Self::UNDER_WAY) {
+        if self.sessions.is_ended(pass) || pass.expires_at <= now {
             return false;
         }
         if self.outage.is_on() {
             self.outage.saw(pass, now);
         }
-        true
+        !rules.may_lapse_first(pass, now, Self::UNDER_WAY)
     }
 
     /// Returns the application's response to a newcomer who is challenged before the store is
@@ -355,7 +357,7 @@ impl<St: Store> RoomStage<St> {
 
     /// Returns whether the session of a pass that is not accepted may still be active. If so, the
     /// store is asked about it.
-    fn may_return(&self, pass: &Pass) -> bool {
+    pub(crate) fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }
 

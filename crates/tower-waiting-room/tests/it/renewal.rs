@@ -2,17 +2,18 @@
 
 use std::{
     convert::Infallible,
-    future::pending,
+    future::{Future, pending},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
 use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_waiting_room::{
     KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
@@ -244,6 +245,30 @@ async fn a_pass_that_expires_on_the_way_to_the_store_leads_to_no_page_without_a_
     let next = layer.layer(service_fn(page)).oneshot(request(&fresh)).await.unwrap();
     assert_eq!(next.status(), StatusCode::OK, "{line}");
     assert_eq!(layer.handle().room().unwrap().snapshot().await.unwrap().active, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_is_about_to_expire_is_good_without_the_store() {
+    let (layer, store, cookie) = aged(Mood::Fail, Duration::from_millis(89_999)).await;
+    let served = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
+    assert_eq!(served.status(), StatusCode::OK);
+    assert!(!served.headers().contains_key("set-cookie"));
+    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_is_renewed_while_the_application_is_not_ready() {
+    let (layer, store, cookie) = stale(Mood::Work).await;
+    let app = ServiceBuilder::new().concurrency_limit(1).service(service_fn(page));
+    // Another request has the only place.
+    let mut busy = app.clone();
+    let place = busy.ready().await.unwrap();
+    let mut waiting = Box::pin(layer.layer(app).oneshot(request(&cookie)));
+    let polled = std::future::poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending()));
+    assert!(polled.await, "the application is not ready");
+    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    place.call(request(&cookie)).await.unwrap();
+    assert!(waiting.await.unwrap().headers().contains_key("set-cookie"));
 }
 
 #[tokio::test(start_paused = true)]

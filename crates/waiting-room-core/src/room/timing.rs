@@ -193,10 +193,10 @@ impl RoomRules {
     /// Returns whether a sliding session may lapse before a renewal that is sent at `now` reaches
     /// the store, which takes up to `under_way`.
     ///
-    /// The visitor of such a pass has sent no request for a whole session: a pass outlasts the
-    /// session by a ninth of its lifetime, and any request in that time would have renewed it. A
-    /// request with such a pass must wait for the store. If it were forwarded at once, the store
-    /// might find the session lapsed after the visitor had already been served.
+    /// Unless the store was away, the visitor of such a pass has sent no request for a whole session:
+    /// a pass outlasts the session by a ninth of its lifetime, and any request in that time would
+    /// have renewed it. A request with such a pass should wait for the store. If it were forwarded at
+    /// once, the store might find the session lapsed after the visitor had already been served.
     #[must_use]
     pub fn may_lapse_first(&self, pass: &Pass, now: Timestamp, under_way: Duration) -> bool {
         let margin = pass.expires_at.since(pass.last_check_in) / 9;
