@@ -11,7 +11,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use waiting_room_core::{Reason, Store, StoreError, Verdict, error::StoreErrorKind};
+use waiting_room_core::{Pass, Reason, Store, StoreError, Verdict, error::StoreErrorKind};
 
 use super::{
     order::{Journey, Pipeline, Stop},
@@ -33,24 +33,15 @@ impl<St: Store> Pipeline<St> {
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let now = journey.now;
-        // A valid pass is good without the store. The store was asked only because the session may
-        // lapse soon.
         if verdict.is_err()
-            && let Visitor::Proven(Opened::Pass(pass)) = &journey.visitor
-            && room.may_return(pass)
+            && let Some(pass) = Self::valid_pass(room, journey)
         {
-            journey.visitor = Visitor::Inside(**pass);
-            if head.headers().contains_key(POLL_HEADER) {
-                return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
-            }
-            journey.admitted = Reason::AdmittedPass;
-            return Continue(());
+            return Self::undecided(pass, head, journey);
         }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 // If a pass cannot be delivered, its session is ended only if the visitor is a
-                // newcomer. A visitor with a ticket or an expired pass may also have been admitted
-                // by a concurrent request, whose response may have delivered the pass.
+                // newcomer. A concurrent request may have delivered the pass of any other visitor.
                 if matches!(journey.visitor, Visitor::Unknown) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
@@ -103,6 +94,25 @@ impl<St: Store> Pipeline<St> {
             }
         };
         Break(Stop::Reply(reply))
+    }
+
+    /// Returns the pass of a visitor whose session may still be active, if the pass is valid.
+    fn valid_pass(room: &RoomStage<St>, journey: &Journey) -> Option<Pass> {
+        match &journey.visitor {
+            Visitor::Proven(Opened::Pass(pass)) if room.may_return(pass) => Some(**pass),
+            _ => None,
+        }
+    }
+
+    /// Continues a request with a valid pass on which the store could not decide. The store was asked
+    /// only because the session may lapse soon, and a valid pass is good without the store.
+    fn undecided(pass: Pass, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+        journey.visitor = Visitor::Inside(pass);
+        if head.headers().contains_key(POLL_HEADER) {
+            return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
+        }
+        journey.admitted = Reason::AdmittedPass;
+        Continue(())
     }
 
     /// Preserves the order of arrival of a visitor in the line when the store could not decide:
