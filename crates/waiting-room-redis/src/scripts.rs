@@ -43,9 +43,8 @@ impl Verb {
         Self::Sweep,
     ];
 
-    /// Returns the maximum number of visitors in one script of this operation, so that a script
-    /// blocks the server for well under a millisecond. A newcomer without a slot needs less than
-    /// half as much of the server's time as any other visitor.
+    /// Returns the maximum number of visitors in one script of this operation, which bounds the
+    /// time for which a script blocks the server. Newcomers at a full room need the least time.
     pub(crate) const fn max_batch(self) -> usize {
         match self {
             Self::Enter => 128,

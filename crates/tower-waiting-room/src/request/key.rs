@@ -278,9 +278,7 @@ impl Part {
             _ => None,
         }
     }
-}
 
-impl Part {
     /// Returns whether clients can send a different value with every request. Methods count too,
     /// since a method may be any token (RFC 9110 section 9.1). The application is assumed to check
     /// the values that its closures return.

@@ -241,6 +241,18 @@ pub enum Outcome {
     Wait,
 }
 
+impl Outcome {
+    /// Returns the name of the outcome in the `waiting-room` header and in templates.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admit => "admit",
+            Self::Refuse => "refuse",
+            Self::Wait => "wait",
+        }
+    }
+}
+
 /// The objects that JSON answers about the room contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -253,18 +265,6 @@ pub enum JsonProfile {
     /// Only the object `waitingRoom`. An answer is about 300 bytes long. This is the default.
     #[default]
     Compact,
-}
-
-impl Outcome {
-    /// Returns the name of the outcome in the `waiting-room` header and in templates.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admit => "admit",
-            Self::Refuse => "refuse",
-            Self::Wait => "wait",
-        }
-    }
 }
 
 /// A point in time in ISO 8601 format, in UTC and with milliseconds, such as

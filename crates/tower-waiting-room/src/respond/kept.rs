@@ -48,8 +48,7 @@ pub(super) struct PageKey {
 }
 
 impl PageKey {
-    /// Returns the place of the page. Pages that are often sent alternately have
-    /// different places.
+    /// Returns the place of the page. Pages that are often sent alternately have different places.
     fn place(&self) -> usize {
         let language = self.language as u64 + u64::from(!self.is_safe) * 5;
         let seconds = self.retry_after.unwrap_or_default().wrapping_mul(11);

@@ -1,6 +1,6 @@
 //! Headers of answers, prepared at start-up.
 //!
-//! An answer has ten headers or more, most of them constant. Inserting a header hashes its name,
+//! An answer has 5 to 14 headers, many of them constant. Inserting a header hashes its name,
 //! and growing the map hashes all names again. The headers of frequent answers are therefore
 //! inserted once, at start-up: an answer clones the map, and sets the few values that vary.
 
