@@ -45,6 +45,7 @@ mod diagnosis;
 mod handle;
 mod limit;
 mod limit_set;
+#[cfg(any(feature = "config-file", feature = "rules-file"))]
 pub(crate) mod names;
 mod policy;
 mod remote;

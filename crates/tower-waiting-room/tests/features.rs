@@ -64,6 +64,7 @@ async fn a_gate_alone_refuses_requests_over_its_limit() {
     assert_eq!(visit(&layer).await.1.as_deref(), Some("refused:gate_full"));
 }
 
+#[cfg(feature = "config-file")]
 #[test]
 fn a_field_of_a_missing_feature_is_refused_as_unknown() {
     for (field, value, is_known) in [

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use waiting_room_core::RoomRules;
 
 use super::modes::{DebugHeader, Enforcement, Preflight};
@@ -33,8 +32,8 @@ use crate::{
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A configuration can also come from a file, in which unknown fields are rejected. Here the file
-/// is in JSON:
+/// With the `config-file` feature, a configuration can also come from a file, in which unknown fields
+/// are rejected. Here the file is in JSON:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -97,8 +96,9 @@ use crate::{
 /// # let _ = config;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "super::file::ConfigFile")]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "config-file", derive(serde::Deserialize))]
+#[cfg_attr(feature = "config-file", serde(try_from = "super::file::ConfigFile"))]
 pub struct WaitingRoomConfig {
     /// The name of the layer in metrics and logs, and also the name of its room.
     pub(crate) name: Arc<str>,

@@ -253,6 +253,7 @@ impl Part {
     /// Returns the built-in part with this name in configuration and rules files, such as
     /// `remote_address` or `header.x-api-key`. Returns `None` if no part has this name. Parts are
     /// displayed under the same names.
+    #[cfg(any(feature = "config-file", feature = "rules-file"))]
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {

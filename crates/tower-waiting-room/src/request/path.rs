@@ -75,11 +75,18 @@ impl Readings {
     /// readings are computed.
     const MAX_SIGNS: u32 = 16;
 
+    /// The maximum length of a path that is first searched for the end of its plain part, in bytes.
+    /// In a longer path, counting all escapes and detours at once takes less time.
+    const SHORT: usize = 64;
+
     /// Computes the readings of `path`, which must not include a query.
     pub(super) fn of(path: &str) -> Self {
         let path = path.as_bytes();
         if path.len() > Self::MAX_BYTES {
             return Self::Unread;
+        }
+        if path.len() <= Self::SHORT && is_plain(path) {
+            return Self::One;
         }
         match Signs::of(path) {
             Signs { escapes: 0, doubts: 0 } => Self::One,
@@ -169,6 +176,28 @@ impl Signs {
     /// must not exceed 255.
     const CHUNK: usize = 128;
 }
+
+/// Returns whether a path contains neither escapes nor detours. The search ends at the first byte
+/// that may belong to one.
+fn is_plain(path: &[u8]) -> bool {
+    let mut previous = 0;
+    path.iter().all(|&byte| {
+        let is_odd = ODD[usize::from(byte)] || previous == b'/' && matches!(byte, b'/' | b'.');
+        previous = byte;
+        !is_odd
+    })
+}
+
+/// The bytes that belong to an escape or a detour wherever they are.
+static ODD: [bool; 256] = {
+    let mut odd = [false; 256];
+    let (bytes, mut index) = (b"%\\;?#\0", 0);
+    while index < bytes.len() {
+        odd[bytes[index] as usize] = true;
+        index += 1;
+    }
+    odd
+};
 
 // The next four functions use `&` and `|` instead of `&&` and `||`. Without short-circuiting there
 // are no branches, so the compiler can evaluate the functions for many bytes at once.

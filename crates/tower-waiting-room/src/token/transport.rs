@@ -83,11 +83,7 @@ impl Transport {
     /// two passes or two tickets, the first takes precedence. Candidates after a valid pass are not
     /// opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
-        let mut found = FoundToken::nothing(if headers.contains_key(TOKEN_HEADER) {
-            TokenSource::Header
-        } else {
-            TokenSource::Cookie
-        });
+        let mut found = FoundToken::nothing();
         for (text, source) in self.candidates(headers) {
             match (tokens.open(text, now), found.opened) {
                 // A valid pass ends the search, so a typical request costs a single decryption.
@@ -104,6 +100,10 @@ impl Transport {
                     found.last_error = Some(error);
                 }
             }
+        }
+        // A client that sends the header without a valid token can store its first one.
+        if found.opened.is_none() && headers.contains_key(TOKEN_HEADER) {
+            found.source = TokenSource::Header;
         }
         found
     }
@@ -281,8 +281,8 @@ pub(crate) struct FoundToken {
 
 impl FoundToken {
     /// Returns the result for a request before any of its candidates has been opened.
-    const fn nothing(source: TokenSource) -> Self {
-        Self { opened: None, source, rejected: 0, last_error: None }
+    const fn nothing() -> Self {
+        Self { opened: None, source: TokenSource::Cookie, rejected: 0, last_error: None }
     }
 }
 

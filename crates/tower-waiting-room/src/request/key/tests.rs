@@ -110,6 +110,7 @@ fn what_is_not_text_is_a_key_too() {
     assert!(hash(&Key::cookie("id"), get("/").header("cookie", value)).is_some());
 }
 
+#[cfg(any(feature = "config-file", feature = "rules-file"))]
 #[test]
 fn a_part_is_displayed_with_the_name_that_files_give_to_it() {
     for name in ["header.x-api-key", "cookie.id", "method", "path", "remote_address", "visitor"] {
