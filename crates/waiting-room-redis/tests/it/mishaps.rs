@@ -217,7 +217,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
         let store = node_by(clock.clone(), &server, rules).await;
         for wave in 0..10 {
             let crowd = (0..1_000).map(|who| {
-                let id = VisitorId::new(1 << 100 | wave * 1_000 + who);
+                let id = VisitorId::new((1 << 100) + wave * 1_000 + who);
                 let mut ticket = Ticket::new(id, clock.now(), clock.now(), clock.now());
                 ticket.placed = true;
                 store.check_in(ticket)
