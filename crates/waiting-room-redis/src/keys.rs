@@ -1,7 +1,7 @@
 //! The names of keys on the server, and the secret with which the keys of limits are hashed.
 //!
 //! ```text
-//!  {wr:shop}:room      one of the eleven keys of a room, see `PARTS`
+//!  {wr:shop}:room      one of the nine keys of a room, see `PARTS`
 //!  {wr:api}:limits     the secret and the clock skew of a group of limits
 //!  {wr:api}:limits:…   the state of one limit for one client key, see `limits/ask.rs`
 //!  {wr:checkout}:shares   the shares of a gate, held and wanted by each node
@@ -23,7 +23,7 @@ use crate::reply::malformed;
 ///
 /// All keys of a room have the same hash tag, so a cluster stores them on one node.
 #[derive(Clone, Debug)]
-pub(crate) struct RoomKeys([String; 11]);
+pub(crate) struct RoomKeys([String; 9]);
 
 /// The 128-bit secret with which all nodes hash the keys of limits.
 ///
@@ -118,23 +118,29 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 
 /// The keys of a room, in the order of the names in `lua/room/head.lua`.
 ///
-/// Members of the sets and fields of the hashes are visitor ids, except in `room` and `networks`.
+/// Members of the sorted sets and fields of the hashes are visitor ids, except in `room`,
+/// `visitors`, `deadlines` and `networks`.
 ///
 /// | key | type | content |
 /// |---|---|---|
 /// | `room` | hash | the rules, the clock, the pace of admissions |
-/// | `active` | sorted set | active visitors, by the expiry of their passes |
-/// | `passes` | hash | the other fields of each pass |
+/// | `visitors` | hash | the sessions and the places, in pages, see `lua/room/pages.lua` |
+/// | `deadlines` | sorted set | the pages, by a time before which none of their records is due |
+/// | `present` | sorted set | visitors who check in when they are due, by rank |
+/// | `arrivals` | sorted set | visitors with a place whose rank is not their arrival, by arrival |
 /// | `ended` | sorted set | visitors with an ended session, by the time at which it is forgotten |
 /// | `voids` | hash | the time and the kind of the end of each session in `ended` |
-/// | `places` | sorted set | visitors with a place, by arrival |
-/// | `present` | sorted set | visitors who check in when they are due, by rank |
-/// | `due` | sorted set | visitors with a place, by when they become away or lose the place |
-/// | `kept` | hash | the time until which each place is kept |
 /// | `minute` | list | the times of recent admissions, newest first |
 /// | `networks` | hash | the number of places of each network |
-const PARTS: [&str; 11] = [
-    "room", "active", "passes", "ended", "voids", "places", "present", "due", "kept", "minute",
+const PARTS: [&str; 9] = [
+    "room",
+    "visitors",
+    "deadlines",
+    "present",
+    "arrivals",
+    "ended",
+    "voids",
+    "minute",
     "networks",
 ];
 

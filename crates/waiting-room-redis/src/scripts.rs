@@ -1,7 +1,7 @@
 //! The scripts, one for each operation of a room.
 //!
 //! ```text
-//!  ROOM  head, clock, keys, state, sessions, line, minute, pace, verdicts, close
+//!  ROOM  head, clock, pages, keys, state, line, sessions, lapses, minute, pace, verdicts, close
 //!    +
 //!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
 //! ```
@@ -107,10 +107,12 @@ impl Scripts {
 const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),
     include_str!("lua/room/clock.lua"),
+    include_str!("lua/room/pages.lua"),
     include_str!("lua/room/keys.lua"),
     include_str!("lua/room/state.lua"),
-    include_str!("lua/room/sessions.lua"),
     include_str!("lua/room/line.lua"),
+    include_str!("lua/room/sessions.lua"),
+    include_str!("lua/room/lapses.lua"),
     include_str!("lua/room/minute.lua"),
     include_str!("lua/room/pace.lua"),
     include_str!("lua/room/verdicts.lua"),

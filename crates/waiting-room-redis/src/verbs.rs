@@ -37,52 +37,56 @@ use crate::{
 /// The caller waits for the reply until the time `until`. A script that runs after that time,
 /// because the call was stuck in the buffer of a dead connection, must not take a slot.
 pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
-    vec![bytes(id), number(id.draw(0) % JITTER), number(micros(until))]
+    vec![pack(id, &[(id.draw(0) % JITTER, 2), (micros(until), 8)])]
 }
 
 /// Returns the arguments of `check_in`.
 ///
-/// The second-to-last argument is the lot of the visitor for [`QueueingMethod::Random`], a number
+/// The second-to-last number is the lot of the visitor for [`QueueingMethod::Random`], a number
 /// of 53 bits, which a script can represent exactly. The lot is derived from the id and the minute,
 /// so it changes every minute and is the same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
-    vec![
-        bytes(ticket.id),
-        number(micros(ticket.first_seen)),
-        number(micros(ticket.last_check_in)),
-        number(u64::from(ticket.placed)),
-        number(ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER),
-        number(lot),
-        number(u64::from(ticket.is_reissued())),
-    ]
+    vec![pack(
+        ticket.id,
+        &[
+            (micros(ticket.first_seen), 8),
+            (micros(ticket.last_check_in), 8),
+            (u64::from(ticket.placed), 1),
+            (ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER, 2),
+            (lot, 8),
+            (u64::from(ticket.is_reissued()), 1),
+        ],
+    )]
 }
 
 /// Returns the arguments of `heartbeat` for a visitor whose check-in this node has answered by
 /// itself.
 ///
-/// The last argument is the number of seconds after which the visitor was asked to return.
+/// The last number is the number of seconds after which the visitor was asked to return.
 pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
     // From the interval, the script derives how long the visitor counts as present.
     let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
-    vec![bytes(ticket.id), number(micros(ticket.first_seen)), number(interval)]
+    vec![pack(ticket.id, &[(micros(ticket.first_seen), 8), (interval, 4)])]
 }
 
 /// Returns the arguments of `renew`: every field of the pass, so that a room that does not know
 /// about the pass can resume the session.
 pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
-    vec![
-        bytes(pass.id),
-        number(u64::from(pass.bucket)),
-        number(micros(pass.accepted_at)),
-        number(micros(pass.last_check_in)),
-        number(micros(pass.expires_at)),
-    ]
+    vec![pack(
+        pass.id,
+        &[
+            (u64::from(pass.bucket), 4),
+            (micros(pass.accepted_at), 8),
+            (micros(pass.last_check_in), 8),
+            (micros(pass.expires_at), 8),
+        ],
+    )]
 }
 
 /// Returns the arguments of `leave`.
 pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
-    vec![bytes(id)]
+    vec![pack(id, &[])]
 }
 
 /// Returns the arguments of `configure` for an operator's change to the rules with this version.
@@ -337,13 +341,21 @@ const fn is_closed(reason: &Reason) -> bool {
 /// The jitter is drawn again for each check-in, so that visitors who arrived together spread out.
 const JITTER: u64 = 301;
 
-/// Encodes an id, most significant byte first. A sorted set orders members with the same score by
-/// their bytes, and thus breaks ties in the order of the ids, as the core does.
-fn bytes(id: VisitorId) -> Vec<u8> {
-    id.bits().to_be_bytes().to_vec()
+/// Packs the arguments of one visitor: the id, followed by numbers with their lengths in bytes, all
+/// most significant byte first.
+///
+/// A script unpacks such a string several times as fast as it parses decimal digits. A sorted set
+/// orders members with the same score by their bytes, and thus breaks ties in the order of the ids,
+/// as the core does.
+fn pack(id: VisitorId, numbers: &[(u64, usize)]) -> Vec<u8> {
+    let mut packed = id.bits().to_be_bytes().to_vec();
+    for (number, length) in numbers {
+        packed.extend_from_slice(&number.to_be_bytes()[8 - length..]);
+    }
+    packed
 }
 
-/// Encodes a number as decimal digits, the format in which scripts receive numbers.
+/// Encodes a number as decimal digits, the format of the arguments that belong to no visitor.
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }

@@ -265,7 +265,7 @@ async fn tell_of_those_far_back<C: ConnectionLike>(
 ) -> Result<(), StoreError> {
     let heartbeats = shared.take_heartbeats();
     for (index, some) in heartbeats.chunks(AT_ONCE).enumerate() {
-        // The script expects three arguments for each visitor and needs no count.
+        // The script expects one argument for each visitor and needs no count.
         let arguments: Vec<_> = some.iter().flat_map(verbs::heartbeat).collect();
         if let Err(error) = run(Verb::Heartbeat, &arguments, connection, shared).await {
             shared.put_back(&heartbeats[index * AT_ONCE..]);
@@ -313,9 +313,8 @@ const SOON: Duration = Duration::from_millis(100);
 
 /// The maximum number of visitors that share a script.
 const AT_ONCE: usize = 64;
-/// The maximum number of sweeps in one poll. Each sweep removes up to 1 000 entries of the line and
-/// up to 1 000 sessions, so a crowd of more than 128 000 visitors that vanishes at once takes
-/// further polls.
+/// The maximum number of sweeps in one poll. Each sweep removes up to about 1 000 visitors, so a
+/// crowd of more than about 128 000 visitors that vanishes at once takes further polls.
 const MAX_SWEEPS: usize = 128;
 
 #[cfg(test)]

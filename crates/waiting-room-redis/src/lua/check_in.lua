@@ -1,8 +1,8 @@
 -- Checks in waiting visitors with their tickets.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV for each visitor: id, first_seen_us, last_check_in_us, 1 if it has a place, jitter in
---       thousandths, lot, 1 if a node has reissued its ticket
+-- ARGV for each visitor: id (16 bytes), first_seen_us (8), last_check_in_us (8), 1 if it has a
+--       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1)
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
@@ -30,7 +30,7 @@ local function stand(id, ticket, ahead, reason)
     -- The capacity does not apply to a ticket with a place. After a loss, the room may not know
     -- about the place. A ticket that was not reissued does not outlive its place, so there are no
     -- more such tickets than there were places.
-    if ticket.needs_place and redis.call('ZCARD', PLACES) >= room.capacity then
+    if ticket.needs_place and room.places >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
         return {'full', ticket.is_new, ticket.first_seen_us, interval}
@@ -47,23 +47,39 @@ local function ticket_lifetime_us(ticket)
     return ticket.placed and room.retention_us or room.refresh_us * 1.5
 end
 
+-- Makes a visitor present, and returns the number of visitors ahead. `arrival_us` is the rank that
+-- a present visitor already has, unless the order is random.
+local function stand_up(id, ticket, arrival_us)
+    local is_random = room.method == 'random'
+    local ahead = not is_random and arrival_us == ticket.first_seen_us
+        and redis.call('ZRANK', PRESENT, id)
+    if not ahead then
+        redis.call('ZADD', PRESENT, digits(is_random and ticket.lot or ticket.first_seen_us), id)
+        room.present = nil
+        ahead = redis.call('ZRANK', PRESENT, id)
+    end
+    return ahead
+end
+
 -- Decides whether one visitor is admitted, gets a place, or is refused.
-local function check_in(id, ticket)
-    local again = admit_again(id)
-    if again then
-        return again
+local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued)
+    local ticket = {
+        first_seen_us = first_seen_us, last_check_in_us = last_check_in_us, placed = placed == 1,
+        jitter = jitter, lot = lot, reissued = reissued == 1, is_new = 0,
+    }
+    local pass, kind, arrival_us = visitor(id)
+    if pass then
+        return admit_again(id, pass)
     end
     if ended(id, ticket.first_seen_us) then
         return newcomer(id, ticket.jitter)
     end
-    local arrival_us = redis.call('ZSCORE', PLACES, id)
     local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
     -- A reissued ticket may outlive its place by one retention time, and then gets a place only
     -- under the same conditions as a newcomer. Otherwise a client could get its share of places
     -- twice.
     ticket.needs_place = not arrival_us and (not ticket.placed or ticket.reissued)
     if arrival_us then
-        arrival_us = tonumber(arrival_us)
         -- The place may have been created by a check-in that arrived only after its ticket had
         -- lapsed. A ticket that was reissued in the meantime proves the earlier arrival.
         if has_lapsed or not ticket.reissued or arrival_us < ticket.first_seen_us then
@@ -77,15 +93,13 @@ local function check_in(id, ticket)
     if not ticket.placed and room.mode == 'drain' then
         return newcomer(id, ticket.jitter)
     end
-    local rank = room.method == 'random' and ticket.lot or digits(ticket.first_seen_us)
-    redis.call('ZADD', PRESENT, rank, id)
-    room.present = nil
-    local ahead = redis.call('ZRANK', PRESENT, id)
+    local ahead = stand_up(id, ticket, kind == PRESENT_PLACE and arrival_us)
     local enters, reason = may_enter(ahead)
     if enters then
-        -- `admit` removes a visitor from PRESENT only together with its place, which may not exist
-        -- yet.
-        redis.call('ZREM', PRESENT, id)
+        -- `admit` removes a visitor from PRESENT only together with its place.
+        if kind ~= PRESENT_PLACE then
+            redis.call('ZREM', PRESENT, id)
+        end
         return admit(id, ticket.first_seen_us, reason)
     end
     return stand(id, ticket, ahead, reason)
@@ -96,16 +110,4 @@ if not open() then
 end
 check_losses()
 clear()
-local replies = {}
-for i = 2, #ARGV, 7 do
-    table.insert(replies, check_in(ARGV[i], {
-        first_seen_us = tonumber(ARGV[i + 1]),
-        last_check_in_us = tonumber(ARGV[i + 2]),
-        placed = ARGV[i + 3] == '1',
-        jitter = tonumber(ARGV[i + 4]),
-        lot = ARGV[i + 5],
-        reissued = ARGV[i + 6] == '1',
-        is_new = 0,
-    }))
-end
-return close(replies)
+return close(for_each_visitor('>I8I8BI2I8B', check_in, true))

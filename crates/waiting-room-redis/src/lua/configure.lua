@@ -42,21 +42,26 @@ local function set_rules()
     hold_for_the_longest(before_us)
     room.version = next_version()
     -- After a change to a random order, each lot is drawn at the visitor's next check-in. A room
-    -- whose order is no longer random immediately returns to the order of arrival.
+    -- whose order is no longer random immediately returns to the order of arrival. ARRIVALS
+    -- contains the visitors whose arrival is not their rank.
     if old_method == 'random' and room.method ~= 'random' then
-        redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, PLACES, 'WEIGHTS', 0, 1)
+        redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, ARRIVALS, 'WEIGHTS', 0, 1)
+        redis.call('ZDIFFSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
+    elseif old_method ~= 'random' and room.method == 'random' then
+        redis.call('ZUNIONSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
     end
 end
 
 -- Opens a room that has never existed, or that was lost.
 local function create()
     redis.call('DEL', unpack(KEYS))
-    redis.call('HSET', ROOM, 'origin', ARGV[4])
+    redis.call('HSET', ROOM, 'origin', ARGV[4], 'layout', LAYOUT)
     room.last_us, room.skew_us = tonumber(ARGV[3]), 0
     room.now_us = read_clock()
     room.version, room.losses = 0, 0
     room.since_us, room.checked_us, room.server = room.now_us, room.now_us, server_id()
-    room.pace = {began_us = 0, current = 0, slices = {}}
+    room.pace = {began_us = 0, current = 0, slices = {}, touches = {0, 0, 0, 0, 0, 0}}
+    read_sizes(0, 0, 0, 1)
     set_rules()
     room.hold_until_us = room.now_us + room.hold_us
 end

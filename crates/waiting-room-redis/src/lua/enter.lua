@@ -1,8 +1,8 @@
 -- Admits or refuses visitors without a pass or a ticket, or gives them first tickets.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV for each visitor: id, jitter in thousandths, the time until which its node waits for the
---       reply, in microseconds
+-- ARGV for each visitor: id (16 bytes), jitter in thousandths (2), the time until which its node
+--       waits for the reply, in microseconds (8)
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}, {'first', reason, interval_s},
 --       {'refuse', reason, retry_us or -1}, {'late'}
@@ -15,7 +15,8 @@ local function enter(id, jitter, until_us)
     if room.now_us > until_us then
         return {'late'}
     end
-    return admit_again(id) or newcomer(id, jitter)
+    local pass = visitor(id)
+    return pass and admit_again(id, pass) or newcomer(id, jitter)
 end
 
 if not open() then
@@ -23,8 +24,4 @@ if not open() then
 end
 check_losses()
 clear()
-local replies = {}
-for i = 2, #ARGV, 3 do
-    table.insert(replies, enter(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])))
-end
-return close(replies)
+return close(for_each_visitor('>I2I8', enter))

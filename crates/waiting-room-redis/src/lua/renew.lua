@@ -1,17 +1,18 @@
 -- Renews the passes of active visitors.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV for each visitor: id, bucket, accepted_us, last_check_in_us, expires_us
+-- ARGV for each visitor: id (16 bytes), bucket (4), accepted_us (8), last_check_in_us (8),
+--       expires_us (8)
 -- reply for each visitor: {'renew', bucket, accepted_us, expires_us}, or {'end'} if the session is
 --       over
 -- time  the clock of the room
 
 -- Renews one pass. If the room has lost its state and does not know about a valid pass, the session
 -- of the pass is resumed.
-local function renew(id, shown, last_check_in_us)
-    local pass = session(id)
-    local is_active = pass ~= nil
-    if not is_active then
+local function renew(id, bucket, accepted_us, last_check_in_us, expires_us)
+    local shown = {bucket = bucket, accepted_us = accepted_us, expires_us = expires_us}
+    local pass = visitor(id)
+    if not pass then
         if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
             return {'end'}
         end
@@ -21,8 +22,7 @@ local function renew(id, shown, last_check_in_us)
         pass = shown
     end
     prolong(pass)
-    remove_place(id)
-    hold(id, pass, is_active)
+    hold(id, pass)
     return {'renew', pass.bucket, pass.accepted_us, pass.expires_us}
 end
 
@@ -31,12 +31,4 @@ if not open() then
 end
 check_losses()
 clear()
-local replies = {}
-for i = 2, #ARGV, 5 do
-    table.insert(replies, renew(ARGV[i], {
-        bucket = tonumber(ARGV[i + 1]),
-        accepted_us = tonumber(ARGV[i + 2]),
-        expires_us = tonumber(ARGV[i + 4]),
-    }, tonumber(ARGV[i + 3])))
-end
-return close(replies)
+return close(for_each_visitor('>I4I8I8I8', renew))

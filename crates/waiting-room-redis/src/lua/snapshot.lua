@@ -20,7 +20,8 @@ local SAMPLES = 32
 -- that number, but at least AT_LEAST_MORE.
 local function foreseen()
     local later_us = room.now_us + HORIZON_US
-    local free = room.slots - redis.call('ZCOUNT', ACTIVE, '(' .. digits(later_us), '+inf')
+    local first, last = math.floor(room.now_us / 1000000), math.floor(later_us / 1000000)
+    local free = room.slots - active() + count_expiring(first, last)
     if room.minute then
         free = math.min(free, room.minute - count_since(later_us - MINUTE_US))
     end
@@ -80,11 +81,9 @@ local rules = ''
 if tonumber(ARGV[2]) ~= room.version then
     rules = redis.call('HGET', ROOM, 'rules')
 end
-local first = redis.call('ZRANGE', PLACES, 0, 0, 'WITHSCORES')
-local arrival_us = first[2] and tonumber(first[2]) or -1
 local frontier = frontier_us()
 local samples = frontier < 0 and {} or arrivals_us()
-local numbers = {active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us}
+local numbers = {active(), count_minute(), room.places, first_arrival_us()}
 local reply = close({{
     numbers[1], numbers[2], numbers[3], numbers[4], rules, frontier, samples, is_more and 1 or 0,
     first_touches_in_last_minute(),

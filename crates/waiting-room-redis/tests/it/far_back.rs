@@ -89,8 +89,15 @@ async fn check_ins(server: &EngineServer) -> u64 {
     line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
 }
 
-/// Returns the time until which each visitor in line counts as present.
-async fn dues(server: &EngineServer) -> HashMap<Vec<u8>, f64> {
+/// Returns the time until which each visitor in line counts as present, from the pages that
+/// `lua/room/pages.lua` describes.
+async fn dues(server: &EngineServer) -> HashMap<Vec<u8>, u64> {
     let mut connection = manager(server).await;
-    connection.zrange_withscores("{wr:shop}:due", 0, -1).await.unwrap()
+    let fields: HashMap<Vec<u8>, Vec<u8>> = connection.hgetall("{wr:shop}:visitors").await.unwrap();
+    let pages = fields.iter().filter(|(name, _)| name.len() == 3);
+    let records = pages.flat_map(|(_, page)| page[7..].chunks_exact(38));
+    let places = records.filter(|record| record[16] == b'P');
+    let deadline =
+        |record: &[u8]| record[17..24].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+    places.map(|record| (record[..16].to_vec(), deadline(record))).collect()
 }

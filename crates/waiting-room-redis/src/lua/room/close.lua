@@ -4,11 +4,13 @@
 -- consists of the head and the `replies` for the visitors.
 local function close(replies)
     local rate, spread = per_second(), dispersion()
+    write_pages(changed_tallies())
+    write_admissions()
     local counts = count_keys()
     keep_new(counts)
     redis.call('HSET', ROOM,
-        'counts', cmsgpack.pack(counts), 'counted_us', digits(room.last_us),
-        'losses', digits(room.losses),
+        'counts', cmsgpack.pack(counts), 'losses', digits(room.losses),
+        'sizes', cmsgpack.pack({room.active, room.places, room.records, room.pages}),
         'since_us', digits(room.since_us), 'hold_until_us', digits(room.hold_until_us),
         'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
         'server', room.server, 'checked_us', digits(room.checked_us),

@@ -2,18 +2,19 @@
 -- room.
 --
 -- Times are microseconds on the room's clock, which a double represents exactly until the year
--- 2255. Members of the sorted sets are the 16 bytes of a visitor's id, most significant byte first,
--- so that visitors with the same score are in the order of their ids.
+-- 2255. Members of the sorted sets, except DEADLINES, are the 16 bytes of a visitor's id, most
+-- significant byte first, so that visitors with the same score are in the order of their ids.
 --
 -- KEYS  the keys of the room, in the order of the variables below
 -- ARGV  [1] the time in microseconds; empty for the time of the server
---       [2...] the arguments of the operation, for one visitor after another
+--       [2...] the arguments of the operation, for each visitor in one string, which begins with
+--       the visitor's id; numbers are packed, most significant byte first
 -- reply {{now_us, since_us, version, present, admissions per second, dispersion, losses},
 --        {one reply for each visitor}}, or {} if there is no room
 -- time  the clock of the room, see clock.lua
 
-local ROOM, ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS =
-    unpack(KEYS, 1, 11)
+local ROOM, VISITORS, DEADLINES, PRESENT, ARRIVALS, ENDED, VOIDS, MINUTE, NETWORKS =
+    unpack(KEYS, 1, 9)
 
 local MINUTE_US = 60 * 1000000
 local SLICE_US = 10 * 1000000
@@ -24,13 +25,23 @@ local COOKIE_TEST_INTERVAL_S = 1
 local CHECK_SERVER_EVERY_US = 50 * 1000
 local MAX_USERS = 10000000
 local MAX_ENDED = 1000000
--- The maximum number of entries of the line, and of the sessions, that one script removes. Later
--- scripts remove the rest. Until then, the line seems longer than it is, but never shorter.
+-- The maximum number of records of ended sessions, and of pages of visitors, that one script
+-- clears. Later scripts clear the rest. Until then, the line seems longer than it is, but never
+-- shorter.
 local CLEARED_AT_ONCE = 1000
+local PAGES_AT_ONCE = 128
+-- The maximum number of seconds for which lapsed sessions are counted before they are removed.
+local COUNTED_S = 1024
+-- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
+local LAYOUT = '2'
 
-local room = {}
+-- The state of the room, and the number of visitors whom this script has admitted.
+local room = {admitted = 0}
 
--- Formats an integer with all its digits, because `..` would round it to 14 digits.
+-- The format of an integer with all its digits, because `..` would round it to 14 digits. '%d' is
+-- faster than '%.0f', but is limited to 32 bits on some machines.
+local DIGITS = string.format('%d', 2 ^ 52) == '4503599627370496' and '%d' or '%.0f'
+
 local function digits(number)
-    return string.format('%.0f', number)
+    return string.format(DIGITS, number)
 end

@@ -6,13 +6,10 @@
 -- in part.
 
 -- All keys except the room's hash, in the order in which their entries are counted.
-local COUNTED = {ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS}
--- The keys that are deleted together with a lost key, because they are useless without it. Tickets
--- restore the places of their visitors at the next check-ins, and passes restore sessions.
-local GOES_WITH = {
-    [ACTIVE] = {PASSES}, [ENDED] = {VOIDS}, [VOIDS] = {ENDED}, [PLACES] = {PRESENT, DUE, KEPT},
-    [DUE] = {PLACES, PRESENT, KEPT}, [KEPT] = {PLACES, PRESENT, DUE},
-}
+local COUNTED = {VISITORS, DEADLINES, PRESENT, ARRIVALS, ENDED, VOIDS, MINUTE, NETWORKS}
+-- The keys that are deleted together with a key that was lost as a whole, because they are useless
+-- without it.
+local GOES_WITH = {[ENDED] = {VOIDS}, [VOIDS] = {ENDED}}
 -- A room expires if no node has polled it for a day plus the longest lifetime of a proof.
 local UNUSED_MS = 24 * 60 * 60 * 1000
 -- The maximum number of entries that a script adds to a key. A key with more entries is not new.
@@ -21,31 +18,43 @@ local MADE_AT_ONCE = CLEARED_AT_ONCE + 64
 -- Returns the number of entries of each key, in the order of COUNTED.
 local function count_keys()
     return {
-        redis.call('ZCARD', ACTIVE), redis.call('HLEN', PASSES), redis.call('ZCARD', ENDED),
-        redis.call('HLEN', VOIDS), redis.call('ZCARD', PLACES), redis.call('ZCARD', PRESENT),
-        redis.call('ZCARD', DUE), redis.call('HLEN', KEPT), redis.call('LLEN', MINUTE),
-        redis.call('HLEN', NETWORKS),
+        redis.call('HLEN', VISITORS), redis.call('ZCARD', DEADLINES), redis.call('ZCARD', PRESENT),
+        redis.call('ZCARD', ARRIVALS), redis.call('ZCARD', ENDED), redis.call('HLEN', VOIDS),
+        redis.call('LLEN', MINUTE), redis.call('HLEN', NETWORKS),
     }
 end
 
--- Returns whether a key has fewer entries than after the last script. If the last script belongs to
--- a release that does not count entries, the answer is unknown, and the function returns false.
+-- Forgets all visitors after a part of their pages or deadlines was lost, because the rest does not
+-- tell how many there were. Tickets restore the places of their visitors at the next check-ins, and
+-- passes restore sessions.
+local function forget_visitors()
+    redis.call('DEL', VISITORS, DEADLINES, PRESENT, ARRIVALS)
+    room.active, room.places, room.records = 0, 0, 0
+    set_pages(1)
+end
+
+-- Returns whether a key has fewer entries than after the last script.
 --
 -- After a loss, the counts of places per network restart from zero, because they may still include
 -- lost places. If the count of a network is too high, its visitors may be refused forever. If the
 -- count is too low, the network only gets too many places for a while. The loss of the key that
 -- stores the counts is therefore not treated as a loss of the room.
 local function has_lost_keys()
-    local is_lost, before = false, room.counts or {}
-    local found = room.counts and count_keys() or {}
-    for i, count in ipairs(found) do
-        local key, was = COUNTED[i], before[i] or 0
-        is_lost = is_lost or count < was and key ~= NETWORKS
+    local is_lost, are_visitors_lost = false, false
+    for i, count in ipairs(count_keys()) do
+        local key, was = COUNTED[i], room.counts[i]
+        if count < was then
+            is_lost = is_lost or key ~= NETWORKS
+            are_visitors_lost = are_visitors_lost or key == VISITORS or key == DEADLINES
+        end
         if count == 0 and was > 0 and GOES_WITH[key] then
             redis.call('DEL', unpack(GOES_WITH[key]))
         end
     end
-    if is_lost or #before < #COUNTED then
+    if are_visitors_lost then
+        forget_visitors()
+    end
+    if is_lost then
         redis.call('DEL', NETWORKS)
     end
     return is_lost

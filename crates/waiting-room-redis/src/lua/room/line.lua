@@ -1,4 +1,8 @@
--- The line of waiting visitors, in order, and the removal of lapsed sessions and places.
+-- The line of waiting visitors, in order.
+--
+-- PRESENT contains the visitors who check in when they are due, by rank: by arrival, or by lot if
+-- the order is random. ARRIVALS contains the visitors whose arrival is not their rank: the visitors
+-- who are away, or all visitors in line if the order is random.
 
 -- Returns the network of a visitor, which is bytes 5 to 8 of its id, or false if these bytes are
 -- zero because the network is unknown.
@@ -21,77 +25,57 @@ local function is_network_full(id)
     return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.share
 end
 
--- Removes the place of a visitor, if the visitor has a place.
-local function remove_place(id)
-    if redis.call('ZREM', PLACES, id) == 1 then
-        count_place(id, -1)
+-- Removes a visitor from the line. The visitor's record, whose kind is given, is removed or
+-- replaced by the caller.
+local function leave_line(id, kind)
+    room.places = room.places - 1
+    count_place(id, -1)
+    if kind == PRESENT_PLACE then
         redis.call('ZREM', PRESENT, id)
-        redis.call('ZREM', DUE, id)
-        redis.call('HDEL', KEPT, id)
         room.present = nil
+    end
+    if kind == AWAY_PLACE or room.method == 'random' then
+        redis.call('ZREM', ARRIVALS, id)
     end
 end
 
--- Gives a visitor a place, or keeps the visitor's existing place.
+-- Gives a visitor a place, or keeps the visitor's existing place. The caller has added the visitor
+-- to PRESENT.
 --
 -- A visitor who is asked to return after `interval` seconds counts as present for one and a half
 -- intervals, and keeps its place for the retention time.
 local function keep_place(id, first_seen_us, interval)
     local kept_us = room.now_us + room.retention_us
     local present_us = math.min(room.now_us + interval * 1500000, kept_us)
-    if redis.call('ZADD', PLACES, digits(first_seen_us), id) == 1 then
+    local kind = put(id, PRESENT_PLACE, present_us, kept_us, first_seen_us)
+    if not kind then
+        room.places = room.places + 1
         count_place(id, 1)
     end
-    redis.call('ZADD', DUE, digits(present_us), id)
-    redis.call('HSET', KEPT, id, digits(kept_us))
+    if room.method == 'random' then
+        redis.call('ZADD', ARRIVALS, digits(first_seen_us), id)
+    elseif kind == AWAY_PLACE then
+        redis.call('ZREM', ARRIVALS, id)
+    end
 end
 
--- Removes lapsed sessions, and records of ended sessions that are no longer needed. Returns the
--- total number of removed sessions and records.
-local function clear_sessions()
-    local now = digits(room.now_us)
-    local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', now, 'LIMIT', 0, CLEARED_AT_ONCE)
-    for _, id in ipairs(forgotten) do
-        forget_end(id)
+-- Marks the visitor of a place as away, until the place is removed at `kept_us`.
+local function go_away(id, kept_us, arrival_us)
+    put(id, AWAY_PLACE, kept_us, kept_us, arrival_us)
+    redis.call('ZREM', PRESENT, id)
+    room.present = nil
+    if room.method ~= 'random' then
+        redis.call('ZADD', ARRIVALS, digits(arrival_us), id)
     end
-    local lapsed = redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', now, 'WITHSCORES',
-        'LIMIT', 0, CLEARED_AT_ONCE)
-    for i = 1, #lapsed, 2 do
-        local id, expires_us = lapsed[i], tonumber(lapsed[i + 1])
-        local packed = redis.call('HGET', PASSES, id)
-        redis.call('ZREM', ACTIVE, id)
-        redis.call('HDEL', PASSES, id)
-        -- Tickets that led to the session may still be valid, but must not lead to another session.
-        -- See `tickets_void_after` in the core.
-        local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
-        local forget_us = accepted_us + 3 * room.retention_us
-        if forget_us > room.now_us then
-            remember_end(id, expires_us, forget_us, 'lapsed')
-        end
-    end
-    return #forgotten + #lapsed / 2
 end
 
--- Marks visitors who have missed their check-ins as away, and removes visitors who have been away
--- for too long. Returns the total number of changed and removed visitors.
-local function clear_line()
-    local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', digits(room.now_us),
-        'LIMIT', 0, CLEARED_AT_ONCE)
-    for _, id in ipairs(due) do
-        local kept_us = redis.call('HGET', KEPT, id)
-        if tonumber(kept_us or 0) <= room.now_us then
-            remove_place(id)
-            redis.call('ZREM', DUE, id)
-        else
-            redis.call('ZREM', PRESENT, id)
-            redis.call('ZADD', DUE, kept_us, id)
-        end
+-- Returns the earliest arrival of a visitor in line, or -1 if the line is empty.
+local function first_arrival_us()
+    local first = redis.call('ZRANGE', ARRIVALS, 0, 0, 'WITHSCORES')
+    local arrival_us = tonumber(first[2] or math.huge)
+    if room.method ~= 'random' then
+        first = redis.call('ZRANGE', PRESENT, 0, 0, 'WITHSCORES')
+        arrival_us = math.min(arrival_us, tonumber(first[2] or math.huge))
     end
-    return #due
-end
-
--- Removes lapsed sessions and places, up to CLEARED_AT_ONCE entries of each kind. Returns whether
--- more lapsed entries may be left.
-local function clear()
-    return math.max(clear_sessions(), clear_line()) >= CLEARED_AT_ONCE
+    return arrival_us < math.huge and arrival_us or -1
 end

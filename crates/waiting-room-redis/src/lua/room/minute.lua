@@ -11,18 +11,30 @@ local function conforms(reserved)
     if room.minute <= reserved then
         return false
     end
-    local at_us = redis.call('LINDEX', MINUTE, room.minute - reserved - 1)
+    -- Admissions by this script are not in the list yet.
+    local index = room.minute - reserved - 1 - room.admitted
+    local at_us = index < 0 and room.now_us or redis.call('LINDEX', MINUTE, index)
     return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
 end
 
--- Records an admission at the current time. Each call adds one entry, and drops up to two entries
--- that are older than a minute, so that the list shrinks again after a busy minute.
-local function record_admission()
-    redis.call('LPUSH', MINUTE, digits(room.now_us))
-    for _ = 1, 2 do
-        if tonumber(redis.call('LINDEX', MINUTE, -1)) + MINUTE_US <= room.now_us then
-            redis.call('RPOP', MINUTE)
-        end
+-- Adds the admissions by this script to the list, all at the current time. For each of them, up to
+-- two entries that are older than a minute are dropped, so that the list shrinks again after a busy
+-- minute.
+local function write_admissions()
+    if room.admitted == 0 then
+        return
+    end
+    local times, now = {}, digits(room.now_us)
+    for i = 1, room.admitted do
+        times[i] = now
+    end
+    redis.call('LPUSH', MINUTE, unpack(times))
+    local kept = -1
+    for _, at_us in ipairs(redis.call('LRANGE', MINUTE, -2 * room.admitted, -1)) do
+        kept = tonumber(at_us) + MINUTE_US <= room.now_us and kept - 1 or kept
+    end
+    if kept < -1 then
+        redis.call('LTRIM', MINUTE, 0, kept)
     end
 end
 

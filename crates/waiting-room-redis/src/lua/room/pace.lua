@@ -3,17 +3,14 @@
 -- Admissions are counted in slices of ten seconds, oldest first. The counterpart of this file in
 -- the core is `room/estimate.rs`.
 
--- Makes the slice of the current time the last slice, and drops slices older than three minutes. All
--- visitors of a batch have the same time, so the first call does all the work.
+-- Makes the slice of the current time the last slice, and drops slices older than three minutes.
+-- All visitors of a batch have the same time, so the first call does all the work.
 local function roll()
     if room.is_rolled then
         return
     end
     room.is_rolled = true
     local pace, index = room.pace, math.floor(room.now_us / SLICE_US)
-    -- The numbers of first tickets in the last six slices, newest first, are missing from a room
-    -- that an earlier release has opened.
-    pace.touches = pace.touches or {0, 0, 0, 0, 0, 0}
     if pace.began_us == 0 then
         pace.began_us, pace.current, pace.slices = room.now_us, index, {0}
     end
@@ -118,8 +115,12 @@ end
 local function interval_s(ahead, reason, jitter)
     local base_us = room.refresh_us
     if not is_closed(reason) then
-        local pace_us = (ahead + 1) * 1000000 / math.max(per_second(), room.rate)
-        base_us = math.min(math.max(pace_us / 8, SHORTEST_INTERVAL_US), room.refresh_us)
+        local rate = per_second()
+        local pace_us = (ahead + 1) * 1000000 / (rate > room.rate and rate or room.rate)
+        -- Most visitors in a long line are asked to return after the refresh interval.
+        if pace_us / 8 < base_us then
+            base_us = math.min(math.max(pace_us / 8, SHORTEST_INTERVAL_US), base_us)
+        end
     end
     return math.ceil((base_us + math.floor(base_us * jitter / 1000)) / 1000000)
 end

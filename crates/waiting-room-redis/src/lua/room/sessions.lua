@@ -1,38 +1,89 @@
 -- The sessions of active visitors, and the visitors whose proofs are void because their sessions
 -- have ended.
 
--- Returns the number of active visitors. Lapsed sessions do not count, even if they have not been
--- removed yet. The visitors are counted once for all visitors of a batch, and `room.active` then
--- follows each change.
-local function active()
-    room.active = room.active
-        or redis.call('ZCOUNT', ACTIVE, '(' .. digits(room.now_us), '+inf')
-    return room.active
+-- The changes in the number of sessions by the second in which they expire. Fields of VISITORS
+-- store the numbers, so the sessions that expire within a span of time are counted without reading
+-- them.
+local tallies = {}
+
+-- Returns the field of VISITORS with the number of sessions that expire in a second. Its name has 4
+-- bytes, whereas the name of a page has 3.
+local function tally_field(second)
+    return struct.pack('>I4', second)
 end
 
--- Returns the session of an active visitor, {bucket, accepted_us, expires_us}, or nil if the
--- visitor is not active.
-local function session(id)
-    local expires_us = tonumber(redis.call('ZSCORE', ACTIVE, id) or 0)
-    if expires_us <= room.now_us then
-        return nil
+-- Counts a session that begins or ends, by `change`, 1 or -1.
+local function tally(expires_us, change)
+    local second = math.floor(expires_us / 1000000)
+    tallies[second] = (tallies[second] or 0) + change
+    room.active = room.active + change
+    if room.lapsed and second < math.floor(room.now_us / 1000000) then
+        room.lapsed = room.lapsed + change
     end
-    local packed = redis.call('HGET', PASSES, id)
-    if not packed then
-        -- The key that stores the passes was deleted or evicted. The visitor's pass restores the
-        -- session.
-        redis.call('ZREM', ACTIVE, id)
-        room.active = nil
-        return nil
+end
+
+-- Returns the number of sessions that expire from second `first` to second `last`.
+local function count_expiring(first, last)
+    local fields, sum = {}, 0
+    for second = first, last do
+        table.insert(fields, tally_field(second))
+        sum = sum + (tallies[second] or 0)
     end
-    local pass = cmsgpack.unpack(packed)
-    return {bucket = pass[1], accepted_us = pass[2], expires_us = expires_us}
+    for _, count in ipairs(fields[1] and redis.call('HMGET', VISITORS, unpack(fields)) or {}) do
+        sum = sum + (count or 0)
+    end
+    return sum
+end
+
+-- Returns the fields of VISITORS to set and to delete for the changed tallies.
+local function changed_tallies()
+    local fields, changes, set, gone = {}, {}, {}, {}
+    for second, change in pairs(tallies) do
+        if change ~= 0 then
+            table.insert(fields, tally_field(second))
+            table.insert(changes, change)
+        end
+    end
+    local counts = fields[1] and redis.call('HMGET', VISITORS, unpack(fields)) or {}
+    for i, field in ipairs(fields) do
+        local count = (counts[i] or 0) + changes[i]
+        if count > 0 then
+            table.insert(set, field)
+            table.insert(set, count)
+        else
+            table.insert(gone, field)
+        end
+    end
+    return set, gone
+end
+
+-- Returns the number of active visitors. Lapsed sessions whose records this script has not removed
+-- do not count, except those that have lapsed within the current second, or more than COUNTED_S
+-- after the first of them.
+local function active()
+    if room.behind_us and not room.lapsed then
+        local first, now = math.floor(room.behind_us / 1000000), math.floor(room.now_us / 1000000)
+        room.lapsed = count_expiring(first, math.min(now - 1, first + COUNTED_S))
+    end
+    return room.active - (room.lapsed or 0)
+end
+
+-- The entries of VOIDS that this script has read, by visitor, or false if there is none.
+local voids = {}
+
+-- Reads the entries of these visitors.
+local function read_voids(ids)
+    local entries = redis.call('HMGET', VOIDS, unpack(ids))
+    for i, id in ipairs(ids) do
+        voids[id] = entries[i]
+    end
 end
 
 -- Forgets that a session of the visitor has ended.
 local function forget_end(id)
     if redis.call('ZREM', ENDED, id) == 1 then
         redis.call('HDEL', VOIDS, id)
+        voids[id] = false
     end
 end
 
@@ -44,30 +95,40 @@ end
 -- not be ended.
 local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
-        redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
+        local oldest = redis.call('ZPOPMIN', ENDED)[1]
+        redis.call('HDEL', VOIDS, oldest)
+        voids[oldest] = false
     end
+    voids[id] = cmsgpack.pack({at_us, how})
     redis.call('ZADD', ENDED, digits(forget_us), id)
-    redis.call('HSET', VOIDS, id, cmsgpack.pack({at_us, how}))
+    redis.call('HSET', VOIDS, id, voids[id])
 end
 
 -- Returns 'left' or 'lapsed' if the session of a proof that was issued at `made_us` has ended, and
 -- false or nil if the proof is not void.
 local function ended(id, made_us)
-    local void = redis.call('HGET', VOIDS, id)
+    local void = voids[id]
+    if void == nil then
+        void = redis.call('HGET', VOIDS, id)
+    end
     if void then
         local at_us, how = unpack(cmsgpack.unpack(void))
         return made_us <= at_us and how
     end
 end
 
--- Stores the session `pass` of a visitor, who becomes active unless `is_active` is true already.
-local function hold(id, pass, is_active)
-    if room.active and not is_active then
-        room.active = room.active + 1
+-- Stores the session `pass` of a visitor, in place of the visitor's earlier session or place.
+local function hold(id, pass)
+    local kind, deadline_us = put(id, SESSION, pass.expires_us, pass.accepted_us, pass.bucket)
+    if kind == SESSION then
+        tally(deadline_us, -1)
+    else
+        forget_end(id)
+        if kind then
+            leave_line(id, kind)
+        end
     end
-    redis.call('ZADD', ACTIVE, digits(pass.expires_us), id)
-    redis.call('HSET', PASSES, id, cmsgpack.pack({pass.bucket, pass.accepted_us}))
-    forget_end(id)
+    tally(pass.expires_us, 1)
 end
 
 -- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
@@ -96,15 +157,4 @@ end
 -- Returns the reply that admits a visitor with the session `pass`.
 local function pass_reply(pass, reason)
     return {'admit', reason, pass.bucket, pass.accepted_us, pass.expires_us}
-end
-
--- Returns the reply for a visitor who is already active and continues the same session, or nil if
--- the visitor is not active.
-local function admit_again(id)
-    local pass = session(id)
-    if pass then
-        prolong(pass)
-        hold(id, pass, true)
-        return pass_reply(pass, 'slot')
-    end
 end

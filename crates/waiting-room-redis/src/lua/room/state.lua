@@ -3,9 +3,6 @@
 -- The fields of the rules, in the order in which `encode_rules` in verbs.rs writes them.
 local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'mode', 'capacity',
     'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
--- The share of a network if the rules were written by an earlier release, which had no limit on
--- places per network.
-local DEFAULT_SHARE = 1000
 
 -- Reads the rules from the values of FIELDS. The value of a limit that does not apply is empty.
 local function read_rules(values)
@@ -15,27 +12,33 @@ local function read_rules(values)
     room.retention_us, room.refresh_us = tonumber(values[8]), tonumber(values[9])
     room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
     room.rate = tonumber(values[12])
-    room.share = not values[13] and DEFAULT_SHARE or tonumber(values[13])
-    room.is_share_in_shadow = values[14] == '1'
+    room.share, room.is_share_in_shadow = tonumber(values[13]), values[14] == '1'
 end
 
--- Reads the room, and returns whether the room exists.
---
--- The stored numbers of entries are from the last script only if `counted_us` is the time of that
--- script. Otherwise, a script of an earlier release, which does not count entries, has run since.
+-- Sets the numbers of active visitors, places, records and pages.
+local function read_sizes(active, places, records, count)
+    room.active, room.places, room.records = active, places, records
+    set_pages(count)
+end
+
+-- Reads the room, and returns whether the room exists. A room with the layout of another release is
+-- refused, because a script could misread its keys.
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
-        'server', 'checked_us', 'version', 'pace', 'counts', 'counted_us', 'losses')
+        'server', 'checked_us', 'version', 'pace', 'counts', 'losses', 'sizes', 'layout',
+        unpack(FIELDS))
     if not state[1] then
         return false
+    elseif state[12] ~= LAYOUT then
+        error('the room has layout ' .. tostring(state[12]) .. ' of another release')
     end
     room.since_us, room.hold_until_us = tonumber(state[1]), tonumber(state[2])
     room.last_us, room.skew_us = tonumber(state[3]), tonumber(state[4])
     room.server, room.checked_us = state[5], tonumber(state[6])
     room.version, room.pace = tonumber(state[7]), cmsgpack.unpack(state[8])
-    room.counts = state[9] and state[10] == state[3] and cmsgpack.unpack(state[9])
-    room.losses = tonumber(state[11] or 0)
-    read_rules(redis.call('HMGET', ROOM, unpack(FIELDS)))
+    room.counts, room.losses = cmsgpack.unpack(state[9]), tonumber(state[10])
+    read_sizes(unpack(cmsgpack.unpack(state[11])))
+    read_rules({unpack(state, 13, 12 + #FIELDS)})
     room.now_us = read_clock()
     return true
 end

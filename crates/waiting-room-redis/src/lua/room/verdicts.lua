@@ -42,9 +42,8 @@ local function admit(id, first_seen_us, reason)
         accepted_us = room.now_us,
         expires_us = room.now_us + room.lifetime_us,
     }
-    remove_place(id)
-    hold(id, pass, false)
-    record_admission()
+    hold(id, pass)
+    room.admitted = room.admitted + 1
     record_pace()
     return pass_reply(pass, reason)
 end

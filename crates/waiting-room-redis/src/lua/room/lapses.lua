@@ -1,0 +1,114 @@
+-- The removal of lapsed sessions and places, and the search for the record of a visitor.
+
+-- Ends a session that has lapsed.
+local function end_session(id, expires_us, accepted_us)
+    drop(id)
+    tally(expires_us, -1)
+    -- Tickets that led to the session may still be valid, but must not lead to another session. See
+    -- `tickets_void_after` in the core.
+    local forget_us = accepted_us + 3 * room.retention_us
+    if forget_us > room.now_us then
+        remember_end(id, expires_us, forget_us, 'lapsed')
+    end
+end
+
+-- Handles a record whose deadline has passed: a session ends, a visitor who has missed its check-in
+-- goes away, and a visitor who has been away for too long loses its place.
+local function lapse(id, kind, deadline_us, second, third)
+    if kind == SESSION then
+        end_session(id, deadline_us, second)
+    elseif kind == PRESENT_PLACE and second > room.now_us then
+        go_away(id, second, third)
+    else
+        drop(id)
+        leave_line(id, kind)
+    end
+end
+
+-- Returns what the room knows of a visitor, or nothing if the visitor has no record: the session
+-- {bucket, accepted_us, expires_us} or nil, the kind of the record, and the arrival of a visitor in
+-- line. A lapsed record of this visitor is handled first, even if many other records have lapsed.
+local function visitor(id)
+    local _, page, at = find(id)
+    if not at then
+        return nil
+    end
+    local kind, deadline_us, second, third = record_at(page, at)
+    if deadline_us <= room.now_us then
+        lapse(id, kind, deadline_us, second, third)
+        return visitor(id)
+    elseif kind == SESSION then
+        return {bucket = third, accepted_us = second, expires_us = deadline_us}, kind
+    end
+    return nil, kind, third
+end
+
+-- Admits a visitor who is already active, and continues the session `pass`.
+local function admit_again(id, pass)
+    prolong(pass)
+    hold(id, pass)
+    return pass_reply(pass, 'slot')
+end
+
+-- Removes records of ended sessions that are no longer needed. Returns their number.
+local function clear_ended()
+    local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', digits(room.now_us),
+        'LIMIT', 0, CLEARED_AT_ONCE)
+    for _, id in ipairs(forgotten) do
+        forget_end(id)
+    end
+    return #forgotten
+end
+
+-- Handles the lapsed records of one page, and sets the page's score to its first deadline.
+local function clear_page(number)
+    local page = pages[number]
+    local first_us = first_deadline_us(page)
+    if first_us <= room.now_us then
+        for at = HEADER + 1, #page, RECORD do
+            local kind, deadline_us, second, third = record_at(page, at)
+            if deadline_us <= room.now_us then
+                lapse(string.sub(page, at, at + ID - 1), kind, deadline_us, second, third)
+            end
+        end
+        page = pages[number]
+        first_us = first_deadline_us(page)
+    end
+    -- A score may be left over without a page.
+    set_page(number, page ~= '' and header(number, first_us) .. string.sub(page, HEADER + 1) or '')
+end
+
+-- Handles lapsed sessions and places, in up to PAGES_AT_ONCE pages. Returns whether more lapsed
+-- entries may be left.
+local function clear()
+    local is_more = clear_ended() >= CLEARED_AT_ONCE
+    local due = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', digits(room.now_us), 'WITHSCORES',
+        'LIMIT', 0, PAGES_AT_ONCE + 1)
+    local wanted = {}
+    for i = 1, math.min(#due, 2 * PAGES_AT_ONCE), 2 do
+        table.insert(wanted, (struct.unpack('>I3', due[i])))
+    end
+    read_pages(wanted)
+    for _, number in ipairs(wanted) do
+        clear_page(number)
+    end
+    room.behind_us = tonumber(due[2 * PAGES_AT_ONCE + 2])
+    return is_more or room.behind_us ~= nil
+end
+
+-- Decides on each visitor in ARGV, and returns the replies. `format` describes the arguments
+-- after the visitor's id. `proofs_may_be_void` is whether `decide` looks for ended sessions.
+local function for_each_visitor(format, decide, proofs_may_be_void)
+    local ids, replies = {}, {}
+    for i = 2, #ARGV do
+        ids[i - 1] = string.sub(ARGV[i], 1, ID)
+    end
+    read_visitors(ids)
+    if proofs_may_be_void then
+        read_voids(ids)
+    end
+    for i = 2, #ARGV do
+        replies[i - 1] = decide(ids[i - 1], struct.unpack(format, ARGV[i], ID + 1))
+    end
+    return replies
+end
