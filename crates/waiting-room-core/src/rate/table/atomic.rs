@@ -14,8 +14,8 @@
 //! # Concurrency
 //!
 //! Any thread may change a number at any time with a compare-and-exchange. The key of a place is
-//! changed only under the lock of its group, so a key never has two places. Once a place has been
-//! given to a key, it never becomes free again.
+//! changed only under the lock of its stripe, which contains both groups of the key, so a key never
+//! has two places. Once a place has been given to a key, it never becomes free again.
 //!
 //! The result of a search without the lock is therefore only a hint. If the search finds the key,
 //! the subsequent change of the number detects whether the place has been handed over (see
