@@ -29,6 +29,7 @@ mod event_log;
 mod fixed_window;
 mod gcra;
 mod key;
+mod lazy;
 mod leaky_queue;
 mod limiter;
 mod memory;
@@ -51,6 +52,7 @@ pub use self::{
     fixed_window::{FixedWindow, FixedWindowState},
     gcra::Gcra,
     key::{KeyHash, KeyHasher},
+    lazy::LazyDecision,
     leaky_queue::LeakyQueue,
     limiter::Limiter,
     meter::Meter,

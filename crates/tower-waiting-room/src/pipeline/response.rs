@@ -161,7 +161,7 @@ impl<St: Store> Pipeline<St> {
         let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
         let mut told = report.map(|report| lines(report)).unwrap_or_default();
         if let Some((own, decision)) = &own {
-            told.push(PolicyState { line: &own.line, decision });
+            told.push(PolicyState { line: &own.line, decision: *decision });
         }
         // The current rules of the room are loaded only for answers that describe the room.
         let rules = reply.is_of_room().then(|| self.store.rules());

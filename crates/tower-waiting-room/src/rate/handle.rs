@@ -124,7 +124,7 @@ impl Spent {
     /// Returns the charge against a limit that this process counts, or `None` if the limit was not
     /// charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
-        let charge = *ask.charge()?;
+        let charge = ask.charge()?;
         let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
         Some(Self { policy, key, tier, charge, stored: None })
     }

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use waiting_room_core::{
     StoreError,
     error::StoreErrorKind,
-    rate::{ChargeReply, ChargeRequest, Decision, RateStore},
+    rate::{ChargeReply, ChargeRequest, LazyDecision, RateStore},
 };
 
 use super::{handle::Spent, policy::Policy, report::Charged};
@@ -110,11 +110,11 @@ impl StoreCharge<'_> {
     /// Returns the decision, corrected for the refund of the cost. The correction is computed here
     /// to save a round trip, and therefore ignores the units that other nodes have used in the
     /// meantime.
-    pub(super) fn given_back(&self) -> Option<Decision> {
+    pub(super) fn given_back(&self) -> Option<LazyDecision> {
         let mut decision = self.reply.decision?;
         let remaining = decision.remaining.saturating_add(self.ask.cost);
         decision.remaining = remaining.min(decision.limit);
-        Some(decision)
+        Some(decision.into())
     }
 }
 
@@ -127,8 +127,8 @@ impl Charged for StoreCharge<'_> {
         self.ask.tier
     }
 
-    fn decision(&self) -> Option<Decision> {
-        self.reply.decision
+    fn decision(&self) -> Option<LazyDecision> {
+        self.reply.decision.map(LazyDecision::from)
     }
 
     fn is_charged(&self) -> bool {

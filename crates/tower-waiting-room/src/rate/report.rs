@@ -12,7 +12,7 @@ use http::Extensions;
 use smallvec::SmallVec;
 use waiting_room_core::{
     Reason, Timestamp,
-    rate::{Decision, KeyHash, LimiterCharge, charge_all},
+    rate::{KeyHash, LazyDecision, LimiterCharge, charge_all},
 };
 
 use super::{
@@ -46,7 +46,8 @@ pub(super) struct Applied {
     pub(super) policy: usize,
     /// The tier of the request, or 0 if the request is in no tier.
     pub(super) tier: usize,
-    pub(super) decision: Decision,
+    /// The numbers of the decision are computed only for headers that report them.
+    pub(super) decision: LazyDecision,
 }
 
 /// A limit that applies to a request, after an attempt to charge the limit in this process or in a
@@ -60,7 +61,7 @@ pub(super) trait Charged {
 
     /// Returns the decision, or `None` if another limit refused the request before this limit was
     /// reached.
-    fn decision(&self) -> Option<Decision>;
+    fn decision(&self) -> Option<LazyDecision>;
 
     /// Returns whether the limit was charged.
     fn is_charged(&self) -> bool;
@@ -107,13 +108,15 @@ impl RateReport {
     /// `corrected` yields the decision of each limit after the refund of its charge, in the order
     /// of `decisions`. Only the queues that would have held the request refuse it, with the delay
     /// as the retry time.
-    pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = Decision>) {
+    pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = LazyDecision>) {
         for (applied, corrected) in self.decisions.iter_mut().zip(corrected) {
-            let delay = applied.decision.delay;
+            let delay = applied.decision.delay();
             applied.decision = corrected;
             if !delay.is_zero() {
-                applied.decision.allowed = false;
-                applied.decision.retry_after = Some(delay);
+                let mut refused = corrected.describe();
+                refused.allowed = false;
+                refused.retry_after = Some(delay);
+                applied.decision = refused.into();
             }
         }
     }
@@ -122,7 +125,8 @@ impl RateReport {
     pub(crate) fn lines(&self) -> impl Iterator<Item = PolicyState<'_>> {
         self.decisions.iter().map(|it| {
             let lines = &self.policies[it.policy].lines;
-            PolicyState { line: lines.get(it.tier).unwrap_or(&lines[0]), decision: &it.decision }
+            let line = lines.get(it.tier).unwrap_or(&lines[0]);
+            PolicyState { line, decision: it.decision.describe() }
         })
     }
 
@@ -138,15 +142,19 @@ impl RateReport {
     /// Panics if the report contains no decision. The report of a refused request contains at least
     /// one decision.
     pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
-        let refused = self.decisions.iter().filter(|it| !it.decision.allowed);
-        let longest = refused.max_by_key(|it| it.decision.retry_after.unwrap_or(Duration::MAX));
-        let longest = longest.unwrap_or(&self.decisions[0]);
-        (&self.policies[longest.policy], longest.decision.retry_after)
+        let refused = self.decisions.iter().filter(|it| !it.decision.is_allowed());
+        let waits = refused.map(|it| (it, it.decision.describe().retry_after));
+        let longest = waits.max_by_key(|(_, retry_after)| retry_after.unwrap_or(Duration::MAX));
+        let (longest, retry_after) = longest.unwrap_or_else(|| {
+            let first = &self.decisions[0];
+            (first, first.decision.describe().retry_after)
+        });
+        (&self.policies[longest.policy], retry_after)
     }
 
     /// Returns the time for which the request must be held: the longest delay of any queue.
     pub(super) fn delay(&self) -> Duration {
-        self.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default()
+        self.decisions.iter().map(|it| it.decision.delay()).max().unwrap_or_default()
     }
 }
 
@@ -196,9 +204,9 @@ impl<'a> ChargeSet<'a> {
     }
 
     /// Returns the decision that each limit would make at `now`, without charging any limit.
-    pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = Decision> {
+    pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = LazyDecision> {
         self.charges().map(move |LocalCharge { policy, ask }| {
-            self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now)
+            self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now).into()
         })
     }
 }
@@ -212,7 +220,7 @@ impl Charged for LocalCharge<'_> {
         self.ask.tier()
     }
 
-    fn decision(&self) -> Option<Decision> {
+    fn decision(&self) -> Option<LazyDecision> {
         self.ask.decision().copied()
     }
 

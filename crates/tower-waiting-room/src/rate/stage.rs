@@ -282,7 +282,7 @@ impl RateStage {
     /// Reports the limits that refuse a request. The other limits are not reported, because the
     /// request was not charged against them.
     fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
-        for it in report.decisions.iter().filter(|it| !it.decision.allowed) {
+        for it in report.decisions.iter().filter(|it| !it.decision.is_allowed()) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
         }
         Rated::Refuse(report)

@@ -48,7 +48,7 @@ pub(crate) struct PolicyState<'a> {
     /// The constant strings of the tier that applies to the request.
     pub(crate) line: &'a PolicyLine,
     /// The decision that the limit or the gate made for the request.
-    pub(crate) decision: &'a Decision,
+    pub(crate) decision: Decision,
 }
 
 /// The information about limits that the headers of one response contain.
@@ -184,7 +184,7 @@ impl PolicyState<'_> {
         reset: &'b mut itoa::Buffer,
     ) -> (&'b str, &'b str) {
         let Decision { remaining: left, reset: time, .. } = self.decision;
-        (remaining.format(bounded(*left)), reset.format(seconds(*time)))
+        (remaining.format(bounded(left)), reset.format(seconds(time)))
     }
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn write(
 /// request can never succeed has the longest wait.
 fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     let urgency = |told: &&PolicyState<'_>| {
-        let Decision { retry_after, remaining, reset, .. } = *told.decision;
+        let Decision { retry_after, remaining, reset, .. } = told.decision;
         (Reverse(retry_after.unwrap_or(Duration::MAX)), remaining, Reverse(reset))
     };
     told.iter().min_by_key(urgency)

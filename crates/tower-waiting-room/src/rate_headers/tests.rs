@@ -38,7 +38,7 @@ fn text(headers: &HeaderMap) -> String {
 
 fn written(profile: RateHeaders, status: u16, policies: &[(&PolicyLine, Decision)]) -> String {
     let told: Vec<_> =
-        policies.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
+        policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
     let mut headers = HeaderMap::new();
     write(&mut headers, StatusCode::from_u16(status).unwrap(), profile.fields(), &told, NOW);
     text(&headers)
@@ -167,7 +167,7 @@ fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
 fn what_the_application_says_about_its_limits_stays() {
     let line = line("per_ip", Quota::per_minute(100));
     let decision = allowed(50, 30.0);
-    let told = [PolicyState { line: &line, decision: &decision }];
+    let told = [PolicyState { line: &line, decision }];
     let of = |name: &'static str, profile: RateHeaders| {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static("7"));
@@ -247,7 +247,7 @@ proptest! {
             (line(name, quota), Decision::new(*limit, *remaining, reset, Some(Duration::ZERO)))
         }).collect();
         let told: Vec<_> =
-            lines.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
+            lines.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
         let mut headers = HeaderMap::new();
         write(&mut headers, StatusCode::OK, RateHeaders::Draft11Strict.fields(), &told, NOW);
 
@@ -281,7 +281,7 @@ proptest! {
         let reset = Duration::from_nanos(reset);
         let decision = Decision::new(limit, remaining, reset, Some(Duration::ZERO));
         let mut headers = HeaderMap::new();
-        let told = [PolicyState { line: &line, decision: &decision }];
+        let told = [PolicyState { line: &line, decision }];
         write(&mut headers, StatusCode::OK, RateHeaders::Combined.fields(), &told, NOW);
         let text = headers["ratelimit"].as_bytes();
         let list: List = Parser::new(text).parse().unwrap();

@@ -99,7 +99,7 @@ fn decide(asks: &[ChargeRequest], limiters: &[Limiter], now: Timestamp) -> Vec<C
     let (mut hard, mut soft) = (hard.iter(), soft.iter());
     let said = |ask: &ChargeRequest| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
     let reply = |said: &LimiterCharge<'_>| match said.decision() {
-        Some(decision) => ChargeReply::new(*decision, said.charge().copied()),
+        Some(decision) => ChargeReply::new(decision.describe(), said.charge()),
         None => ChargeReply::default(),
     };
     asks.iter().map(said).map(reply).collect()

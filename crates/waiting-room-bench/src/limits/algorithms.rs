@@ -33,7 +33,7 @@ fn checked(algorithm: Algorithm) -> Repeat {
     let limiter = Limiter::new(algorithm, &[quota], 1_000).expect("the quota can be kept");
     let hasher = hasher();
     Turns::new(1_000, Spread::Uniform).check(Outcome::Allowed, move |key, now| {
-        limiter.charge(hasher.hash(&number(key)), 0, 1, now).is_ok()
+        limiter.decide(hasher.hash(&number(key)), 0, 1, now).is_allowed()
     })
 }
 

@@ -54,7 +54,7 @@ fn of_a_thousand(mut times: Vec<Duration>) -> f64 {
 
 fn ours() -> Repeat {
     let (limiter, hasher) = (limiter(), hasher());
-    unseen(KNOWN, move |key| limiter.charge(hasher.hash(&key), 0, 1, OPENING).is_ok())
+    unseen(KNOWN, move |key| limiter.decide(hasher.hash(&key), 0, 1, OPENING).is_allowed())
 }
 
 fn limiter() -> Limiter {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn each_new_key_displaces_another_one() {
         let (limiter, hasher) = (limiter(), hasher());
-        let check = |key| limiter.charge(hasher.hash(&number(key)), 0, 1, OPENING).is_ok();
+        let check = |key| limiter.decide(hasher.hash(&number(key)), 0, 1, OPENING).is_allowed();
         assert!((0..KNOWN).all(check), "a new key is allowed");
         let before = limiter.displaced();
         assert!((KNOWN..KNOWN + 1_000).all(check), "a new key is allowed");

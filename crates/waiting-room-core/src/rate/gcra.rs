@@ -48,14 +48,60 @@ impl Gcra {
     /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
-        let (capacity, interval) = (quota.capacity(), quota.interval_nanos());
+        Self::of(quota.capacity(), quota.interval_nanos())
+    }
+
+    /// Creates a meter for a capacity and the time, in nanoseconds, that one unit takes to leak
+    /// out.
+    pub(super) const fn of(capacity: u64, interval: u64) -> Self {
         Self { capacity, interval, span: capacity.saturating_mul(interval) }
+    }
+
+    /// The time that one unit takes to leak out, in nanoseconds.
+    #[inline]
+    pub(super) const fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// The state after a cost above zero is spent, or `None` if the cost is not allowed. Unlike
+    /// [`take`](Meter::take), this method computes no duration and no receipt.
+    #[inline]
+    pub(super) fn filled(&self, empty_at: u64, cost: u64, now: Timestamp) -> Option<u64> {
+        if cost > self.capacity {
+            return None;
+        }
+        let filling = cost * self.interval;
+        let is_within = Self::backlog(empty_at, now) <= self.span - filling;
+        is_within.then(|| empty_at.max(now.as_nanos()).saturating_add(filling))
     }
 
     /// The part of the span that is used at `now`, in nanoseconds. With a debt, the backlog exceeds
     /// the span.
+    #[inline]
     fn backlog(empty_at: u64, now: Timestamp) -> u64 {
         empty_at.saturating_sub(now.as_nanos())
+    }
+}
+
+/// A meter whose state is the time at which everything will have been replenished.
+///
+/// Such meters allow the same costs as [`Gcra`], and differ only in the delay and in refunds.
+pub(super) trait Bucket: Meter<State = u64> + Copy {
+    /// The arithmetic that decides.
+    fn gcra(&self) -> &Gcra;
+
+    /// The time, in nanoseconds, for which an allowed request is held. `empty_at` is the state
+    /// before the request is charged.
+    #[inline]
+    fn delay_nanos(&self, _empty_at: u64, _now: Timestamp) -> u64 {
+        0
+    }
+}
+
+impl Bucket for Gcra {
+    #[inline]
+    fn gcra(&self) -> &Gcra {
+        self
     }
 }
 

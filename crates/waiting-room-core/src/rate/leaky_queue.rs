@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use super::{Charge, Gcra, Meter, Quota};
+use super::{Charge, Gcra, Meter, Quota, gcra::Bucket};
 use crate::Timestamp;
 
 /// The [leaky queue](super::Algorithm::LeakyQueue), which assigns a delay to each request, and
@@ -49,6 +49,18 @@ impl LeakyQueue {
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         Self { places: Gcra::new(quota) }
+    }
+}
+
+impl Bucket for LeakyQueue {
+    #[inline]
+    fn gcra(&self) -> &Gcra {
+        &self.places
+    }
+
+    #[inline]
+    fn delay_nanos(&self, free_at: u64, now: Timestamp) -> u64 {
+        free_at.saturating_sub(now.as_nanos())
     }
 }
 
@@ -92,7 +104,7 @@ impl Meter for LeakyQueue {
 
     /// The time until the next free departure, which is assigned to the request.
     fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
-        Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
+        Duration::from_nanos(self.delay_nanos(*free_at, now))
     }
 
     fn join(&self, free_at: &mut u64, other: &u64, _: Timestamp) {

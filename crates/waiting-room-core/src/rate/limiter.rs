@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Algorithm, Charge, Decision, KeyHash, Quota,
+    Algorithm, Charge, Decision, KeyHash, LazyDecision, Quota,
     memory::{Memory, bytes_per_key, remember},
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind, sync::unpoisoned};
@@ -184,13 +184,36 @@ impl Limiter {
     /// Returns the decision that a charge of `cost` would get at `now`, without charging anything.
     #[must_use]
     pub fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
+        self.look_lazily(key, tier, cost, now).describe()
+    }
+
+    /// The same as [`look`](Self::look), but without computing the numbers of the decision.
+    pub(super) fn look_lazily(
+        &self,
+        key: KeyHash,
+        tier: usize,
+        cost: u64,
+        now: Timestamp,
+    ) -> LazyDecision {
         self.memory.look(key, tier, cost, now)
     }
 
     /// Spends `cost` on behalf of a key if the limit allows it.
     ///
     /// If `tier` is beyond the last tier, the last tier applies. A cost of zero is always allowed,
-    /// and does not add the key to the table.
+    /// and does not add the key to the table. A refused cost is not spent.
+    ///
+    /// With the token bucket, GCRA and the leaky queue, this method computes no numbers for the
+    /// client. Callers that need the numbers of every decision may use [`charge`](Self::charge).
+    #[inline]
+    pub fn decide(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
+        if cost == 0 {
+            return self.ask(key, tier, now);
+        }
+        self.memory.charge(key, tier, cost, now)
+    }
+
+    /// The same as [`decide`](Self::decide), with the numbers of the decision.
     ///
     /// # Errors
     ///
@@ -202,10 +225,9 @@ impl Limiter {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
-        if cost == 0 {
-            return Ok((self.look(key, tier, 0, now), Charge::new(0, now, 0)));
-        }
-        self.memory.charge(key, tier, cost, now)
+        let decided = self.decide(key, tier, cost, now);
+        let decision = decided.describe();
+        decided.charge().map(|charge| (decision, charge)).ok_or(decision)
     }
 
     /// Corrects a charge to its actual cost, by refunding or spending the difference.
@@ -251,6 +273,12 @@ impl Limiter {
         }
         *in_force = quotas.to_vec();
         Ok(Self { memory: self.memory.with_quotas(quotas, now), ..self.clone() })
+    }
+
+    /// Decides on a cost of zero, which is always allowed.
+    #[cold]
+    fn ask(&self, key: KeyHash, tier: usize, now: Timestamp) -> LazyDecision {
+        LazyDecision::known(self.look(key, tier, 0, now), Some(Charge::new(0, now, 0)))
     }
 
     fn locked_quotas(&self) -> MutexGuard<'_, Vec<Quota>> {

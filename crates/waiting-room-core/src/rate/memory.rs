@@ -15,14 +15,15 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 
 use super::{
-    Algorithm, Charge, Decision, FixedWindow, Gcra, KeyHash, LeakyQueue, Meter, Quota,
+    Algorithm, Charge, FixedWindow, Gcra, KeyHash, LazyDecision, LeakyQueue, Meter, Quota,
     SlidingCounter, SlidingLog, TokenBucket,
+    gcra::Bucket,
+    lazy::BucketDecision,
     table::{AtomicTable, LockedTable},
 };
 use crate::Timestamp;
@@ -31,14 +32,9 @@ use crate::Timestamp;
 ///
 /// The methods correspond to those of [`Limiter`](super::Limiter).
 pub(super) trait Memory: Send + Sync {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision;
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision>;
+    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision;
+    /// Charges a cost above zero.
+    fn charge(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
     /// Applies new quotas to all handles of this memory, and returns a handle with the new quotas.
@@ -115,7 +111,7 @@ struct SharedAtomicMemory<M> {
     changes: AtomicU64,
 }
 
-impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
+impl<M: Bucket + 'static> AtomicMemory<M> {
     fn new(
         quotas: &[Quota],
         keys: usize,
@@ -138,13 +134,13 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     /// meter after the new meter had taken it over. In that case, the word is converted once more.
     /// A second conversion of the same word changes nothing, except that any debt beyond the
     /// capacity is forgiven.
-    fn by_meter<T, E>(
+    fn by_meter<T>(
         &self,
         key: KeyHash,
         tier: usize,
         now: Timestamp,
-        act: impl FnOnce(&M, &AtomicTable) -> Result<T, E>,
-    ) -> Result<T, E> {
+        act: impl FnOnce(&M, &AtomicTable) -> T,
+    ) -> T {
         let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
         // The two loads of `changes` enclose the write to the word, and `with_quotas` increments
         // `changes` before it visits the words. All SeqCst operations have a single total order, so
@@ -152,23 +148,46 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         // converts the word. In the second case, the increment precedes the second load, and the
         // load sees the increment.
         let before = changes.load(Ordering::SeqCst);
-        let given = if before == self.age {
-            act(of_tier(&self.meters, tier), words)?
-        } else {
-            act(of_tier(&in_force.load(), tier), words)?
+        let meter = match before == self.age {
+            true => *of_tier(&self.meters, tier),
+            false => *of_tier(&in_force.load(), tier),
         };
+        let given = act(&meter, words);
         if changes.load(Ordering::SeqCst) != before {
-            let meters = in_force.load();
-            let Ok(()) = words.update(
-                key,
-                |_| false,
-                |word| {
-                    *word = taken_over(&meters, *word, now);
-                    Ok::<_, Infallible>(())
-                },
-            );
+            self.convert(key, now);
         }
-        Ok(given)
+        given
+    }
+
+    /// Charges a key, wherever its place is, and whether or not the meters have been replaced.
+    #[inline(never)]
+    fn charge_elsewhere(
+        &self,
+        key: KeyHash,
+        tier: usize,
+        cost: u64,
+        now: Timestamp,
+    ) -> LazyDecision {
+        self.by_meter(key, tier, now, |meter, words| {
+            let is_in_use = |word| meter.used(&word, now) > 0;
+            let charged = words.update(key, is_in_use, |word| fill(meter, word, cost, now));
+            decided(meter, charged, cost, now)
+        })
+    }
+
+    /// Converts the word of a key to the units of the current meters.
+    #[cold]
+    fn convert(&self, key: KeyHash, now: Timestamp) {
+        let SharedAtomicMemory { words, in_force, .. } = &*self.shared;
+        let meters = in_force.load();
+        let Ok(()) = words.update(
+            key,
+            |_| false,
+            |word| {
+                *word = taken_over(&meters, *word, now);
+                Ok::<_, Infallible>(())
+            },
+        );
     }
 }
 
@@ -185,55 +204,88 @@ fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) ->
     words.max().unwrap_or(word)
 }
 
-impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        let Ok(decision) = self.by_meter(key, tier, now, |meter, words| {
-            Ok::<_, Infallible>(meter.look(&words.get(key), cost, now))
-        });
-        decision
-    }
+/// Spends a cost if it is allowed. Returns the new state and the delay in nanoseconds.
+///
+/// # Errors
+///
+/// Returns the state if the cost is refused.
+#[inline(always)]
+fn fill<M: Bucket>(
+    meter: &M,
+    empty_at: &mut u64,
+    cost: u64,
+    now: Timestamp,
+) -> Result<(u64, u64), u64> {
+    let before = *empty_at;
+    *empty_at = meter.gcra().filled(before, cost, now).ok_or(before)?;
+    // The delay follows from the state before the charge, because a request waits for the requests
+    // ahead of it, not for itself.
+    Ok((*empty_at, meter.delay_nanos(before, now)))
+}
 
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision> {
+/// The decision that follows from the result of [`fill`].
+#[inline(always)]
+fn decided<M: Bucket>(
+    meter: &M,
+    filled: Result<(u64, u64), u64>,
+    cost: u64,
+    at: Timestamp,
+) -> LazyDecision {
+    let (capacity, interval) = (meter.limit(), meter.gcra().interval());
+    let (is_spent, empty_at, delay) = match filled {
+        Ok((after, delay)) => (true, after, delay),
+        Err(before) => (false, before, 0),
+    };
+    let bucket = BucketDecision { is_spent, capacity, interval, empty_at, cost, at, delay };
+    LazyDecision::of_bucket(is_spent, bucket)
+}
+
+impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
+    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
         self.by_meter(key, tier, now, |meter, words| {
-            // This is `Meter::check` split into two parts. The closure runs again whenever another
-            // thread has changed the number, so it contains only the steps that are needed to
-            // decide. The decision is described only once, from the number that was stored or that
-            // led to the refusal.
-            let mut last = 0;
-            let is_in_use = |word| meter.used(&word, now) > 0;
-            let taken = words.update(key, is_in_use, |word| {
-                let taken = meter.take(word, cost, now);
-                last = *word;
-                taken.ok_or(())
-            });
-            match taken {
-                Ok((delay, charge)) => {
-                    let decision = meter.describe(&last, Some(Duration::ZERO), now);
-                    Ok((decision.with_delay(delay), charge))
-                }
-                Err(()) => Err(meter.describe(&last, meter.wait(&last, cost, now), now)),
-            }
+            let (gcra, empty_at) = (*meter.gcra(), words.get(key));
+            let is_allowed = cost == 0 || gcra.filled(empty_at, cost, now).is_some();
+            // A request without a cost is not held.
+            let is_held = is_allowed && cost > 0;
+            let delay = if is_held { meter.delay_nanos(empty_at, now) } else { 0 };
+            let (capacity, interval) = (gcra.limit(), gcra.interval());
+            let is_spent = false;
+            let at = now;
+            let bucket = BucketDecision { is_spent, capacity, interval, empty_at, cost, at, delay };
+            LazyDecision::of_bucket(is_allowed, bucket)
         })
     }
 
+    fn charge(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
+        // These are the steps of `charge_elsewhere` for most requests. Whatever is rare is left to
+        // another function, so that this one needs few registers and no memory of its own.
+        let SharedAtomicMemory { words, changes, .. } = &*self.shared;
+        let before = changes.load(Ordering::SeqCst);
+        let (true, Some(meter)) = (before == self.age, self.meters.get(tier)) else {
+            return self.charge_elsewhere(key, tier, cost, now);
+        };
+        let Some(charged) = words.update_first(key, |word| fill(meter, word, cost, now)) else {
+            return self.charge_elsewhere(key, tier, cost, now);
+        };
+        if changes.load(Ordering::SeqCst) != before {
+            self.convert(key, now);
+        }
+        decided(meter, charged, cost, now)
+    }
+
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
+        let settled = self.by_meter(key, tier, now, |meter, words| {
+            let charge: &Charge = charge;
             let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
             // A key that has lost its place receives no refund. The usage of such a key is part of
             // the number that its network shares, so a refund would also favor other keys.
             if cost < charge.cost {
-                return Ok::<_, Infallible>(words.update_known(key, settle));
+                return words.update_known(key, settle);
             }
             let is_in_use = |word| meter.used(&word, now) > 0;
             let Ok(settled) =
                 words.update(key, is_in_use, |word| Ok::<_, Infallible>(settle(word)));
-            Ok(Some(settled))
+            Some(settled)
         });
         if let Some(settled) = settled {
             *charge = settled;
@@ -289,18 +341,17 @@ impl<M: Meter + 'static> LockedMemory<M> {
 }
 
 impl<M: Meter + 'static> Memory for LockedMemory<M> {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        of_tier(&self.tiers, tier).look(key, now, |meter, state| meter.look(state, cost, now))
+    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
+        let look = |meter: &M, state: &M::State| meter.look(state, cost, now);
+        of_tier(&self.tiers, tier).look(key, now, look).into()
     }
 
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision> {
-        of_tier(&self.tiers, tier).update(key, now, |meter, state| meter.check(state, cost, now))
+    fn charge(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> LazyDecision {
+        let check = |meter: &M, state: &mut M::State| meter.check(state, cost, now);
+        match of_tier(&self.tiers, tier).update(key, now, check) {
+            Ok((decision, charge)) => LazyDecision::known(decision, Some(charge)),
+            Err(decision) => decision.into(),
+        }
     }
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {

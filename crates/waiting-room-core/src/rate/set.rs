@@ -6,7 +6,7 @@
 //!               └─ one refuses ────────────────────────────────────────────────────► refused
 //! ```
 
-use super::{Charge, Decision, KeyHash, Limiter};
+use super::{Charge, KeyHash, LazyDecision, Limiter};
 use crate::Timestamp;
 
 /// A request to charge one limit, and its outcome.
@@ -17,16 +17,14 @@ pub struct LimiterCharge<'a> {
     tier: usize,
     cost: u64,
     /// The limit's decision, or `None` until the limit has been consulted.
-    decision: Option<Decision>,
-    /// The receipt for the cost, or `None` if the cost has not been spent or has been refunded.
-    charge: Option<Charge>,
+    decision: Option<LazyDecision>,
 }
 
 impl<'a> LimiterCharge<'a> {
     /// Creates a request to charge `cost` to a key, in a tier of this limit.
     #[must_use]
     pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
-        Self { limiter, key, tier, cost, decision: None, charge: None }
+        Self { limiter, key, tier, cost, decision: None }
     }
 
     /// The key that is charged.
@@ -49,42 +47,36 @@ impl<'a> LimiterCharge<'a> {
 
     /// The limit's decision, or `None` before a call to [`charge_all`].
     #[must_use]
-    pub const fn decision(&self) -> Option<&Decision> {
+    pub const fn decision(&self) -> Option<&LazyDecision> {
         self.decision.as_ref()
     }
 
     /// The receipt for what was spent, or `None` if any limit refused.
     #[must_use]
-    pub const fn charge(&self) -> Option<&Charge> {
-        self.charge.as_ref()
+    pub const fn charge(&self) -> Option<Charge> {
+        match &self.decision {
+            Some(decision) => decision.charge(),
+            None => None,
+        }
     }
 
     /// Obtains the decision without spending anything, and returns whether the limit allows the
     /// cost.
     fn look(&mut self, now: Timestamp) -> bool {
-        let decision = self.limiter.look(self.key, self.tier, self.cost, now);
-        self.decision = Some(decision);
-        decision.allowed
+        let decision = self.limiter.look_lazily(self.key, self.tier, self.cost, now);
+        self.decision.insert(decision).is_allowed()
     }
 
     /// Spends the cost if the limit allows it, and returns whether the cost was spent.
     fn spend(&mut self, now: Timestamp) -> bool {
-        match self.limiter.charge(self.key, self.tier, self.cost, now) {
-            Ok((decision, charge)) => {
-                (self.decision, self.charge) = (Some(decision), Some(charge));
-                true
-            }
-            Err(decision) => {
-                self.decision = Some(decision);
-                false
-            }
-        }
+        let decision = self.limiter.decide(self.key, self.tier, self.cost, now);
+        self.decision.insert(decision).is_allowed()
     }
 
     /// Refunds the cost if it was spent. The refund changes the numbers in the decision, so the
-    /// decision is updated.
+    /// decision is replaced by one without a receipt.
     fn give_back(&mut self, now: Timestamp) {
-        if let Some(mut charge) = self.charge.take() {
+        if let Some(mut charge) = self.charge() {
             self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
             self.look(now);
         }
@@ -109,7 +101,9 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
         let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
-        for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.allowed)) {
+        for ask in
+            refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.is_allowed()))
+        {
             // `look` records nothing, so the refusal is recorded by an attempt to spend the cost.
             // If a concurrent refund has made room in the meantime, the attempt succeeds, and the
             // cost has to be refunded.

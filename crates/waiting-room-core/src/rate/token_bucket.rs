@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use super::{Charge, Gcra, Meter, Quota};
+use super::{Charge, Gcra, Meter, Quota, gcra::Bucket};
 use crate::Timestamp;
 
 /// The [token bucket](super::Algorithm::TokenBucket): one token arrives per interval, rather than
@@ -51,6 +51,13 @@ impl TokenBucket {
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         Self { missing: Gcra::new(quota) }
+    }
+}
+
+impl Bucket for TokenBucket {
+    #[inline]
+    fn gcra(&self) -> &Gcra {
+        &self.missing
     }
 }
 

@@ -44,7 +44,7 @@ fn refuse(
 ) -> Response<Bytes> {
     let reason = Reason::RefusedRate(policies[0].0.name().into());
     let told: Vec<_> =
-        policies.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
+        policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
     let statuses = Statuses::default();
     Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
         .respond(&Unforwarded {
@@ -194,7 +194,7 @@ fn refuse_at_gate(
             reason,
             about: About::Gate(status),
             retry_after,
-            told: &[PolicyState { line: &line, decision: &decision }],
+            told: &[PolicyState { line: &line, decision }],
             token: None,
             now: NOW,
         })

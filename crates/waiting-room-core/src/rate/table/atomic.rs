@@ -14,8 +14,8 @@
 //! # Concurrency
 //!
 //! Any thread may change a number at any time with a compare-and-exchange. The key of a place is
-//! changed only under the lock of its group, so a key never has two places. Once a place has been
-//! given to a key, it never becomes free again.
+//! changed only under the lock of its stripe, which contains both groups of the key, so a key never
+//! has two places. Once a place has been given to a key, it never becomes free again.
 //!
 //! The result of a search without the lock is therefore only a hint. If the search finds the key,
 //! the subsequent change of the number detects whether the place has been handed over (see
@@ -44,9 +44,12 @@ pub(in crate::rate) struct AtomicTable {
     given_up: Box<[AtomicU64]>,
     /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
-    /// The locks of the groups. Many groups share one lock. The lock of a group is held while one
-    /// of its places is given to a key, so that no key gets two places.
+    /// The locks of the stripes. The lock of a stripe is held while a place in the stripe is given
+    /// to a key, so that no key gets two places.
     placing: Box<[Mutex<()>]>,
+    /// The number of groups in a stripe, as a power of two. The two groups of a key are in the same
+    /// stripe, so one lock covers both.
+    stripe_bits: u32,
 }
 
 /// Seven places in two cache lines. The places in the first line are filled first.
@@ -78,11 +81,13 @@ impl AtomicTable {
     /// Creates a table for `keys` keys in use at a time. The table uses 37 bytes per key.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
+        let stripe_bits = groups.div_ceil(LOCKS).next_power_of_two().max(STRIPE).ilog2();
         Self {
             groups: (0..groups).map(|_| Group::default()).collect(),
             given_up: (0..networks(groups * GROUP)).map(|_| AtomicU64::default()).collect(),
             displaced: AtomicU64::default(),
-            placing: (0..LOCKS).map(|_| Mutex::default()).collect(),
+            placing: (0..(groups >> stripe_bits).max(1)).map(|_| Mutex::default()).collect(),
+            stripe_bits,
         }
     }
 
@@ -127,48 +132,40 @@ impl AtomicTable {
         &self,
         key: KeyHash,
         is_in_use: impl Fn(u64) -> bool,
-        mut change: impl FnMut(&mut u64) -> Result<T, E>,
+        change: impl Fn(&mut u64) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut place = match self.find(key) {
-            Some(place) => place,
-            None => {
-                // A key that is refused at once needs no place, and must not displace another key.
-                // The starting number may be out of date. If the change is accepted, it is repeated
-                // below, starting from the number stored in the key's place.
-                change(&mut self.start(key))?;
-                self.place(key, &is_in_use)
-            }
-        };
-        loop {
-            // Relaxed suffices for reading the word. The exchange below compares the word with the
-            // latest value, so a request is never allowed because of a stale number. At worst, a
-            // stale number causes the refusal of a request that arrives while the number changes.
-            let mut word = place.word.load(Ordering::Relaxed);
-            let outcome = loop {
-                let mut next = word;
-                let given = change(&mut next)?;
-                // The ordering on success is SeqCst, because this is "add" in the documentation
-                // above. SeqCst also rules out the opposite error, in which a handover takes away a
-                // charge for the new key, because the charging thread saw the new key through a
-                // relaxed load before the handover was complete. The addition of that charge would
-                // have to happen before the take, because the addition releases and the take
-                // acquires. The addition would then also happen before the new key is written,
-                // which is impossible, because the charging thread reads the new key before the
-                // addition.
-                let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
-                match place.word.compare_exchange_weak(word, next, success, failure) {
-                    Ok(_) => break given,
-                    Err(newer) => word = newer,
+        match self.find(key) {
+            Some(place) => {
+                if let Some(outcome) = place.update(key, &change)? {
+                    return Ok(outcome);
                 }
-            };
-            // This load is "read key" in the documentation above.
-            if place.key.load(Ordering::SeqCst) == key.bits().get() {
-                return Ok(outcome);
             }
-            // The place was handed over in the meantime. The charge is repeated in the key's
-            // current place, starting from the number stored there.
-            place = self.place(key, &is_in_use);
+            // A key that is refused at once needs no place, so it takes no lock and displaces no
+            // other key. The starting number may be out of date, so a change that is accepted is
+            // repeated under the lock.
+            None => _ = change(&mut self.start(key))?,
         }
+        loop {
+            match self.place(key, &is_in_use, &change)? {
+                Placed::Before(place) => {
+                    if let Some(outcome) = place.update(key, &change)? {
+                        return Ok(outcome);
+                    }
+                }
+                Placed::Now(outcome) => return Ok(outcome),
+            }
+        }
+    }
+
+    /// The same as [`update`](Self::update), but only for a key that is found in its first group,
+    /// where most keys are. Returns `None` if the change has to be made by `update`.
+    #[inline(always)]
+    pub(in crate::rate) fn update_first<T, E>(
+        &self,
+        key: KeyHash,
+        change: impl Fn(&mut u64) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        self.first(key).find(key.bits().get())?.update(key, &change).transpose()
     }
 
     /// Changes the number of a key that has a place, and returns the result of `change`, or `None`
@@ -238,10 +235,11 @@ impl AtomicTable {
         // A key is placed in its second group only if the first group has no free place, and places
         // never become free again. If the key is not in the first group although that group has a
         // free place, the key therefore has no place at all, and the second group need not be
-        // fetched from memory.
-        first.find(key.bits().get()).or_else(|| match first.find(EMPTY) {
-            Some(_) => None,
-            None => self.second(key).find(key.bits().get()),
+        // fetched from memory. The places of a group are filled in order, so the last place tells
+        // whether one is free.
+        first.find(key.bits().get()).or_else(|| {
+            let is_full = first.places[GROUP - 1].key.load(Ordering::Relaxed) != EMPTY;
+            if is_full { self.second(key).find(key.bits().get()) } else { None }
         })
     }
 
@@ -252,76 +250,105 @@ impl AtomicTable {
     }
 
     /// The greatest number that any displaced key of a network had.
+    #[inline]
     fn given_up(&self, network: u16) -> &AtomicU64 {
         &self.given_up[usize::from(network) % self.given_up.len()]
     }
 
-    /// Returns the place of a key. A key without a place gets a free place, or the place of the
-    /// least used key in its two groups.
+    /// Gives a key without a place a free place, or the place of the least used key in its two
+    /// groups, and makes the first change of its number. If the key has a place, nothing is changed.
     ///
     /// Both groups are locked, so no other thread hands over a place in them. The numbers are not
     /// locked: a thread that charges the old key may change its number until it sees that the place
-    /// no longer belongs to that key. The order of the following four steps ensures that no charge
+    /// no longer belongs to that key. The order of the following three steps ensures that no charge
     /// is lost:
     ///
     /// 1. The place is marked as belonging to no key. A thread that adds a charge for the old key
     ///    after this step then sees the mark, and charges again elsewhere.
-    /// 2. The number is taken and stored for the network. The number contains the charges of all
-    ///    threads that have not seen the mark.
-    /// 3. The starting number of the new key is written.
-    /// 4. The new key is written last, so its charges are added to that starting number.
-    #[cold]
-    fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Cell {
+    /// 2. The number is replaced by the changed starting number of the new key. The replaced number
+    ///    contains the charges of all threads that have not seen the mark. It is stored for the
+    ///    network of the old key.
+    /// 3. The new key is written last, so its further charges are added to that number.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `change`. In that case, no key is displaced.
+    fn place<T, E>(
+        &self,
+        key: KeyHash,
+        is_in_use: &impl Fn(u64) -> bool,
+        change: &impl Fn(&mut u64) -> Result<T, E>,
+    ) -> Result<Placed<'_, T>, E> {
         let _placing = self.lock(key);
         // Another thread may have placed the key since the search without the lock. The keys of
         // these groups are written only under this lock, so this search sees the latest keys.
-        if let Some(place) = self.find(key) {
-            return place;
-        }
-        let (group, index) = Group::least([self.first(key), self.second(key)]);
+        let (group, index) = match Group::seat([self.first(key), self.second(key)], key) {
+            Seat::Own(place) => return Ok(Placed::Before(place)),
+            Seat::Least(group, index) => (group, index),
+        };
         let (place, network) = (&group.places[index], &group.networks[index]);
-        if place.key.load(Ordering::Relaxed) != EMPTY {
-            // The next three statements are steps 1 and 2, "overwrite key" and "take". The mark is
-            // not `EMPTY`, because a free place in the first group of a key means that the key is
-            // not in its second group.
-            place.key.store(RESERVED, Ordering::SeqCst);
-            let used = place.word.swap(0, Ordering::SeqCst);
-            // The network is read and written only under the lock, so Relaxed suffices for it.
-            self.given_up(network.load(Ordering::Relaxed)).fetch_max(used, Ordering::SeqCst);
-            if is_in_use(used) {
-                self.displaced.fetch_add(1, Ordering::Relaxed);
-            }
+        // The starting number is read under the lock, after any earlier handover in these groups,
+        // so it includes what this key had used when it last lost a place.
+        let mut number = self.start(key);
+        let outcome = change(&mut number)?;
+        if place.key.load(Ordering::Relaxed) == EMPTY {
+            place.word.store(number, Ordering::SeqCst);
+            network.store(key.network(), Ordering::Relaxed);
+            place.key.store(key.bits().get(), Ordering::Release);
+            return Ok(Placed::Now(outcome));
+        }
+        // The network is read and written only under the lock, so Relaxed suffices for it.
+        let shared = self.given_up(network.load(Ordering::Relaxed));
+        // This is step 1, "overwrite key". The mark is not `EMPTY`, because a free place in the
+        // first group of a key means that the key is not in its second group.
+        place.key.store(RESERVED, Ordering::SeqCst);
+        // This is step 2, "take". A late charge of the old key is added to the new number, so the
+        // table may count too much, but never too little.
+        let used = place.word.swap(number, Ordering::SeqCst);
+        // A number that is already as great is left alone, which saves an exclusive access.
+        if shared.load(Ordering::SeqCst) < used {
+            shared.fetch_max(used, Ordering::SeqCst);
+        }
+        if is_in_use(used) {
+            self.displaced.fetch_add(1, Ordering::Relaxed);
         }
         network.store(key.network(), Ordering::Relaxed);
-        // This is step 3. The starting number is read under the lock, after any earlier handover in
-        // these groups, so it includes what this key had used when it last lost a place. The word
-        // may already contain a late charge of the old key. The greater of the two numbers is kept,
-        // so the table may count too much, but never too little.
-        place.word.fetch_max(self.start(key), Ordering::SeqCst);
-        // This is step 4.
-        place.key.store(key.bits().get(), Ordering::SeqCst);
-        place
+        // This is step 3. Release suffices. A thread that finds the old key must see the mark or
+        // this later key, which the order of the first two steps ensures. A thread that finds this
+        // key changes the word after the exchange, because its change would otherwise happen
+        // before the exchange, and thus before this store, which it has read.
+        place.key.store(key.bits().get(), Ordering::Release);
+        Ok(Placed::Now(outcome))
     }
 
-    /// Locks both groups of a key.
-    ///
-    /// All threads take the lock with the lower index first, so two threads cannot deadlock. If
-    /// both groups share a lock, it is taken only once.
-    fn lock(&self, key: KeyHash) -> (MutexGuard<'_, ()>, Option<MutexGuard<'_, ()>>) {
-        let lock = |index: usize| unpoisoned(self.placing[index].lock());
-        let groups = self.groups.len();
-        let one = first_group(key, groups) % LOCKS;
-        let other = second_group(key, groups) % LOCKS;
-        let low = lock(one.min(other));
-        (low, (one != other).then(|| lock(one.max(other))))
+    /// Locks both groups of a key, which are in the same stripe.
+    fn lock(&self, key: KeyHash) -> MutexGuard<'_, ()> {
+        unpoisoned(self.placing[self.stripe(self.first_index(key))].lock())
     }
 
+    #[inline]
     fn first(&self, key: KeyHash) -> &Group {
-        &self.groups[first_group(key, self.groups.len())]
+        &self.groups[self.first_index(key)]
     }
 
+    /// The second group of a key, which is in the stripe of its first group.
     fn second(&self, key: KeyHash) -> &Group {
-        &self.groups[second_group(key, self.groups.len())]
+        let stripe = self.stripe(self.first_index(key));
+        let begin = stripe << self.stripe_bits;
+        // The last stripe also contains the groups that do not fill another stripe.
+        let is_last = stripe + 1 == self.placing.len();
+        let end = if is_last { self.groups.len() } else { begin + (1 << self.stripe_bits) };
+        &self.groups[begin + second_group(key, end - begin)]
+    }
+
+    #[inline]
+    fn first_index(&self, key: KeyHash) -> usize {
+        first_group(key, self.groups.len())
+    }
+
+    /// The index of the stripe that contains the group with this index.
+    fn stripe(&self, group: usize) -> usize {
+        (group >> self.stripe_bits).min(self.placing.len() - 1)
     }
 }
 
@@ -332,17 +359,31 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place that a new key gets in its two groups: a free place if there is one, preferably in
-    /// the first group, or otherwise the place of the least used key.
-    fn least(groups: [&Self; 2]) -> (&Self, usize) {
-        groups
-            .into_iter()
-            .flat_map(|group| (0..GROUP).map(move |index| (group, index)))
-            .min_by_key(|(group, index)| group.places[*index].rank())
-            .expect("a group has places")
+    /// The place of a key in its two groups, or the place that it gets if it has none: a free place
+    /// if there is one, preferably in the first group, or otherwise that of the least used key.
+    ///
+    /// The keys are read under the lock, but the numbers may change while they are compared. At
+    /// worst, a key that is not the least used loses its place, which does no harm.
+    fn seat(groups: [&Self; 2], key: KeyHash) -> Seat<'_> {
+        let (mut least, mut seat) = (u64::MAX, (groups[0], 0));
+        for group in groups {
+            for (index, place) in group.places.iter().enumerate() {
+                let holder = place.key.load(Ordering::Relaxed);
+                if holder == key.bits().get() {
+                    return Seat::Own(place);
+                }
+                // A free place ranks before all others.
+                let number = place.word.load(Ordering::Relaxed);
+                let rank = if holder == EMPTY { 0 } else { number.max(1) };
+                if rank < least {
+                    (least, seat) = (rank, (group, index));
+                }
+            }
+        }
+        Seat::Least(seat.0, seat.1)
     }
 
-    /// Finds the place of a key, or a free place if `key` is [`EMPTY`].
+    /// Finds the place of a key.
     ///
     /// All places of a cache line are compared, without a branch between them. The position of a
     /// key is unpredictable, so a loop that stopped at the match would lose more through
@@ -368,15 +409,52 @@ fn one_of(places: &[Cell], key: u64) -> Option<&Cell> {
 }
 
 impl Cell {
-    /// The order in which places are given to new keys: free places first, then the places of the
-    /// least used keys.
-    ///
-    /// The keys are read under the lock, but the numbers may change while they are compared. At
-    /// worst, a key that is not the least used loses its place, which does no harm.
-    fn rank(&self) -> (bool, u64) {
-        let is_taken = self.key.load(Ordering::Relaxed) != EMPTY;
-        (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })
+    /// Changes the number, unless `change` returns an error. Returns the result of `change`, or
+    /// `None` if the place was handed over in the meantime and the charge has to be repeated.
+    #[inline(always)]
+    fn update<T, E>(
+        &self,
+        key: KeyHash,
+        change: &impl Fn(&mut u64) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
+        // Relaxed suffices for reading the word. The exchange below compares the word with the
+        // latest value, so a request is never allowed because of a stale number. At worst, a stale
+        // number causes the refusal of a request that arrives while the number changes.
+        let mut word = self.word.load(Ordering::Relaxed);
+        let outcome = loop {
+            let mut next = word;
+            let given = change(&mut next)?;
+            // The ordering on success is SeqCst, because this is "add" in the documentation of
+            // `AtomicTable::update`. SeqCst also rules out the opposite error, in which a handover
+            // takes away a charge for the new key, because the charging thread saw the new key
+            // through a relaxed load before the handover was complete. The addition of that charge
+            // would have to happen before the take, because the addition releases and the take
+            // acquires. The addition would then also happen before the new key is written, which is
+            // impossible, because the charging thread reads the new key before the addition.
+            let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+            match self.word.compare_exchange_weak(word, next, success, failure) {
+                Ok(_) => break given,
+                Err(newer) => word = newer,
+            }
+        };
+        // This load is "read key" in the documentation of `AtomicTable::update`.
+        let is_kept = self.key.load(Ordering::SeqCst) == key.bits().get();
+        Ok(is_kept.then_some(outcome))
     }
+}
+
+/// The place of a key in its groups, or the place that it gets.
+enum Seat<'a> {
+    Least(&'a Group, usize),
+    Own(&'a Cell),
+}
+
+/// The place of a key after [`AtomicTable::place`].
+enum Placed<'a, T> {
+    /// The key had a place before, so nothing was changed.
+    Before(&'a Cell),
+    /// The key got a place, and its number was changed with this result.
+    Now(T),
 }
 
 /// The number of places in a group: as many as fit into two cache lines together with their
@@ -384,111 +462,15 @@ impl Cell {
 const GROUP: usize = 7;
 /// The number of places in a cache line of 64 bytes.
 const LINE: usize = 4;
-/// The number of locks that the groups share.
+/// The largest number of stripes, each of which has a lock.
 const LOCKS: usize = 1_024;
+/// The smallest number of groups in a stripe, unless the table has fewer groups. Keys are spread
+/// evenly enough over stripes of this size that no stripe is full long before the others.
+const STRIPE: usize = 64;
 /// The value of `key` in a place that has never been given to a key. No hash is zero.
 const EMPTY: u64 = 0;
 /// The value of `key` in a place that is being handed over. No hash is `u64::MAX`.
 const RESERVED: u64 = u64::MAX;
 
 #[cfg(test)]
-mod tests {
-    use std::{collections::HashMap, convert::Infallible, thread};
-
-    use proptest::prelude::*;
-
-    use super::{super::super::KeyHasher, *};
-
-    const HASHER: fn() -> KeyHasher = || KeyHasher::new([3, 1, 4, 1]);
-
-    fn add(words: &AtomicTable, key: KeyHash, more: u64) -> u64 {
-        let Ok(sum) = words.update(
-            key,
-            |_| true,
-            |word| {
-                *word += more;
-                Ok::<_, Infallible>(*word)
-            },
-        );
-        sum
-    }
-
-    #[test]
-    fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-        let (words, hasher) = (AtomicTable::new(100_000), HASHER());
-        let keys: Vec<_> = (0..100_000).map(|key: u64| hasher.hash(&key)).collect();
-        keys.iter().for_each(|&key| _ = add(&words, key, 7));
-        let shared = keys.iter().filter(|&&key| words.get(key) != 7).count();
-        assert!(shared < 300, "{shared} of 100000 share a place or have none");
-    }
-
-    #[test]
-    fn a_key_takes_no_more_than_37_bytes_with_its_share_of_the_networks() {
-        assert_eq!(AtomicTable::BYTES_PER_KEY, 37);
-        for keys in [65_536, 1_000_000] {
-            let AtomicTable { groups, given_up, .. } = AtomicTable::new(keys);
-            assert!(size_of_val(&*groups) + size_of_val(&*given_up) <= 37 * keys);
-        }
-    }
-
-    proptest! {
-        /// For any sequence of keys, the number of a key is never less than what the key has used.
-        #[test]
-        fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
-            steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
-        ) {
-            let (words, hasher, mut used) = (AtomicTable::new(20), HASHER(), HashMap::new());
-            for (key, more) in steps {
-                let of_key = used.entry(key).or_insert(0);
-                *of_key += more;
-                prop_assert!(add(&words, hasher.hash(&key), more) >= *of_key);
-            }
-        }
-    }
-
-    #[test]
-    fn who_is_refused_at_once_gets_no_place() {
-        let (words, key) = (AtomicTable::new(10), HASHER().hash("ann"));
-        assert_eq!(words.update(key, |_| true, |_| Err::<(), _>("no")), Err("no"));
-        assert_eq!(words.len(), 0);
-    }
-
-    #[test]
-    fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
-        const TIMES: u64 = 20_000;
-        let (words, hasher) = (AtomicTable::new(1_000), HASHER());
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for time in 0..TIMES {
-                        add(&words, hasher.hash("shared"), 1);
-                        add(&words, hasher.hash(&(time % 500)), 1);
-                    }
-                });
-            }
-        });
-        assert_eq!(words.get(hasher.hash("shared")), 4 * TIMES);
-        (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
-    }
-
-    /// One thread charges a key that is always the least used, while another thread keeps
-    /// displacing it.
-    #[test]
-    fn what_is_added_while_the_place_is_given_away_is_not_lost() {
-        let (words, hasher) = (AtomicTable::new(1), HASHER());
-        let ann = hasher.hash("ann");
-        thread::scope(|scope| {
-            let counting = scope.spawn(|| {
-                for _ in 0..200_000 {
-                    let before = add(&words, ann, 1);
-                    assert!(add(&words, ann, 1) > before);
-                }
-            });
-            let mut number = 0_u64;
-            while !counting.is_finished() {
-                number += 1;
-                add(&words, hasher.hash(&number), 10);
-            }
-        });
-    }
-}
+mod tests;

@@ -218,7 +218,8 @@ async fn compare_all(
     let mut expected = Vec::new();
     for ask in &asks {
         let twin = if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
-        expected.push((twin.decision().map(in_micros), twin.charge().is_some()));
+        expected
+            .push((twin.decision().map(|it| in_micros(&it.describe())), twin.charge().is_some()));
     }
     let said = replies.iter().map(|reply| (reply.decision, reply.charge.is_some()));
     assert_eq!(said.collect::<Vec<_>>(), expected, "{asks:#?}");

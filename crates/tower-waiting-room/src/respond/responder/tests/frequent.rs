@@ -17,8 +17,8 @@ fn responder(page: Page, profile: RateHeaders) -> Responder {
 fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     let (line, gate) = (line("per_ip"), PolicyLine::concurrent("works", 10).unwrap());
     let decision = decision(Some(WAIT));
-    let told = [PolicyState { line: &line, decision: &decision }];
-    let told_by_gate = [PolicyState { line: &gate, decision: &decision }];
+    let told = [PolicyState { line: &line, decision }];
+    let told_by_gate = [PolicyState { line: &gate, decision }];
     let rules = RoomRules::new("shop", 1);
     let first = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + WAIT);
     let placed = sample::ticket();
@@ -121,7 +121,7 @@ fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response
             reason: &Reason::RefusedRate("per_ip".into()),
             about: About::Limit,
             retry_after: Some(WAIT),
-            told: &[PolicyState { line: &line, decision: &decision }],
+            told: &[PolicyState { line: &line, decision }],
             token: None,
             now: NOW + Duration::from_millis(millis),
         })

@@ -1,0 +1,98 @@
+use std::{collections::HashMap, convert::Infallible, thread};
+
+use proptest::prelude::*;
+
+use super::{super::super::KeyHasher, *};
+
+const HASHER: fn() -> KeyHasher = || KeyHasher::new([3, 1, 4, 1]);
+
+fn add(words: &AtomicTable, key: KeyHash, more: u64) -> u64 {
+    let Ok(sum) = words.update(
+        key,
+        |_| true,
+        |word| {
+            *word += more;
+            Ok::<_, Infallible>(*word)
+        },
+    );
+    sum
+}
+
+#[test]
+fn as_many_keys_as_it_was_made_for_are_kept_apart() {
+    let (words, hasher) = (AtomicTable::new(100_000), HASHER());
+    let keys: Vec<_> = (0..100_000).map(|key: u64| hasher.hash(&key)).collect();
+    keys.iter().for_each(|&key| _ = add(&words, key, 7));
+    let shared = keys.iter().filter(|&&key| words.get(key) != 7).count();
+    assert!(shared < 300, "{shared} of 100000 share a place or have none");
+}
+
+#[test]
+fn a_key_takes_no_more_than_37_bytes_with_its_share_of_the_networks() {
+    assert_eq!(AtomicTable::BYTES_PER_KEY, 37);
+    for keys in [65_536, 1_000_000] {
+        let AtomicTable { groups, given_up, .. } = AtomicTable::new(keys);
+        assert!(size_of_val(&*groups) + size_of_val(&*given_up) <= 37 * keys);
+    }
+}
+
+proptest! {
+    /// For any sequence of keys, the number of a key is never less than what the key has used.
+    #[test]
+    fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
+        steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
+    ) {
+        let (words, hasher, mut used) = (AtomicTable::new(20), HASHER(), HashMap::new());
+        for (key, more) in steps {
+            let of_key = used.entry(key).or_insert(0);
+            *of_key += more;
+            prop_assert!(add(&words, hasher.hash(&key), more) >= *of_key);
+        }
+    }
+}
+
+#[test]
+fn who_is_refused_at_once_gets_no_place() {
+    let (words, key) = (AtomicTable::new(10), HASHER().hash("ann"));
+    assert_eq!(words.update(key, |_| true, |_| Err::<(), _>("no")), Err("no"));
+    assert_eq!(words.len(), 0);
+}
+
+#[test]
+fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
+    const TIMES: u64 = 20_000;
+    let (words, hasher) = (AtomicTable::new(1_000), HASHER());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for time in 0..TIMES {
+                    add(&words, hasher.hash("shared"), 1);
+                    add(&words, hasher.hash(&(time % 500)), 1);
+                }
+            });
+        }
+    });
+    assert_eq!(words.get(hasher.hash("shared")), 4 * TIMES);
+    (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
+}
+
+/// One thread charges a key that is always the least used, while another thread keeps
+/// displacing it.
+#[test]
+fn what_is_added_while_the_place_is_given_away_is_not_lost() {
+    let (words, hasher) = (AtomicTable::new(1), HASHER());
+    let ann = hasher.hash("ann");
+    thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            for _ in 0..200_000 {
+                let before = add(&words, ann, 1);
+                assert!(add(&words, ann, 1) > before);
+            }
+        });
+        let mut number = 0_u64;
+        while !counting.is_finished() {
+            number += 1;
+            add(&words, hasher.hash(&number), 10);
+        }
+    });
+}
