@@ -71,9 +71,10 @@
 //!
 //! # A limit of new visitors
 //!
-//! The same ledgers can keep a limit of new visitors: `N` slots that last
-//! [one minute each](EscrowRules::rolling_minute) and are never extended allow no more than `N`
-//! admissions in any sixty seconds, in the world. A site that keeps both limits asks one ledger and
+//! The same ledgers can keep a limit of new visitors: `N` slots that are held for
+//! [a little more than a minute](EscrowRules::rolling_minute) and are never extended allow no more
+//! than `N` admissions in any sixty seconds, in the world, as long as no clock is fast by more than
+//! one part in 256. A site that keeps both limits asks one ledger and
 //! then the other, [with the same deadline](SiteLedger::admit_by). If the second one refuses, it
 //! [withdraws](SiteLedger::withdraw) the admission from the first.
 //!

@@ -106,6 +106,18 @@ impl Net {
         actions: Vec<SiteAction>,
         now: Timestamp,
     ) -> Vec<SitePass> {
+        self.carry_out_by(site, actions, now, now)
+    }
+
+    /// As `carry_out`, at `now` by the clocks of the sites and `global_now` by that of the global
+    /// ledger.
+    fn carry_out_by(
+        &mut self,
+        site: usize,
+        actions: Vec<SiteAction>,
+        now: Timestamp,
+        global_now: Timestamp,
+    ) -> Vec<SitePass> {
         let mut passes = Vec::new();
         let mut todo: VecDeque<_> = actions.into_iter().map(|action| (site, action)).collect();
         while let Some((site, action)) = todo.pop_front() {
@@ -114,7 +126,7 @@ impl Net {
                 SiteAction::GiveUp(visitor) => self.gave_up.push(visitor),
                 SiteAction::Send(_) if self.cut_off.contains(&site) => {}
                 SiteAction::Send(message) => {
-                    for Outgoing { to, message } in self.global.receive(&message, now) {
+                    for Outgoing { to, message } in self.global.receive(&message, global_now) {
                         let to = usize::from(to.number());
                         if !self.cut_off.contains(&to) {
                             let actions = self.sites[to].receive(&message, now);
