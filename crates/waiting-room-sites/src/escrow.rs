@@ -128,8 +128,10 @@ mod answer;
 mod demand;
 mod epoch;
 mod global;
+mod kept;
 mod member;
 mod message;
+mod refusal;
 mod rules;
 mod sessions;
 mod site;
@@ -138,8 +140,10 @@ pub use self::{
     answer::{Admission, Prolonged, SiteAction},
     epoch::{Epoch, Incarnation, Term},
     global::GlobalLedger,
+    kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
     message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
-    rules::EscrowRules,
+    refusal::{JoinRefused, ListRefused, Refusal, Refused},
+    rules::{EscrowRules, RulesDigest},
     site::SiteLedger,
 };
 
