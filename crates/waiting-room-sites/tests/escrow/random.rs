@@ -94,19 +94,16 @@ fn choose(events: Vec<Event>, choice: u32) -> Event {
         30..45 => |event: &Event| matches!(event, Event::Show(..)),
         45..60 => |event: &Event| matches!(event, Event::Beat(_)),
         60..75 => |event: &Event| matches!(event, Event::Hear(_)),
-        75..95 => |event: &Event| matches!(event, Event::Tell(..)),
-        95 => |event: &Event| matches!(event, Event::SlowTick(_) | Event::FastTick(_)),
-        96 => |event: &Event| {
+        75..96 => |event: &Event| matches!(event, Event::Tell(..)),
+        96 => |event: &Event| matches!(event, Event::SlowTick(_) | Event::FastTick(_)),
+        97 => |event: &Event| {
             matches!(event, Event::LoseGlobal | Event::LoseSite(_) | Event::RestoreGlobal)
         },
-        97 => |event: &Event| {
+        98 => |event: &Event| {
             matches!(event, Event::SwitchOff(_) | Event::SwitchOn(_) | Event::Fence(_))
         },
-        98 => |event: &Event| {
-            matches!(event, Event::Drain(_) | Event::Remove(_) | Event::Add(_) | Event::SetLimit(_))
-        },
         _ => |event: &Event| {
-            matches!(event, Event::SwitchOn(_) | Event::Fence(_) | Event::RestoreGlobal)
+            matches!(event, Event::Drain(_) | Event::Remove(_) | Event::Add(_) | Event::SetLimit(_))
         },
     };
     let which = (choice / 100) as usize;
@@ -170,7 +167,7 @@ fn many_random_worlds_are_right() {
 fn refute(mutant: Mutant, world: Bounds) {
     let bounds = Bounds { mutant, ..world };
     let is_wrong = |seed| run(&bounds, numbers(seed).take(800)).0.is_above(&bounds);
-    assert!((0..400).any(is_wrong), "nothing is wrong with {mutant:?}");
+    assert!((0..1_000).any(is_wrong), "nothing is wrong with {mutant:?}");
 }
 
 #[test]
@@ -188,7 +185,7 @@ fn every_rule_that_is_left_out_lets_too_many_in() {
     refute(Mutant::NoTermCheck, few.clone());
     refute(Mutant::ReturnInUse, few.clone());
     refute(Mutant::WithdrawSent, few.clone());
-    refute(Mutant::AnswerBeforeKeeping, Bounds { restores: 2, ..few.clone() });
+    refute(Mutant::AnswerBeforeKeeping, Bounds { restores: 20, global_losses: 0, ..few.clone() });
     refute(Mutant::OtherRules, few);
     refute(Mutant::Resume, FENCED);
     refute(Mutant::ShortMinute, MINUTE);
@@ -232,7 +229,7 @@ fn a_claim_is_not_undone_by_the_loss_of_the_global_ledger() {
 /// The number of active visitors after the counterexample E1 of the review: a site is off and fenced,
 /// the slot of its visitor is claimed, the global ledger is lost, and the site is on again.
 fn active_after_a_fence_that_was_forgotten(mutant: Mutant) -> u32 {
-    let bounds = Bounds { mutant, lease: 20, session: 8, ..NARROW };
+    let bounds = Bounds { mutant, lease: 10, session: 12, ..NARROW };
     let mut world = World::new(&bounds);
     world.apply(&bounds, &Event::Arrive(0));
     world.deliver(&bounds);
@@ -247,12 +244,14 @@ fn active_after_a_fence_that_was_forgotten(mutant: Mutant) -> u32 {
     assert_eq!((world.passes.len(), world.active()), (2, 1), "one visitor with two passes");
     world.apply(&bounds, &Event::LoseGlobal);
     world.apply(&bounds, &Event::SwitchOn(0));
-    for _ in 3..8 {
-        world.settle(&bounds);
+    for tick in 3..bounds.session {
+        // From tick 6 on the site is cut off, so that it is not asked for its slot any more.
+        if tick < 6 {
+            world.settle(&bounds);
+        }
         world.apply(&bounds, &Event::Tick);
     }
     world.apply(&bounds, &Event::Arrive(0));
-    world.deliver(&bounds);
     world.active()
 }
 
