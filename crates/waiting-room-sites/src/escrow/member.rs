@@ -273,7 +273,7 @@ impl Member {
     /// slot until the pass expires, by its own clock, and by the same clock its lease ends no later
     /// than `lease` after the newest message that was received from it.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
-        self.heard.is_some_and(|heard| heard + lease <= pass.expires_at)
+        self.heard() + lease <= pass.expires_at
             && self.allowance.held() > 0
             && !self.claimed.contains(&pass.visitor)
     }

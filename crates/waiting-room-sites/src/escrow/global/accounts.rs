@@ -47,6 +47,14 @@ pub(super) struct Unkept {
     claims: BTreeSet<KeptClaim>,
 }
 
+impl Unkept {
+    /// Drops the claims on an account that is over. Otherwise they would pile up as long as there is
+    /// no keeper.
+    fn forget_claims(&mut self, site: SiteId) {
+        self.claims.retain(|claim| claim.site != site);
+    }
+}
+
 impl Accounts {
     pub(super) fn new(
         members: impl Iterator<Item = (SiteId, Member)>,
@@ -84,6 +92,7 @@ impl Accounts {
             self.count(site, part, Part::default());
             self.unkept.changed.remove(&site);
             self.unkept.removed.insert(site);
+            self.unkept.forget_claims(site);
         }
     }
 
@@ -120,8 +129,12 @@ impl Accounts {
         let changed = change(member);
         let (old, new) = (*part, member.part(&self.rules, now));
         *part = new;
-        if member.kept() != kept {
+        let now_kept = member.kept();
+        if now_kept != kept {
             self.unkept.changed.insert(site);
+        }
+        if now_kept.epoch != kept.epoch {
+            self.unkept.forget_claims(site);
         }
         if old != new {
             self.count(site, old, new);

@@ -172,6 +172,19 @@ fn claims_of_an_account_that_is_over_are_forgotten() {
     assert!(net.kept.claims.is_empty());
 }
 
+#[test]
+fn claims_that_were_not_listed_in_time_are_not_listed_at_all() {
+    let (mut net, passes) = claimed_once();
+    let asked = net.sites[1].prolong(&passes[1], at(143));
+    let Prolonged::Borrow { ask: Some(claim), .. } = asked else { panic!("there is no slot") };
+    net.global.receive(&claim, at(143));
+    assert_eq!(net.global.clone().changes().claims.len(), 1);
+    net.global.tick(at(431));
+    assert_eq!(net.global.clone().changes().claims.len(), 1);
+    net.global.tick(at(432));
+    assert!(net.global.changes().claims.is_empty());
+}
+
 /// The restored ledger does not know when the lease of the site ended by the clock of the site. So
 /// it cannot tell whose slots the site has given to other visitors.
 #[test]
