@@ -36,7 +36,9 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is switched off |
+//! | fence | to declare that a site is switched off; its incarnation gets no account any more |
+//! | drain | to prepare the removal of a site, which is granted nothing any more |
+//! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!
 //! # Why the limit is never exceeded
 //!
@@ -62,8 +64,14 @@
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
 //! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
 //!   it as in use until every old pass is void or has been presented.
-//! - *The global ledger is lost*: a [new one](GlobalLedger::recover) of a higher [`Term`] grants
-//!   nothing until every site has reported to it, or until everything ever granted has expired.
+//! - *A site is switched off*: when it is on again, it begins a [new life](SiteLedger::restart), even
+//!   if its ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile.
+//! - *The global ledger is lost*: if a keeper has stored its [changes](GlobalLedger::changes), a
+//!   [new one](GlobalLedger::restore) of a higher [`Term`] continues at once. If not, a
+//!   [new one](GlobalLedger::recover) grants nothing until every site has reported to it, or until
+//!   everything ever granted has expired.
+//! - *A site has other rules*, is not on the list of sites, or was fenced: it gets no account, and
+//!   its operator is [told the reason](JoinRefused).
 //! - *Visitors of a dead site* are honoured at other sites until their passes expire. To extend the
 //!   session of such a visitor, another site takes it on its account and [claims](ToGlobal::Claim)
 //!   the slot. It does so only after it has been informed of the [`Death`], so that the old home
@@ -71,18 +79,20 @@
 //!
 //! # A limit of new visitors
 //!
-//! The same ledgers can keep a limit of new visitors: `N` slots that last
-//! [one minute each](EscrowRules::rolling_minute) and are never extended allow no more than `N`
-//! admissions in any sixty seconds, in the world. A site that keeps both limits asks one ledger and
-//! then the other, [with the same deadline](SiteLedger::admit_by). If the second one refuses, it
+//! The same ledgers can keep a limit of new visitors: `N` slots that are held for
+//! [a little more than a minute](EscrowRules::rolling_minute) and are never extended allow no more
+//! than `N` admissions in any sixty seconds, in the world, as long as no clock is fast by more than
+//! one part in 256. A site that keeps both limits asks one ledger and then the other, [with the same
+//! deadline](SiteLedger::admit_by). If the second one refuses, it
 //! [withdraws](SiteLedger::withdraw) the admission from the first.
 //!
 //! # What it does not do
 //!
-//! It opens no connection and reads no clock. It does not order visitors: that is the task of a
-//! line, and slots are assigned in the order in which [`admit`](SiteLedger::admit) is called. It
-//! assumes that an earlier ledger has stopped when its replacement is created, and that a pass of
-//! another site is checked against the latest time that the clock of its home can show.
+//! It opens no connection, reads no clock and stores nothing: a caller stores the
+//! [changes](GlobalLedger::changes) before it sends the answers. It does not order visitors: that is
+//! the task of a line, and slots are assigned in the order in which [`admit`](SiteLedger::admit) is
+//! called. It assumes that an earlier ledger has stopped when its replacement is created, and that a
+//! pass of another site is checked against the latest time that the clock of its home can show.
 //!
 //! # Example
 //!
@@ -127,8 +137,10 @@ mod answer;
 mod demand;
 mod epoch;
 mod global;
+mod kept;
 mod member;
 mod message;
+mod refusal;
 mod rules;
 mod sessions;
 mod site;
@@ -137,8 +149,10 @@ pub use self::{
     answer::{Admission, Prolonged, SiteAction},
     epoch::{Epoch, Incarnation, Term},
     global::GlobalLedger,
+    kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
     message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
-    rules::EscrowRules,
+    refusal::{JoinRefused, ListRefused, Refusal, Refused},
+    rules::{EscrowRules, RulesDigest},
     site::SiteLedger,
 };
 

@@ -2,7 +2,7 @@
 
 use waiting_room_core::{Timestamp, VisitorId};
 
-use crate::escrow::{SitePass, ToGlobal};
+use crate::escrow::{JoinRefused, SitePass, ToGlobal};
 
 /// The decision of a site about a new visitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +58,7 @@ pub enum SiteAction {
     GiveUp(VisitorId),
     /// A message has to be sent to the global ledger.
     Send(ToGlobal),
+    /// The operator has to be told that the global ledger refuses this site. The action is returned
+    /// once for each reason.
+    Warn(JoinRefused),
 }

@@ -7,7 +7,8 @@ use waiting_room_core::{Timestamp, VisitorId};
 use crate::{
     SiteId,
     escrow::{
-        Death, Epoch, EscrowRules, Heartbeat, Incarnation, Join, SitePass, Term, epoch::Allowance,
+        Death, Epoch, EscrowRules, Fence, Heartbeat, Incarnation, Join, KeptAccount, SitePass,
+        Standing, Term, epoch::Allowance,
     },
 };
 
@@ -18,8 +19,9 @@ pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) incarnation: Option<Incarnation>,
     pub(super) allowance: Allowance,
-    /// The time at which the newest message that renewed the lease was sent, by the site's clock.
-    pub(super) heard: Timestamp,
+    /// The time at which the newest message that renewed the lease was sent, by the site's clock;
+    /// `None` if this ledger has received none.
+    heard: Option<Timestamp>,
     /// The end of the lease, by the clock of the global ledger.
     pub(super) lease_end: Timestamp,
     /// The slots in use, as the site last reported.
@@ -39,6 +41,10 @@ pub(super) struct Member {
     pub(super) recalled_at: Timestamp,
     /// The visitors whose slots were claimed by other sites.
     claimed: BTreeSet<VisitorId>,
+    /// Whether the site is granted nothing, so that it can be removed.
+    pub(super) is_drained: bool,
+    /// The accounts of this site that are never continued.
+    fence: Option<Fence>,
 }
 
 /// The contribution of one account to the sums over all accounts, at one time.
@@ -61,37 +67,14 @@ pub(super) struct Part {
     pub(super) changes_at: Option<Timestamp>,
 }
 
-/// The state of an account.
-///
-/// ```text
-/// Away ──join──► Open ──claim, fence──► Closed
-///  ▲              │                       │
-///  └──────────────┴── all passes void ◄───┘
-///
-/// Unknown (after a loss) ──report, leased──────► Open
-///                        ──report, not leased──► Closed
-///                        ──enough time─────────► Away
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Standing {
-    /// There is no account, and no slot is held.
-    Away,
-    /// The account is not used any more. Its slots are reclaimed when the last pass is void.
-    Closed,
-    /// The account is in use.
-    Open,
-    /// The global ledger was lost, and does not know whether there is an account.
-    Unknown,
-}
-
 impl Member {
-    pub(super) fn new(term: Term, standing: Standing) -> Self {
+    pub(super) fn new(epoch: Epoch, standing: Standing) -> Self {
         Self {
-            epoch: Epoch::before_all_of(term),
+            epoch,
             standing,
             incarnation: None,
             allowance: Allowance::default(),
-            heard: Timestamp::ZERO,
+            heard: None,
             lease_end: Timestamp::ZERO,
             used: 0,
             demand: 0,
@@ -101,6 +84,62 @@ impl Member {
             short_since: None,
             recalled_at: Timestamp::ZERO,
             claimed: BTreeSet::new(),
+            is_drained: false,
+            fence: None,
+        }
+    }
+
+    /// The account of a site that was not on the list before. Any earlier account of that site is
+    /// from before the site was removed, so it is fenced.
+    pub(super) fn added(epoch: Epoch) -> Self {
+        Self { fence: Some(Fence::new(epoch, None)), ..Self::new(epoch, Standing::Away) }
+    }
+
+    /// Continues an account that another global ledger has kept.
+    ///
+    /// The lease of an open account begins anew, since the other ledger may have renewed it just
+    /// before this one took over. The lease of a closed account is over, but its last pass may have
+    /// been made just now.
+    pub(super) fn restored(
+        kept: &KeptAccount,
+        claimed: BTreeSet<VisitorId>,
+        rules: &EscrowRules,
+        now: Timestamp,
+    ) -> Self {
+        let allowance = Allowance { granted: kept.granted, returned: kept.returned };
+        let is_open = kept.standing == Standing::Open;
+        Self {
+            incarnation: kept.incarnation,
+            allowance,
+            heard: kept.heard,
+            lease_end: if is_open { now + rules.lease } else { now },
+            used: allowance.held(),
+            claimed,
+            is_drained: kept.is_drained,
+            fence: kept.fence,
+            ..Self::new(kept.epoch, kept.standing)
+        }
+    }
+
+    /// An account of which it is unknown what was kept, except for who must not continue it.
+    pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
+        Self {
+            is_drained: kept.is_some_and(|kept| kept.is_drained),
+            fence: kept.and_then(|kept| kept.fence),
+            ..Self::new(epoch, Standing::Unknown)
+        }
+    }
+
+    /// The account as it is kept.
+    pub(super) fn kept(&self) -> KeptAccount {
+        KeptAccount {
+            incarnation: self.incarnation,
+            granted: self.allowance.granted,
+            returned: self.allowance.returned,
+            heard: self.heard.filter(|_| self.standing == Standing::Closed),
+            is_drained: self.is_drained,
+            fence: self.fence,
+            ..KeptAccount::new(self.epoch, self.standing)
         }
     }
 
@@ -109,26 +148,29 @@ impl Member {
     pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
         let held = self.allowance.held();
         *self = Self {
-            epoch: self.epoch.next(term),
             incarnation: Some(join.incarnation),
             allowance: Allowance { granted: held, returned: 0 },
-            heard: join.sent_at,
+            heard: Some(join.sent_at),
             lease_end,
             used: held,
-            ..Self::new(term, Standing::Open)
+            ..self.next(self.epoch.next(term), Standing::Open)
         };
     }
 
     /// Restores an account that was lost here from the report of its site.
     ///
     /// If the lease of the site is over, the account is closed: the lost ledger may have moved
-    /// slots of its visitors to other sites, which the site does not know.
+    /// slots of its visitors to other sites, which the site does not know. So may it have done with
+    /// those of a fenced site, whatever the lease is.
     pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
+        let is_fenced = self.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
         self.epoch = heartbeat.epoch;
+        self.incarnation = Some(heartbeat.incarnation);
         self.allowance = Allowance { granted: heartbeat.granted, returned: heartbeat.returned };
-        let is_leased = heartbeat.sent_at < heartbeat.lease_end;
+        self.heard = Some(heartbeat.sent_at);
+        let continues = heartbeat.sent_at < heartbeat.lease_end && !is_fenced;
         (self.standing, self.lease_end) =
-            if is_leased { (Standing::Open, lease_end) } else { (Standing::Closed, now) };
+            if continues { (Standing::Open, lease_end) } else { (Standing::Closed, now) };
     }
 
     /// Applies a report of the site. Its totals of granted and returned slots count whenever they
@@ -140,12 +182,12 @@ impl Member {
         // A site that can send but not receive would keep its account, with all slots on it, for
         // ever. So its lease is renewed only by the first report in that state.
         let renews = !(is_deaf && self.is_deaf);
-        if renews && heartbeat.sent_at > self.heard {
+        if renews && self.heard.is_none_or(|heard| heartbeat.sent_at > heard) {
             self.lease_end = self.lease_end.max(lease_end);
         }
-        if heartbeat.sent_at >= self.heard {
+        if self.heard.is_none_or(|heard| heartbeat.sent_at >= heard) {
             if renews {
-                self.heard = heartbeat.sent_at;
+                self.heard = Some(heartbeat.sent_at);
             }
             self.used = heartbeat.used;
             self.want = heartbeat.want;
@@ -173,16 +215,26 @@ impl Member {
         self.claimed.insert(visitor);
     }
 
-    /// Closes the account, and ends its lease if that has not ended yet.
-    pub(super) fn close(&mut self, now: Timestamp) {
-        self.standing = Standing::Closed;
-        self.lease_end = self.lease_end.min(now);
+    /// Declares that the site is switched off. An open account is closed, and its lease ends. No
+    /// account that the site has or had is continued, not even by another global ledger.
+    pub(super) fn fence(&mut self, now: Timestamp) {
+        if self.standing == Standing::Open {
+            self.standing = Standing::Closed;
+            self.lease_end = self.lease_end.min(now);
+        }
+        let before = self.fence.and_then(|fence| fence.incarnation);
+        self.fence = Some(Fence::new(self.epoch, self.incarnation.or(before)));
     }
 
     /// Reclaims all slots of the account.
     pub(super) fn reclaim(&mut self, term: Term) {
-        let epoch = self.epoch.next(term);
-        *self = Self { epoch, ..Self::new(term, Standing::Away) };
+        *self = self.next(self.epoch.next(term), Standing::Away);
+    }
+
+    /// The next account of the same site.
+    fn next(&self, epoch: Epoch, standing: Standing) -> Self {
+        let (is_drained, fence) = (self.is_drained, self.fence);
+        Self { is_drained, fence, ..Self::new(epoch, standing) }
     }
 
     /// Declares an unknown account to be none. This is called when everything that it may have held
@@ -193,15 +245,25 @@ impl Member {
         }
     }
 
+    /// Returns whether an incarnation of the site gets no account, or has to stop using the one of
+    /// this epoch, because the site was declared to be off.
+    pub(super) fn is_fenced(&self, incarnation: Incarnation, epoch: Option<Epoch>) -> bool {
+        self.fence.is_some_and(|fence| {
+            fence.incarnation == Some(incarnation)
+                || epoch.is_some_and(|epoch| epoch <= fence.epoch)
+        })
+    }
+
     /// Returns whether all passes of the account are void.
     pub(super) fn is_spent(&self, rules: &EscrowRules, now: Timestamp) -> bool {
         self.has_account() && self.spent_at(rules) <= now
     }
 
-    /// The notice for other sites that this site can make no more passes; `None` while it can.
+    /// The notice for other sites that this site can make no more passes; `None` while it can, and
+    /// if this ledger has never heard of it, so that it does not know when its lease ended.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
         let is_over = self.lease_end + rules.margin() <= now;
-        let (epoch, heard) = (self.epoch, self.heard);
+        let (epoch, heard) = (self.epoch, self.heard?);
         (self.has_account() && is_over).then_some(Death { site, epoch, heard })
     }
 
@@ -211,9 +273,15 @@ impl Member {
     /// slot until the pass expires, by its own clock, and by the same clock its lease ends no later
     /// than `lease` after the newest message that was received from it.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
-        self.heard + lease <= pass.expires_at
+        self.heard() + lease <= pass.expires_at
             && self.allowance.held() > 0
             && !self.claimed.contains(&pass.visitor)
+    }
+
+    /// The time at which the newest message that renewed the lease was sent, by the site's clock;
+    /// the start of time if there was none.
+    pub(super) fn heard(&self) -> Timestamp {
+        self.heard.unwrap_or(Timestamp::ZERO)
     }
 
     /// Returns whether the site may use its slots.
@@ -230,7 +298,8 @@ impl Member {
     pub(super) fn part(&self, rules: &EscrowRules, now: Timestamp) -> Part {
         let is_live = self.is_live(now);
         let asks_until = self.asked_at + rules.borrow_wait;
-        let is_short = is_live && !self.is_deaf && now < asks_until && self.shortage() > 0;
+        let is_served = is_live && !self.is_deaf && !self.is_drained;
+        let is_short = is_served && now < asks_until && self.shortage() > 0;
         let changes = [
             is_live.then_some(self.lease_end),
             is_short.then_some(asks_until),
@@ -239,7 +308,7 @@ impl Member {
         Part {
             held: self.allowance.held(),
             unused: if is_live { self.unused() } else { 0 },
-            demand: if is_live { self.demand } else { 0 },
+            demand: if is_live && !self.is_drained { self.demand } else { 0 },
             is_unknown: self.standing == Standing::Unknown,
             short_since: self.short_since.filter(|_| is_short),
             recalled_at: (is_live && self.unused() > 0).then_some(self.recalled_at),

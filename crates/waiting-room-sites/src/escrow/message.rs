@@ -8,7 +8,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::{
     SiteId,
-    escrow::{Epoch, Incarnation, Term},
+    escrow::{Epoch, Incarnation, Refused, RulesDigest, Term},
 };
 
 /// A message from a site to the global ledger.
@@ -41,6 +41,16 @@ impl ToGlobal {
             Self::Join(join) => join.site,
         }
     }
+
+    /// The incarnation that sends it, and the epoch that it names.
+    pub(super) const fn life(&self) -> (Incarnation, Epoch) {
+        match self {
+            Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => {
+                (heartbeat.incarnation, heartbeat.epoch)
+            }
+            Self::Join(join) => (join.incarnation, join.after),
+        }
+    }
 }
 
 /// The notice that the lease of a site has ended: it makes no more passes, unless it gets in
@@ -62,6 +72,8 @@ pub struct Death {
 pub struct Heartbeat {
     /// The site.
     pub site: SiteId,
+    /// The incarnation of the site's ledger. A fenced one is recognised by it.
+    pub incarnation: Incarnation,
     /// The highest term that the site knows.
     pub term: Term,
     /// The epoch of the counts in this report.
@@ -97,6 +109,9 @@ pub struct Join {
     pub after: Epoch,
     /// The time at which the request was sent, by the site's clock.
     pub sent_at: Timestamp,
+    /// The digest of the site's rules. A site with other rules than the global ledger would let
+    /// passes live longer, or keep a lease longer, than the global ledger waits for them.
+    pub rules: RulesDigest,
 }
 
 /// A message from the global ledger to a site.
@@ -112,6 +127,8 @@ pub enum ToSite {
     },
     /// The slots that the site may use.
     Grant(Grant),
+    /// The site gets no account, or has lost the one that it had.
+    Refused(Refused),
     /// The global ledger has lost its state and requests a report.
     Report {
         /// The new term of the global ledger.
@@ -137,6 +154,7 @@ impl ToSite {
         match self {
             Self::Grant(grant) => grant.term,
             Self::Dead { term, .. } | Self::Report { term } | Self::Stale { term, .. } => *term,
+            Self::Refused(refused) => refused.term,
             Self::Welcome(welcome) => welcome.term,
         }
     }

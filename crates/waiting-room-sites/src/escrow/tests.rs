@@ -14,7 +14,10 @@ use super::*;
 
 mod borrow;
 mod claims;
+mod fence;
+mod keep;
 mod lease;
+mod list;
 mod loss;
 mod sessions;
 mod split;
@@ -28,10 +31,13 @@ const RULES: EscrowRules = EscrowRules::new()
 /// off.
 struct Net {
     global: GlobalLedger,
+    /// What the keeper of the global ledger has stored.
+    kept: Kept,
     sites: Vec<SiteLedger>,
     cut_off: BTreeSet<usize>,
     admitted: Vec<SitePass>,
     gave_up: Vec<VisitorId>,
+    warned: Vec<JoinRefused>,
 }
 
 impl Net {
@@ -43,10 +49,12 @@ impl Net {
         };
         let mut net = Self {
             global: GlobalLedger::new(limit, ids.clone(), Term::new(1), rules).unwrap(),
+            kept: Kept::new(Term::new(1), limit, rules),
             sites: ids.map(site).collect(),
             cut_off: BTreeSet::new(),
             admitted: Vec::new(),
             gave_up: Vec::new(),
+            warned: Vec::new(),
         };
         net.beat(at(0));
         net
@@ -106,6 +114,18 @@ impl Net {
         actions: Vec<SiteAction>,
         now: Timestamp,
     ) -> Vec<SitePass> {
+        self.carry_out_by(site, actions, now, now)
+    }
+
+    /// As `carry_out`, at `now` by the clocks of the sites and `global_now` by that of the global
+    /// ledger.
+    fn carry_out_by(
+        &mut self,
+        site: usize,
+        actions: Vec<SiteAction>,
+        now: Timestamp,
+        global_now: Timestamp,
+    ) -> Vec<SitePass> {
         let mut passes = Vec::new();
         let mut todo: VecDeque<_> = actions.into_iter().map(|action| (site, action)).collect();
         while let Some((site, action)) = todo.pop_front() {
@@ -113,8 +133,11 @@ impl Net {
                 SiteAction::Admit(pass) => passes.push(pass),
                 SiteAction::GiveUp(visitor) => self.gave_up.push(visitor),
                 SiteAction::Send(_) if self.cut_off.contains(&site) => {}
+                SiteAction::Warn(reason) => self.warned.push(reason),
                 SiteAction::Send(message) => {
-                    for Outgoing { to, message } in self.global.receive(&message, now) {
+                    let answers = self.global.receive(&message, global_now);
+                    self.keep();
+                    for Outgoing { to, message } in answers {
                         let to = usize::from(to.number());
                         if !self.cut_off.contains(&to) {
                             let actions = self.sites[to].receive(&message, now);
@@ -134,11 +157,29 @@ impl Net {
         self.sites[site] = SiteLedger::new(id, Incarnation::new(life), RULES, now).unwrap();
     }
 
-    /// The global ledger is lost.
+    /// Stores the changes of the global ledger.
+    fn keep(&mut self) {
+        self.kept.apply(&self.global.changes()).unwrap();
+    }
+
+    /// The global ledger is lost, with all accounts.
     fn lose_global(&mut self, term: u32, now: Timestamp) {
+        self.keep();
         let sites = (0..u16::try_from(self.sites.len()).unwrap()).map(SiteId::new);
-        let limit = u32::try_from(self.global.limit()).unwrap();
-        self.global = GlobalLedger::recover(limit, sites, Term::new(term), RULES, now).unwrap();
+        let (kept, term) = (&self.kept, Term::new(term));
+        let rules = kept.rules;
+        self.global = GlobalLedger::recover(kept, kept.limit, sites, term, rules, now).unwrap();
+    }
+
+    /// The global ledger is lost, and another one continues from what was stored.
+    fn restore_global(&mut self, term: u32, now: Timestamp) {
+        self.keep();
+        self.global = GlobalLedger::restore(&self.kept, Term::new(term), now).unwrap();
+    }
+
+    /// The slots that a site holds, as known to the global ledger.
+    fn held_by(&self, site: u16) -> u64 {
+        self.global.held_by(SiteId::new(site))
     }
 }
 

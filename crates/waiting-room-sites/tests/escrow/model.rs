@@ -33,13 +33,9 @@ impl Model for Bounds {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(TOO_MANY, |bounds: &Self, world: &World| {
-                world.active() <= bounds.limit
-            }),
+            Property::always(TOO_MANY, |bounds: &Self, world: &World| !world.is_above(bounds)),
             Property::always(OVERDRAWN, |bounds: &Self, world: &World| {
-                bounds.global_losses > 0
-                    || bounds.mutant != Mutant::None
-                    || world.global.held() <= bounds.limit.into()
+                bounds.global_losses > 0 || bounds.mutant != Mutant::None || !world.is_overdrawn()
             }),
             Property::sometimes(FULL, |bounds: &Self, world: &World| {
                 world.active() == bounds.limit
@@ -50,7 +46,7 @@ impl Model for Bounds {
                 }
                 let mut end = world.clone();
                 end.release(bounds);
-                end.global.free() == u64::from(bounds.limit)
+                end.global.free() == end.global.limit()
             }),
         ]
     }
@@ -68,12 +64,22 @@ const SMALL: Bounds = Bounds {
     site_losses: 0,
     global_losses: 0,
     slow_ticks: 0,
+    fast_ticks: 0,
+    minute: 0,
+    outages: 0,
+    restores: 0,
+    limit_changes: 0,
+    list_changes: 0,
     whims: 0,
     messages: 2,
     replies: 1,
     roaming: Roaming::Nowhere,
     mutant: Mutant::None,
 };
+
+/// A world with one new visitor in any two ticks. A slot is held for one tick more, since the clock
+/// of a site may be ahead by one.
+const MINUTE: Bounds = Bounds { minute: 2, session: 3, fast_ticks: 1, margin: 1, ..SMALL };
 
 /// Checks all states of a world, and prints their number.
 fn check(name: &str, bounds: Bounds) {
@@ -115,6 +121,48 @@ fn a_global_ledger_that_is_lost_is_harmless() {
 }
 
 #[test]
+fn a_global_ledger_that_is_restored_is_harmless() {
+    check("a restored global ledger", Bounds { restores: 1, messages: 1, ..SMALL });
+}
+
+#[test]
+fn a_site_that_is_switched_off_and_fenced_is_harmless() {
+    check("an outage", Bounds { outages: 1, session: 1, lease: 2, messages: 1, ..SMALL });
+}
+
+#[test]
+fn a_limit_that_is_changed_is_kept() {
+    check("another limit", Bounds { limit_changes: 1, messages: 1, ..SMALL });
+}
+
+#[test]
+fn sites_that_are_drained_removed_and_added_are_harmless() {
+    check("another list", Bounds { list_changes: 2, messages: 1, ..SMALL });
+}
+
+#[test]
+fn a_clock_that_runs_fast_lets_no_more_in_within_a_minute() {
+    check("a fast clock", MINUTE);
+}
+
+#[test]
+fn a_minute_by_a_fast_clock_lets_too_many_in() {
+    refute("a short minute", Bounds { mutant: Mutant::ShortMinute, ..MINUTE });
+}
+
+#[test]
+fn answers_before_they_are_kept_let_too_many_in() {
+    let mutant = Mutant::AnswerBeforeKeeping;
+    refute("answers before they are kept", Bounds { restores: 1, mutant, ..SMALL });
+}
+
+#[test]
+fn a_site_that_resumes_after_an_outage_lets_too_many_in() {
+    let quick = Bounds { session: 1, lease: 2, ..SMALL };
+    refute("a site that resumes", Bounds { outages: 1, mutant: Mutant::Resume, ..quick });
+}
+
+#[test]
 fn visitors_who_roam_are_harmless() {
     check("roaming", Bounds { visitors: 1, roaming: Roaming::Anywhere, ..SMALL });
 }
@@ -147,6 +195,10 @@ fn larger_worlds_are_right() {
     check("a lost global ledger", Bounds { global_losses: 1, ..SMALL });
     check("roaming", Bounds { roaming: Roaming::Anywhere, ..SMALL });
     check("whims", Bounds { whims: 2, ..SMALL });
+    check("a restored global ledger", Bounds { restores: 1, ..SMALL });
+    check("an outage", Bounds { outages: 1, session: 1, lease: 2, ..SMALL });
+    check("another limit", Bounds { limit_changes: 2, ..SMALL });
+    check("another list", Bounds { list_changes: 3, visitors: 1, ..SMALL });
     check("roaming for long", Bounds { roaming: Roaming::Anywhere, visitors: 1, ..three });
 }
 

@@ -13,6 +13,8 @@ use crate::world::World;
 /// The rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mutant {
+    /// Messages leave the global ledger before the keeper has stored what they depend on.
+    AnswerBeforeKeeping,
     /// A grant contains the number of additional slots, and not the total.
     Deltas,
     /// The slots of a dead site are reclaimed when its lease ends, while its passes are valid.
@@ -25,6 +27,9 @@ pub(crate) enum Mutant {
     ClaimBeforeSession,
     /// A slot may be claimed by a site that took the visitor on while its home was alive.
     ClaimUnaware,
+    /// A new global ledger does not know which sites were fenced, and a site that was off continues
+    /// with its ledger.
+    ForgetFences,
     /// A new incarnation counts the slots that it inherits as unused.
     NoGhosts,
     /// A lease starts when the site receives the grant.
@@ -35,8 +40,15 @@ pub(crate) enum Mutant {
     None,
     /// A message to or from an earlier global ledger counts for the current one.
     NoTermCheck,
+    /// Sites have sessions that are twice as long as the global ledger knows.
+    OtherRules,
+    /// A site that was off continues with its ledger.
+    Resume,
     /// A site gives back slots that are in use.
     ReturnInUse,
+    /// A slot of a rolling minute is held for a minute by the clock of its site, however fast that
+    /// runs.
+    ShortMinute,
     /// A repeated request leaves no trace, so that a withdrawal frees the slot of a pass that was
     /// sent.
     WithdrawSent,
@@ -48,6 +60,18 @@ impl Mutant {
             Self::EarlyReclaim => rules.session(Duration::from_nanos(1)),
             _ => rules,
         }
+    }
+
+    pub(crate) fn site_rules(self, rules: EscrowRules, session: u64) -> EscrowRules {
+        match self {
+            Self::OtherRules => rules.session(Duration::from_secs(2 * session)),
+            _ => rules,
+        }
+    }
+
+    /// Whether a site that was off continues with its ledger.
+    pub(crate) const fn resumes(self) -> bool {
+        matches!(self, Self::ForgetFences | Self::Resume)
     }
 
     /// Rewrites a message before the global ledger receives it.
@@ -63,6 +87,7 @@ impl Mutant {
                 }
             }
             ToGlobal::Heartbeat(heartbeat) => self.rewrite_heartbeat(heartbeat, world),
+            ToGlobal::Join(join) if self != Self::None => join.rules = world.kept.rules.digest(),
             _ => {}
         }
         message

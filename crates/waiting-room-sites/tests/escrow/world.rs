@@ -7,13 +7,14 @@ use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_sites::{
     SiteId,
     escrow::{
-        Admission, Death, GlobalLedger, Heartbeat, Incarnation, Outgoing, Prolonged, SiteAction,
-        SiteLedger, SitePass, Term, ToGlobal, ToSite,
+        Admission, Changes, Death, GlobalLedger, Heartbeat, Incarnation, Kept, Outgoing, Prolonged,
+        SiteAction, SiteLedger, SitePass, Term, ToGlobal, ToSite,
     },
 };
 
 use crate::{
     bounds::{Bounds, Event, Roaming},
+    faults::Faults,
     mutant::Mutant,
     network::Network,
 };
@@ -23,18 +24,26 @@ use crate::{
 pub(crate) struct World {
     pub(crate) tick: u64,
     pub(crate) global: GlobalLedger,
+    /// What the keeper of the global ledger has stored.
+    pub(crate) kept: Kept,
+    /// For `Mutant::AnswerBeforeKeeping`: what it has not stored yet.
+    pub(crate) pending: Option<Changes>,
     pub(crate) sites: Vec<SiteLedger>,
     /// The number of ticks by which the clock of each site is behind.
-    lags: Vec<u64>,
-    lives: u64,
-    term: u32,
+    pub(crate) lags: Vec<u64>,
+    /// The number of ticks by which the clock of each site is ahead.
+    pub(crate) leads: Vec<u64>,
+    pub(crate) faults: Faults,
+    /// The number of slots that may be held: the limit, or as many as were held when the limit was
+    /// lowered and have not been given back since.
+    ceiling: u64,
+    pub(crate) minute: u64,
+    /// The visitors that were admitted within the last minute, if there is a limit for it.
+    pub(crate) new: BTreeMap<VisitorId, u64>,
     pub(crate) visitors: u32,
     /// The newest pass of each visitor from each site, while it is valid by the clock of that site.
     pub(crate) passes: BTreeMap<(VisitorId, SiteId), SitePass>,
     pub(crate) network: Network,
-    site_losses: u32,
-    global_losses: u32,
-    slow_ticks: u32,
     whims: u32,
     /// For `Mutant::Deltas`: the total that was last sent to each site.
     pub(crate) told: BTreeMap<SiteId, u64>,
@@ -48,24 +57,28 @@ impl World {
         let global = GlobalLedger::new(bounds.limit, bounds.site_ids(), term, global_rules);
         let site = |id: SiteId| {
             let life = Incarnation::new(id.number().into());
+            let rules = bounds.mutant.site_rules(rules, bounds.session);
             SiteLedger::new(id, life, rules, Timestamp::ZERO).unwrap()
         };
         let mut world = Self {
             tick: 0,
             global: global.unwrap(),
+            kept: Kept::new(term, bounds.limit, global_rules),
+            pending: None,
             sites: bounds.site_ids().map(site).collect(),
             lags: vec![0; bounds.sites.into()],
-            lives: bounds.sites.into(),
-            term: 1,
+            leads: vec![0; bounds.sites.into()],
+            faults: Faults::new(bounds.sites),
+            ceiling: bounds.limit.into(),
+            minute: bounds.minute,
+            new: BTreeMap::new(),
             visitors: 0,
             passes: BTreeMap::new(),
             network: Network::default(),
-            site_losses: 0,
-            global_losses: 0,
-            slow_ticks: 0,
             whims: 0,
             told: BTreeMap::new(),
         };
+        world.keep(Mutant::None);
         world.settle(bounds);
         world
     }
@@ -73,7 +86,9 @@ impl World {
     /// Lets all sites report their state, over a network without losses.
     pub(crate) fn settle(&mut self, bounds: &Bounds) {
         for site in 0..self.sites.len() {
-            self.apply(bounds, &Event::Beat(site));
+            if self.is_on(site) {
+                self.apply(bounds, &Event::Beat(site));
+            }
         }
         self.deliver(bounds);
     }
@@ -96,13 +111,14 @@ impl World {
         u32::try_from(visitors.len()).unwrap()
     }
 
-    /// The current time by the clock of a site.
-    pub(crate) fn now_at(&self, site: usize) -> Timestamp {
-        Timestamp::from_secs(self.tick - self.lags[site])
+    /// Whether more visitors are active, or new within a minute, than allowed.
+    pub(crate) fn is_above(&self, bounds: &Bounds) -> bool {
+        u64::from(self.active()) > self.ceiling || self.new.len() > bounds.limit as usize
     }
 
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.tick)
+    /// Whether more slots are granted than there are.
+    pub(crate) fn is_overdrawn(&self) -> bool {
+        self.global.held() > self.ceiling
     }
 
     /// All events that may happen now.
@@ -112,7 +128,8 @@ impl World {
             return events;
         }
         events.push(Event::Tick);
-        for site in 0..self.sites.len() {
+        events.extend(self.faults(bounds));
+        for site in (0..self.sites.len()).filter(|site| self.is_on(*site)) {
             // The sites are interchangeable until the first visitor arrives, so that visitor can
             // always go to the first site.
             if self.visitors < bounds.visitors && (self.visitors > 0 || site == 0) {
@@ -120,12 +137,6 @@ impl World {
             }
             if self.sites[site].next_wake() <= self.now_at(site) {
                 events.push(Event::Beat(site));
-            }
-            if self.site_losses < bounds.site_losses {
-                events.push(Event::LoseSite(site));
-            }
-            if self.slow_ticks < bounds.slow_ticks {
-                events.push(Event::SlowTick(site));
             }
             for (&(visitor, home), pass) in &self.passes {
                 if self.whims < bounds.whims {
@@ -141,12 +152,10 @@ impl World {
                 }
             }
         }
-        if self.global_losses < bounds.global_losses {
-            events.push(Event::LoseGlobal);
-        }
         events.extend(self.network.up.iter().map(|(_, message)| Event::Hear(message.clone())));
-        let tell = |(_, to, message): &(_, _, ToSite)| Event::Tell(*to, message.clone());
-        events.extend(self.network.down.iter().map(tell));
+        let tell = |(_, to, message): &(_, SiteId, ToSite)| Event::Tell(*to, message.clone());
+        let is_on = |to: SiteId| self.is_on(to.number().into());
+        events.extend(self.network.down.iter().filter(|(_, to, _)| is_on(*to)).map(tell));
         events
     }
 
@@ -182,36 +191,23 @@ impl World {
                 let now = self.now_at(*site);
                 self.sites[*site].leave(*visitor, now);
             }
-            Event::LoseGlobal => {
-                self.global_losses += 1;
-                self.term += 1;
-                let rules = bounds.mutant.global_rules(bounds.rules());
-                let (term, now) = (Term::new(self.term), self.now());
-                let sites = bounds.site_ids();
-                self.global = GlobalLedger::recover(bounds.limit, sites, term, rules, now).unwrap();
-            }
-            Event::LoseSite(site) => {
-                self.site_losses += 1;
-                let id = SiteId::new(u16::try_from(*site).unwrap());
-                let life = Incarnation::new(self.lives);
-                self.lives += 1;
-                let now = self.now_at(*site);
-                self.sites[*site] = SiteLedger::new(id, life, bounds.rules(), now).unwrap();
-            }
             Event::Show(site, pass) => self.show(bounds, *site, pass),
             Event::Tell(to, message) => {
                 let site = usize::from(to.number());
+                if !self.is_on(site) {
+                    return;
+                }
                 let now = self.now_at(site);
                 let message = bounds.mutant.rewrite_down(message, &self.sites[site], now);
                 let actions = self.sites[site].receive(&message, now);
                 self.act(actions);
             }
-            Event::SlowTick(site) => {
-                self.slow_ticks += 1;
-                self.lags[*site] += 1;
-                self.pass_time();
-            }
             Event::Tick => self.pass_time(),
+            event => assert!(self.apply_fault(bounds, event), "{event:?}"),
+        }
+        self.keep(bounds.mutant);
+        if !self.global.is_learning() {
+            self.ceiling = self.ceiling.min(self.global.held()).max(self.global.limit());
         }
         self.network.forget(bounds.messages);
     }
@@ -236,15 +232,6 @@ impl World {
             ToSite::Dead { death, .. } => Some(death),
             _ => None,
         })
-    }
-
-    fn pass_time(&mut self) {
-        self.tick += 1;
-        let (tick, lags) = (self.tick, &self.lags);
-        self.passes.retain(|(_, home), pass| {
-            let home_now = Timestamp::from_secs(tick - lags[usize::from(home.number())]);
-            home_now < pass.expires_at
-        });
     }
 
     fn ask(&mut self, site: usize, visitor: VisitorId) {
@@ -294,6 +281,9 @@ impl World {
 
     fn hand_out(&mut self, pass: SitePass) {
         self.passes.insert((pass.visitor, pass.home), pass);
+        if self.minute > 0 {
+            self.new.entry(pass.visitor).or_insert(self.tick);
+        }
     }
 
     fn send_down(&mut self, bounds: &Bounds, messages: Vec<Outgoing>) {

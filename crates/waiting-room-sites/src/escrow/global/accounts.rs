@@ -13,7 +13,7 @@ use waiting_room_core::Timestamp;
 use crate::{
     SiteId,
     escrow::{
-        EscrowRules,
+        EscrowRules, KeptAccount, KeptClaim,
         member::{Member, Part},
     },
 };
@@ -35,6 +35,24 @@ pub(super) struct Accounts {
     rich: BTreeSet<(Timestamp, SiteId)>,
     /// The sites by the next time at which their contribution changes without a message.
     due: BTreeSet<(Timestamp, SiteId)>,
+    unkept: Unkept,
+}
+
+/// What has changed since the keeper was last told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Unkept {
+    /// The sites that were added, or whose accounts have changed.
+    changed: BTreeSet<SiteId>,
+    removed: BTreeSet<SiteId>,
+    claims: BTreeSet<KeptClaim>,
+}
+
+impl Unkept {
+    /// Drops the claims on an account that is over. Otherwise they would pile up as long as there is
+    /// no keeper.
+    fn forget_claims(&mut self, site: SiteId) {
+        self.claims.retain(|claim| claim.site != site);
+    }
 }
 
 impl Accounts {
@@ -53,12 +71,50 @@ impl Accounts {
             short: BTreeSet::new(),
             rich: BTreeSet::new(),
             due: BTreeSet::new(),
+            unkept: Unkept::default(),
         };
         for (site, member) in members {
-            this.by_site.entry(site).or_insert((member, Part::default()));
-            this.change(site, now, |_| ());
+            this.add(site, member, now);
         }
         this
+    }
+
+    /// Adds a site, unless it is on the list.
+    pub(super) fn add(&mut self, site: SiteId, member: Member, now: Timestamp) {
+        self.by_site.entry(site).or_insert((member, Part::default()));
+        self.change(site, now, |_| ());
+        self.unkept.changed.insert(site);
+    }
+
+    /// Removes a site.
+    pub(super) fn remove(&mut self, site: SiteId) {
+        if let Some((_, part)) = self.by_site.remove(&site) {
+            self.count(site, part, Part::default());
+            self.unkept.changed.remove(&site);
+            self.unkept.removed.insert(site);
+            self.unkept.forget_claims(site);
+        }
+    }
+
+    /// Declares that everything is kept.
+    pub(super) fn forget_changes(&mut self) {
+        self.unkept = Unkept::default();
+    }
+
+    /// The accounts that have changed since the last call, the sites that were removed, and the new
+    /// claims.
+    pub(super) fn changes(
+        &mut self,
+    ) -> (BTreeMap<SiteId, KeptAccount>, BTreeSet<SiteId>, BTreeSet<KeptClaim>) {
+        let Unkept { changed, removed, claims } = std::mem::take(&mut self.unkept);
+        let kept = |site| Some((site, self.of(site)?.kept()));
+        (changed.into_iter().filter_map(kept).collect(), removed, claims)
+    }
+
+    /// Moves the slot of a visitor away from a dead site.
+    pub(super) fn claim(&mut self, claim: KeptClaim, now: Timestamp) {
+        self.change(claim.site, now, |home| home.give_up(claim.visitor));
+        self.unkept.claims.insert(claim);
     }
 
     /// Changes one account and updates the sums. Returns `None` for an unknown site.
@@ -69,9 +125,17 @@ impl Accounts {
         change: impl FnOnce(&mut Member) -> T,
     ) -> Option<T> {
         let (member, part) = self.by_site.get_mut(&site)?;
+        let kept = member.kept();
         let changed = change(member);
         let (old, new) = (*part, member.part(&self.rules, now));
         *part = new;
+        let now_kept = member.kept();
+        if now_kept != kept {
+            self.unkept.changed.insert(site);
+        }
+        if now_kept.epoch != kept.epoch {
+            self.unkept.forget_claims(site);
+        }
         if old != new {
             self.count(site, old, new);
         }
@@ -99,7 +163,8 @@ impl Accounts {
     /// sums. For debug assertions.
     pub(super) fn are_counted(&self, now: Timestamp) -> bool {
         let members = self.by_site.iter().map(|(&site, (member, _))| (site, member.clone()));
-        *self == Self::new(members, self.rules, now)
+        let counted = Self::new(members, self.rules, now);
+        *self == Self { unkept: self.unkept.clone(), ..counted }
     }
 
     pub(super) fn of(&self, site: SiteId) -> Option<&Member> {
@@ -111,8 +176,9 @@ impl Accounts {
         self.by_site.keys().copied()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.by_site.is_empty()
+    /// The number of sites.
+    pub(super) fn count_sites(&self) -> usize {
+        self.by_site.len()
     }
 
     /// The slots on all accounts.

@@ -4,11 +4,7 @@ use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
-    escrow::{
-        Epoch, EscrowRules, Term,
-        global::accounts::Accounts,
-        member::{Member, Standing},
-    },
+    escrow::{Epoch, EscrowRules, Standing, Term, global::accounts::Accounts, member::Member},
 };
 
 /// The global ledger: the limit, and the part of it that each site holds.
@@ -17,21 +13,28 @@ use crate::{
 /// See the [module docs](crate::escrow) for an example.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalLedger {
-    pub(super) limit: u64,
+    pub(super) limit: u32,
     pub(super) rules: EscrowRules,
     pub(super) term: Term,
     pub(super) clock: Timestamp,
     pub(super) accounts: Accounts,
     /// After a loss: the time until which nothing is granted, unless every site reports before.
     pub(super) learning_until: Option<Timestamp>,
+    /// The greatest epoch of the sites that were removed. Sites that are added begin after it.
+    pub(super) last_removed: Epoch,
+    /// Whether the limit has changed since the keeper was last told.
+    pub(super) is_limit_unkept: bool,
+    /// Whether the keeper has not been told the rules yet.
+    pub(super) are_rules_unkept: bool,
 }
 
 impl GlobalLedger {
     /// Creates a ledger for a world without visitors. This is called once, when the limit is set
     /// up.
     ///
-    /// After a restart, use [`recover`](Self::recover). A ledger created by `new` counts all slots
-    /// as free, and would grant the whole limit again while earlier passes are still valid.
+    /// After a restart, use [`restore`](Self::restore), or [`recover`](Self::recover) if the accounts
+    /// were not kept. A ledger created by `new` counts all slots as free, and would grant the whole
+    /// limit again while earlier passes are still valid.
     ///
     /// # Errors
     ///
@@ -42,71 +45,48 @@ impl GlobalLedger {
         term: Term,
         rules: EscrowRules,
     ) -> Result<Self, ConfigError> {
-        Self::with(limit, sites, term, rules, Standing::Away)
+        let epoch = Epoch::before_all_of(term);
+        let members = sites.into_iter().map(|site| (site, Member::new(epoch, Standing::Away)));
+        Self::with(limit, members, term, rules, Timestamp::ZERO)
     }
 
-    /// Creates a ledger that replaces one that was lost or rolled back.
-    ///
-    /// It grants nothing until every site has reported, or until everything that was granted before
-    /// has expired. The `term` must be higher than that of the lost ledger.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first rule that is invalid, or an error if there is no site.
-    pub fn recover(
+    /// Creates a ledger with these accounts, of which the keeper has not been told.
+    pub(super) fn with(
         limit: u32,
-        sites: impl IntoIterator<Item = SiteId>,
+        members: impl Iterator<Item = (SiteId, Member)>,
         term: Term,
         rules: EscrowRules,
-        now: Timestamp,
-    ) -> Result<Self, ConfigError> {
-        let mut ledger = Self::with(limit, sites, term, rules, Standing::Unknown)?;
-        ledger.clock = now;
-        ledger.learning_until = Some(now + rules.reclaim_after());
-        Ok(ledger)
-    }
-
-    fn with(
-        limit: u32,
-        sites: impl IntoIterator<Item = SiteId>,
-        term: Term,
-        rules: EscrowRules,
-        standing: Standing,
+        clock: Timestamp,
     ) -> Result<Self, ConfigError> {
         let rules = rules.validate()?;
-        let members = sites.into_iter().map(|site| (site, Member::new(term, standing)));
-        let clock = Timestamp::ZERO;
         let accounts = Accounts::new(members, rules, clock);
-        if accounts.is_empty() {
+        if accounts.count_sites() == 0 {
             let (given, expected) = ("empty", "at least one site");
             return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
         }
-        Ok(Self { limit: limit.into(), rules, term, clock, accounts, learning_until: None })
-    }
-
-    /// Declares that a site is switched off, on the knowledge of an operator.
-    ///
-    /// Its slots are free when the passes that it made are void, without waiting for the end of its
-    /// lease. This has no effect while it is [unknown](Self::is_learning) what the site holds.
-    pub fn fence(&mut self, site: SiteId, now: Timestamp) {
-        self.advance(now);
-        let clock = self.clock;
-        self.accounts.change(site, clock, |member| {
-            if member.standing == Standing::Open {
-                member.close(clock);
-            }
-        });
+        Ok(Self {
+            limit,
+            rules,
+            term,
+            clock,
+            learning_until: accounts.has_unknown().then(|| clock + rules.reclaim_after()),
+            accounts,
+            last_removed: Epoch::default(),
+            is_limit_unkept: true,
+            are_rules_unkept: true,
+        })
     }
 
     /// Changes the limit. No session is ended: a lower limit takes effect as sessions lapse.
     pub fn set_limit(&mut self, limit: u32) {
-        self.limit = limit.into();
+        self.is_limit_unkept |= self.limit != limit;
+        self.limit = limit;
     }
 
     /// The limit.
     #[must_use]
-    pub const fn limit(&self) -> u64 {
-        self.limit
+    pub fn limit(&self) -> u64 {
+        self.limit.into()
     }
 
     /// The number of slots that all sites hold, including dead sites.
@@ -136,7 +116,7 @@ impl GlobalLedger {
     /// The number of slots that can be granted.
     #[must_use]
     pub fn free(&self) -> u64 {
-        if self.is_learning() { 0 } else { self.limit.saturating_sub(self.held()) }
+        if self.is_learning() { 0 } else { self.limit().saturating_sub(self.held()) }
     }
 
     /// Returns whether this ledger has replaced a lost one, and grants nothing yet.

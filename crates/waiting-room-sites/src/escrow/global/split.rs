@@ -38,13 +38,14 @@ impl GlobalLedger {
     /// was lowered.
     pub(super) fn is_recalling(&self) -> bool {
         let is_short = || self.accounts.first_short().is_some();
-        !self.is_learning() && (is_short() || self.held() > self.limit)
+        !self.is_learning() && (is_short() || self.held() > self.limit())
     }
 
     /// Returns whether this site has to give back its unused slots, even if visitors wait there.
     pub(super) fn is_recalled(&self, site: SiteId) -> bool {
         let is_short = || self.accounts.has_short_besides(site);
-        !self.is_learning() && (is_short() || self.held() > self.limit)
+        let is_drained = self.accounts.of(site).is_some_and(|member| member.is_drained);
+        is_drained || !self.is_learning() && (is_short() || self.held() > self.limit())
     }
 
     /// Records that all sites with unused slots, except for those in `told` and those that were
@@ -63,6 +64,9 @@ impl GlobalLedger {
     /// The number of unused slots that a site may keep.
     pub(super) fn reserve_of(&self, site: SiteId) -> u64 {
         let Some(member) = self.accounts.of(site) else { return 0 };
+        if member.is_drained {
+            return 0;
+        }
         if self.is_learning() {
             return member.allowance.held();
         }

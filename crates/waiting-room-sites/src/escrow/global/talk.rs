@@ -5,8 +5,8 @@ use waiting_room_core::Timestamp;
 use crate::{
     SiteId,
     escrow::{
-        Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome,
-        global::ledger::GlobalLedger, member::Standing,
+        Death, Grant, Heartbeat, Join, KeptClaim, Outgoing, Refusal, Refused, SitePass, Standing,
+        ToGlobal, ToSite, Welcome, global::ledger::GlobalLedger,
     },
 };
 
@@ -16,8 +16,10 @@ impl GlobalLedger {
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let site = message.from();
-        if self.accounts.of(site).is_none() {
-            return Vec::new();
+        if let Some(reason) = self.refusal(message) {
+            let ((incarnation, over), term) = (message.life(), self.term);
+            let refused = Refused { term, incarnation, over, reason };
+            return vec![Outgoing { to: site, message: ToSite::Refused(refused) }];
         }
         match message {
             ToGlobal::Claim { heartbeat, pass, death } => {
@@ -30,6 +32,22 @@ impl GlobalLedger {
                 .into_iter()
                 .collect(),
         }
+    }
+
+    /// The reason to refuse the sender of a message, if there is one.
+    fn refusal(&self, message: &ToGlobal) -> Option<Refusal> {
+        let Some(member) = self.accounts.of(message.from()) else {
+            return Some(Refusal::NotListed);
+        };
+        let ToGlobal::Join(join) = message else { return None };
+        if join.rules != self.rules.digest() {
+            return Some(Refusal::Rules(self.rules));
+        }
+        if member.is_fenced(join.incarnation, None) {
+            return Some(Refusal::Fenced);
+        }
+        let is_over = member.is_drained && member.standing == Standing::Away;
+        is_over.then_some(Refusal::Drained)
     }
 
     /// Reclaims the slots of dead sites, grants them to sites that lack slots, and returns the
@@ -64,13 +82,19 @@ impl GlobalLedger {
             if is_current {
                 member.hear(heartbeat, lease_end, now);
             }
-            if is_current { Ok(()) } else { Err(member.epoch) }
+            let is_fenced = member.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
+            if is_current { Ok(()) } else { Err((member.epoch, is_fenced)) }
         });
         match heard {
             None => return Vec::new(),
-            Some(Err(current)) => {
-                let (term, over) = (self.term, heartbeat.epoch);
-                return vec![Outgoing { to: site, message: ToSite::Stale { term, over, current } }];
+            Some(Err((current, is_fenced))) => {
+                let (term, over, incarnation) = (self.term, heartbeat.epoch, heartbeat.incarnation);
+                let refused = Refused { term, incarnation, over, reason: Refusal::Fenced };
+                let message = match is_fenced {
+                    true => ToSite::Refused(refused),
+                    false => ToSite::Stale { term, over, current },
+                };
+                return vec![Outgoing { to: site, message }];
             }
             Some(Ok(())) => {}
         }
@@ -110,7 +134,7 @@ impl GlobalLedger {
                 term,
                 epoch: member.epoch,
                 incarnation: join.incarnation,
-                heard: member.heard,
+                heard: member.heard(),
                 lease,
                 inherited: member.allowance.granted,
             }))
@@ -148,7 +172,7 @@ impl GlobalLedger {
             return Some(death);
         }
         if home.still_holds(pass, rules.lease) {
-            self.accounts.change(pass.home, now, |home| home.give_up(pass.visitor));
+            self.accounts.claim(KeptClaim::new(pass.home, pass.epoch, pass.visitor), now);
             self.accounts.change(claimer, now, |claimer| claimer.grant(1, now));
         }
         None
@@ -160,7 +184,7 @@ impl GlobalLedger {
         let grant = Grant {
             term: self.term,
             epoch: member.epoch,
-            heard: member.heard,
+            heard: member.heard(),
             lease: self.rules.lease,
             granted: member.allowance.granted,
             reserve: self.reserve_of(to),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use waiting_room_core::{ConfigError, Timestamp};
+use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
     escrow::{
-        Death, Epoch, EscrowRules, Incarnation, SitePass, Term,
+        Death, Epoch, EscrowRules, Incarnation, JoinRefused, SitePass, Term,
         demand::{Borrowers, Demand},
         epoch::Allowance,
         sessions::{Sessions, Stage},
@@ -48,6 +48,8 @@ pub struct SiteLedger {
     pub(super) question: Question,
     /// The newest notice of the death of each site.
     pub(super) deaths: BTreeMap<SiteId, Death>,
+    /// The reason for which the site has no account, if it was refused one.
+    pub(super) refused: Option<JoinRefused>,
 }
 
 /// Slots that an earlier incarnation may have given to visitors that this one does not know.
@@ -101,7 +103,30 @@ impl SiteLedger {
             next_heartbeat: now,
             question: Question::None,
             deaths: BTreeMap::new(),
+            refused: None,
         })
+    }
+
+    /// Begins a new life of the ledger, without an account and without visitors, because the site
+    /// was switched off. Its caller calls this before anything else whenever it finds a ledger from
+    /// before: from before a start of the machine, of the store, or of the process that holds it.
+    ///
+    /// The old ledger must not be used on, even if its lease seems to be running. An operator may
+    /// have [fenced](crate::escrow::GlobalLedger::fence) the site meanwhile, so that its slots belong
+    /// to others.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if the incarnation is the same as before.
+    pub fn restart(&mut self, incarnation: Incarnation, now: Timestamp) -> Result<(), ConfigError> {
+        if incarnation == self.incarnation {
+            let given = format!("{:016x}", incarnation.bits());
+            let (kind, expected) = (ConfigErrorKind::Contradicts, "another one than before");
+            return Err(ConfigError::new(kind, "incarnation", given, expected));
+        }
+        let (term, epoch, clock) = (self.term, self.epoch, self.clock.max(now));
+        *self = Self { term, epoch, ..Self::new(self.site, incarnation, self.rules, clock)? };
+        Ok(())
     }
 
     /// Returns whether a visitor with this pass is let through. This takes no slot and changes
@@ -144,6 +169,18 @@ impl SiteLedger {
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// The incarnation of the ledger.
+    #[must_use]
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// The reason for which the site has no account, if the global ledger refuses to give it one.
+    #[must_use]
+    pub const fn refused(&self) -> Option<JoinRefused> {
+        self.refused
     }
 
     /// The time at which the site stops admitting visitors, unless the global ledger renews the

@@ -4,8 +4,8 @@
 use waiting_room_core::Timestamp;
 
 use crate::escrow::{
-    Death, Epoch, EscrowRules, Grant, Heartbeat, Join, SiteAction, SitePass, ToGlobal, ToSite,
-    Welcome,
+    Death, Epoch, EscrowRules, Grant, Heartbeat, Join, JoinRefused, Refused, SiteAction, SitePass,
+    ToGlobal, ToSite, Welcome,
     epoch::Allowance,
     site::ledger::{Ghosts, Question, SiteLedger},
 };
@@ -22,17 +22,23 @@ impl SiteLedger {
             self.term = message.term();
             self.deaths.clear();
         }
+        let mut warning = None;
         let is_answered = match message {
             ToSite::Dead { death, .. } => {
                 self.hear_death(*death);
                 false
             }
             ToSite::Grant(grant) => self.hear_grant(grant),
+            ToSite::Refused(refused) => {
+                warning = self.hear_refused(refused).map(SiteAction::Warn);
+                false
+            }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.hear_stale(*over, *current),
             ToSite::Welcome(welcome) => self.hear_welcome(welcome),
         };
         let mut actions = self.serve();
+        actions.extend(warning);
         if is_answered || self.is_recalled() && self.surplus() > 0 {
             actions.push(SiteAction::Send(self.heartbeat()));
         }
@@ -68,6 +74,7 @@ impl SiteLedger {
             incarnation: self.incarnation,
             after: self.epoch,
             sent_at: self.clock,
+            rules: self.rules.digest(),
         })
     }
 
@@ -84,6 +91,7 @@ impl SiteLedger {
         }
         Heartbeat {
             site: self.site,
+            incarnation: self.incarnation,
             term: self.term,
             epoch: self.epoch,
             sent_at: self.clock,
@@ -157,6 +165,18 @@ impl SiteLedger {
         is_news
     }
 
+    /// Handles a refusal: the site has no account, or has it no longer. Returns the reason if it is
+    /// another one than before.
+    fn hear_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
+        let is_over = self.has_account && refused.over != self.epoch;
+        if refused.incarnation != self.incarnation || is_over {
+            return None;
+        }
+        self.has_account = false;
+        let reason = JoinRefused::new(self.site, &self.rules, refused);
+        (self.refused.replace(reason) != Some(reason)).then_some(reason)
+    }
+
     /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
     /// visitors that only the last incarnation knew, until their passes are void.
     fn hear_welcome(&mut self, welcome: &Welcome) -> bool {
@@ -167,6 +187,7 @@ impl SiteLedger {
             return false;
         }
         self.has_account = true;
+        self.refused = None;
         self.epoch = welcome.epoch;
         self.allowance = Allowance { granted: welcome.inherited, returned: 0 };
         self.heard = welcome.heard;

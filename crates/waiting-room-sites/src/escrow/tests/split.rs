@@ -105,6 +105,39 @@ fn no_more_than_the_limit_are_new_in_any_minute_in_the_world() {
     assert!(admitted.len() >= 7 * 6, "{} in 400 s", admitted.len());
 }
 
+/// The clock of the second site is fast by one part in 256, which is the stated bound.
+#[test]
+fn a_fast_clock_lets_no_more_than_the_limit_in_within_a_minute() {
+    let mut net = Net::new(100, 2, EscrowRules::rolling_minute());
+    let mut admitted = Vec::new();
+    for tick in 0..2_000_u32 {
+        let now = Duration::from_millis(u64::from(tick) * 125);
+        let fast = Timestamp::ZERO + now + now / 256;
+        let actions = net.sites[1].tick(fast);
+        let passes = net.carry_out_by(1, actions, fast, Timestamp::ZERO + now);
+        admitted.extend(passes.iter().map(|_| now));
+        for visitor in 0..5 {
+            let visitor = id(5 * tick + visitor);
+            let ask = match net.sites[1].admit(visitor, fast) {
+                Admission::Admit(_) => {
+                    admitted.push(now);
+                    None
+                }
+                Admission::Borrow { ask, .. } => ask,
+                Admission::Full => None,
+            };
+            let ask = ask.into_iter().map(SiteAction::Send).collect();
+            let passes = net.carry_out_by(1, ask, fast, Timestamp::ZERO + now);
+            admitted.extend(passes.iter().map(|_| now));
+        }
+    }
+    assert!(admitted.len() >= 400, "{} in 250 s", admitted.len());
+    for window in admitted.windows(101) {
+        let within = window[100].saturating_sub(window[0]);
+        assert!(within >= Duration::from_secs(60), "101 within {within:?}");
+    }
+}
+
 #[test]
 fn what_one_limit_refuses_the_other_takes_back() {
     let mut minute = Net::new(1, 1, EscrowRules::rolling_minute());

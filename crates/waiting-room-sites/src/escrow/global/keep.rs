@@ -1,0 +1,123 @@
+//! What outlives the global ledger: the changes to store, and a new ledger from what is stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
+
+use crate::{
+    SiteId,
+    escrow::{
+        Changes, Epoch, EscrowRules, Kept, KeptAccount, Term, global::ledger::GlobalLedger,
+        member::Member,
+    },
+};
+
+impl GlobalLedger {
+    /// The changes since the last call, which a keeper has to store before any message leaves that
+    /// was returned since then.
+    ///
+    /// If the keeper stores nothing, an answer may grant slots of which the next ledger does not
+    /// know. If it answers that another ledger has taken over, no message may leave at all. A
+    /// heartbeat that says nothing new changes nothing here.
+    #[must_use]
+    pub fn changes(&mut self) -> Changes {
+        let (accounts, removed, claims) = self.accounts.changes();
+        let limit = std::mem::take(&mut self.is_limit_unkept).then_some(self.limit);
+        let rules = std::mem::take(&mut self.are_rules_unkept).then_some(self.rules);
+        Changes { term: self.term, limit, rules, accounts, removed, claims }
+    }
+
+    /// Creates a ledger that continues where another one stopped, from all that was kept.
+    ///
+    /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
+    /// closed account are free after a whole session, as if the account had been closed just now. A
+    /// visitor of a site that has not reported to this ledger cannot be claimed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `term` is not higher than the one that was kept, or if what was kept is
+    /// impossible: no site, an invalid rule, more slots returned than granted, an epoch of a later
+    /// term.
+    pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
+        check_term(kept, term)?;
+        let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
+        for claim in &kept.claims {
+            claimed.entry((claim.site, claim.epoch)).or_default().insert(claim.visitor);
+        }
+        let rules = kept.rules.validate()?;
+        let mut members = Vec::with_capacity(kept.accounts.len());
+        for (&site, account) in &kept.accounts {
+            check_account(site, account, kept.term)?;
+            let claimed = claimed.remove(&(site, account.epoch)).unwrap_or_default();
+            members.push((site, Member::restored(account, claimed, &rules, now)));
+        }
+        let mut ledger = Self::with(kept.limit, members.into_iter(), term, rules, now)?;
+        ledger.accounts.forget_changes();
+        (ledger.is_limit_unkept, ledger.are_rules_unkept) = (false, false);
+        Ok(ledger)
+    }
+
+    /// Creates a ledger that replaces one whose accounts were lost or rolled back.
+    ///
+    /// It grants nothing until every site has reported, or until everything that was granted before
+    /// has expired. Of what was kept, only the term, the rules, the list of sites and their fences
+    /// count.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
+    /// end without it. It is also an error if a rule is invalid or differs from the one that was
+    /// kept, if `term` is not higher than the one that was kept, or if there is no site.
+    pub fn recover(
+        kept: &Kept,
+        limit: u32,
+        sites: impl IntoIterator<Item = SiteId>,
+        term: Term,
+        rules: EscrowRules,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        check_term(kept, term)?;
+        if let Some((field, given, before)) = rules.validate()?.difference(&kept.rules) {
+            let (given, expected) = (format!("{given:?}"), format!("{before:?} as before"));
+            return Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected));
+        }
+        let sites: BTreeSet<_> = sites.into_iter().collect();
+        if let Some(missing) = kept.accounts.keys().find(|site| !sites.contains(site)) {
+            let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
+            let expected = format!("also {}, which was not removed", missing.number());
+            let given = format!("{given:?}");
+            return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
+        }
+        let epoch = Epoch::before_all_of(term);
+        let members = sites.into_iter().map(|site| {
+            let account = kept.accounts.get(&site);
+            (site, Member::unknown(account, epoch))
+        });
+        Self::with(limit, members, term, rules, now)
+    }
+}
+
+/// Refuses a term that is not higher than that of the last ledger.
+fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
+    if term > kept.term {
+        return Ok(());
+    }
+    let (given, expected) = (term.number(), format!("more than {}", kept.term.number()));
+    Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected))
+}
+
+/// Refuses an account that no ledger can have kept in this term.
+fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), ConfigError> {
+    let too_large = |field, given: u64, most: String| {
+        let expected = format!("at most {most} for site {}", site.number());
+        Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
+    };
+    if account.returned > account.granted {
+        return too_large("returned", account.returned, format!("the granted {}", account.granted));
+    }
+    if account.epoch.term() > term {
+        let given = account.epoch.term().number().into();
+        return too_large("epoch", given, format!("the term {}", term.number()));
+    }
+    Ok(())
+}

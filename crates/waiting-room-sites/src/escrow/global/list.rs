@@ -1,0 +1,105 @@
+//! The list of sites, which an operator changes while the ledger runs.
+
+use waiting_room_core::Timestamp;
+
+use crate::{
+    SiteId,
+    escrow::{Epoch, ListRefused, Standing, global::ledger::GlobalLedger, member::Member},
+};
+
+impl GlobalLedger {
+    /// Adds a site to the list, without slots. A site that is being [drained](Self::drain) takes part
+    /// again.
+    ///
+    /// While it is [unknown](Self::is_learning) what the sites hold, the new one is waited for like
+    /// the others.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListRefused::Listed`] if the site is on the list and is not being drained.
+    pub fn add_site(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+        self.advance(now);
+        let now = self.clock;
+        match self.accounts.of(site).map(|member| member.is_drained) {
+            Some(false) => return Err(ListRefused::Listed { site }),
+            Some(true) => {
+                self.accounts.change(site, now, |member| member.is_drained = false);
+            }
+            None => {
+                // A site that was removed may come back with messages about its old accounts, so
+                // epochs are not used again.
+                let epoch = Epoch::before_all_of(self.term).max(self.last_removed);
+                let member = match self.is_learning() {
+                    true => Member::new(epoch, Standing::Unknown),
+                    false => Member::added(epoch),
+                };
+                self.accounts.add(site, member, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares the removal of a site: it is granted no more slots, and gives back those that it
+    /// does not use.
+    ///
+    /// Its sessions are extended as before. It holds nothing when they have lapsed, which takes one
+    /// session from the time at which no more requests go to the site.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListRefused::NotListed`] for an unknown site.
+    pub fn drain(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+        self.advance(now);
+        let drained = self.accounts.change(site, self.clock, |member| member.is_drained = true);
+        drained.ok_or(ListRefused::NotListed { site })
+    }
+
+    /// Removes a site from the list. Its messages are refused from now on.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the site is not on the list, if it holds slots, if it is the only site,
+    /// or if it is [unknown](Self::is_learning) what the sites hold.
+    pub fn remove(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+        self.advance(now);
+        let member = self.accounts.of(site).ok_or(ListRefused::NotListed { site })?;
+        let (held, epoch) = (member.allowance.held(), member.epoch);
+        if self.is_learning() {
+            return Err(ListRefused::Unknown { site });
+        }
+        if held > 0 {
+            return Err(ListRefused::Holds { site, held });
+        }
+        if self.accounts.count_sites() == 1 {
+            return Err(ListRefused::Last { site });
+        }
+        self.last_removed = self.last_removed.max(epoch);
+        self.accounts.remove(site);
+        Ok(())
+    }
+
+    /// Declares that a site is switched off, on the knowledge of an operator.
+    ///
+    /// Its slots are free when the passes that it made are void, without waiting for the end of its
+    /// lease. Its ledger is never continued, not even by another global ledger: when the site is on
+    /// again, it has to begin with a [new incarnation](crate::escrow::SiteLedger::restart), which is
+    /// admitted when those slots are free.
+    ///
+    /// While it is [unknown](Self::is_learning) what the site holds, its slots are not free earlier.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListRefused::NotListed`] for an unknown site.
+    pub fn fence(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+        self.advance(now);
+        let clock = self.clock;
+        let fenced = self.accounts.change(site, clock, |member| member.fence(clock));
+        fenced.ok_or(ListRefused::NotListed { site })
+    }
+
+    /// Returns whether a site is on the list.
+    #[must_use]
+    pub fn lists(&self, site: SiteId) -> bool {
+        self.accounts.of(site).is_some()
+    }
+}

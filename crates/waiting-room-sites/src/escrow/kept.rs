@@ -1,0 +1,229 @@
+//! The part of the global ledger that outlives it.
+//!
+//! A keeper, such as a database, stores it. The global ledger lists what has changed since the last
+//! time, and a new ledger is restored from what is stored.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+    fmt,
+};
+
+use waiting_room_core::{Timestamp, VisitorId};
+
+use crate::{
+    SiteId,
+    escrow::{Epoch, EscrowRules, Incarnation, Term},
+};
+
+/// Everything that is stored of a global ledger: the limit, the rules, and the account of each site.
+///
+/// It contains no time of the global ledger's clock, so it can be restored on another machine.
+///
+/// The fields are public, because a keeper stores them as it likes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Kept {
+    /// The term of the ledger that has made the last change.
+    pub term: Term,
+    /// The limit.
+    pub limit: u32,
+    /// The rules, the same at every site.
+    pub rules: EscrowRules,
+    /// All sites on the list, and their accounts.
+    pub accounts: BTreeMap<SiteId, KeptAccount>,
+    /// The visitors whose slots were moved away from the current accounts of dead sites.
+    pub claims: BTreeSet<KeptClaim>,
+}
+
+/// The changes to [`Kept`] since the last time. They are stored all together or not at all.
+///
+/// Each account in it is complete, so it replaces the stored one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Changes {
+    /// The term of the ledger that makes the changes. A keeper refuses a lower one than it has.
+    pub term: Term,
+    /// The limit, if it has changed.
+    pub limit: Option<u32>,
+    /// The rules, if they are not stored yet.
+    pub rules: Option<EscrowRules>,
+    /// The accounts that are new or have changed.
+    pub accounts: BTreeMap<SiteId, KeptAccount>,
+    /// The sites that were removed from the list.
+    pub removed: BTreeSet<SiteId>,
+    /// The claims that are new. Stored claims of an epoch that is no account's epoch any more can
+    /// be deleted.
+    pub claims: BTreeSet<KeptClaim>,
+}
+
+/// The stored account of one site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct KeptAccount {
+    /// The epoch of the account, or of the last one.
+    pub epoch: Epoch,
+    /// The state of the account.
+    pub standing: Standing,
+    /// The incarnation that has the account, if it is known.
+    pub incarnation: Option<Incarnation>,
+    /// The total of slots ever granted in this epoch.
+    pub granted: u64,
+    /// The total of slots ever given back in this epoch.
+    pub returned: u64,
+    /// For a closed account: the time at which the last message of the site was sent, by its clock.
+    /// It is not stored for open accounts, where it would change with each heartbeat.
+    pub heard: Option<Timestamp>,
+    /// Whether the site is being drained, so that it is granted nothing.
+    pub is_drained: bool,
+    /// The accounts of the site that are never continued.
+    pub fence: Option<Fence>,
+}
+
+/// A slot that was moved away from the account of a dead site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct KeptClaim {
+    /// The dead site.
+    pub site: SiteId,
+    /// The epoch of its account.
+    pub epoch: Epoch,
+    /// The visitor that had the slot.
+    pub visitor: VisitorId,
+}
+
+/// The accounts of a site that are never continued, because the site was declared to be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Fence {
+    /// The newest of these accounts. All earlier ones are fenced too.
+    pub epoch: Epoch,
+    /// The incarnation that was fenced last, if it is known. It gets no other account either.
+    pub incarnation: Option<Incarnation>,
+}
+
+/// The state of an account.
+///
+/// ```text
+/// Away ──join──► Open ──claim, fence──► Closed
+///  ▲              │                       │
+///  └──────────────┴── all passes void ◄───┘
+///
+/// Unknown (after a loss) ──report, leased─────────────► Open
+///                        ──report, fenced or no lease─► Closed
+///                        ──enough time────────────────► Away
+/// ```
+#[expect(clippy::exhaustive_enums, reason = "complete by nature")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// There is no account, and no slot is held.
+    Away,
+    /// The account is not used any more. Its slots are reclaimed when the last pass is void.
+    Closed,
+    /// The account is in use.
+    Open,
+    /// The global ledger was lost, and does not know whether there is an account.
+    Unknown,
+}
+
+/// A change was refused, because a later ledger has taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TermOver {
+    kept: Term,
+    given: Term,
+}
+
+impl Kept {
+    /// The state of a ledger without sites, to which the first [`Changes`] are applied.
+    #[must_use]
+    pub const fn new(term: Term, limit: u32, rules: EscrowRules) -> Self {
+        Self { term, limit, rules, accounts: BTreeMap::new(), claims: BTreeSet::new() }
+    }
+
+    /// Stores changes.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if a ledger of a higher term has taken over.
+    pub fn apply(&mut self, changes: &Changes) -> Result<(), TermOver> {
+        if changes.term < self.term {
+            return Err(TermOver { kept: self.term, given: changes.term });
+        }
+        self.term = changes.term;
+        self.limit = changes.limit.unwrap_or(self.limit);
+        self.rules = changes.rules.unwrap_or(self.rules);
+        self.accounts.retain(|site, _| !changes.removed.contains(site));
+        self.accounts.extend(&changes.accounts);
+        self.claims.extend(&changes.claims);
+        let accounts = &self.accounts;
+        let epoch_of = |site| accounts.get(&site).map(|account| account.epoch);
+        self.claims.retain(|claim| epoch_of(claim.site) == Some(claim.epoch));
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Returns whether there is nothing to store, so that answers need not wait for the keeper.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { term: _, limit, rules, accounts, removed, claims } = self;
+        let is_listed = accounts.is_empty() && removed.is_empty() && claims.is_empty();
+        is_listed && limit.is_none() && rules.is_none()
+    }
+}
+
+impl KeptAccount {
+    /// The account of a site that has none: with no slot, neither fenced nor drained.
+    #[must_use]
+    pub const fn new(epoch: Epoch, standing: Standing) -> Self {
+        Self {
+            epoch,
+            standing,
+            incarnation: None,
+            granted: 0,
+            returned: 0,
+            heard: None,
+            is_drained: false,
+            fence: None,
+        }
+    }
+}
+
+impl KeptClaim {
+    /// The claim of the slot of `visitor`, which `site` had on its account of this `epoch`.
+    #[must_use]
+    pub const fn new(site: SiteId, epoch: Epoch, visitor: VisitorId) -> Self {
+        Self { site, epoch, visitor }
+    }
+}
+
+impl Fence {
+    /// Fences all accounts up to `epoch`, and `incarnation`.
+    #[must_use]
+    pub const fn new(epoch: Epoch, incarnation: Option<Incarnation>) -> Self {
+        Self { epoch, incarnation }
+    }
+}
+
+impl TermOver {
+    /// The higher term that is stored.
+    #[must_use]
+    pub const fn kept(&self) -> Term {
+        self.kept
+    }
+
+    /// The lower term of the changes.
+    #[must_use]
+    pub const fn given(&self) -> Term {
+        self.given
+    }
+}
+
+impl fmt::Display for TermOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (given, kept) = (self.given.number(), self.kept.number());
+        write!(f, "term is {given}, expected at least {kept}, which has taken over")
+    }
+}
+
+impl Error for TermOver {}

@@ -1,0 +1,172 @@
+//! Refusals: of a site that asks for an account, and of an operator's change to the list of sites.
+
+use std::{error::Error, fmt, time::Duration};
+
+use crate::{
+    SiteId,
+    escrow::{Epoch, EscrowRules, Incarnation, RulesDigest, Term},
+};
+
+/// The message with which the global ledger refuses a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Refused {
+    /// The term of the global ledger.
+    pub term: Term,
+    /// The incarnation that is refused. Other incarnations of the site ignore the message.
+    pub incarnation: Incarnation,
+    /// The epoch that the site had named. An account of another epoch is not affected.
+    pub over: Epoch,
+    /// The reason.
+    pub reason: Refusal,
+}
+
+/// The reason for which the global ledger refuses a site, as sent in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The site is being drained and holds nothing.
+    Drained,
+    /// The incarnation was fenced.
+    Fenced,
+    /// The site is not on the list of sites.
+    NotListed,
+    /// The site has other rules than the global ledger, which has these.
+    Rules(EscrowRules),
+}
+
+/// The reason for which a site has no account, for the operator of the site.
+///
+/// The site asks again with each heartbeat, so it joins as soon as the reason is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum JoinRefused {
+    /// The site is being drained and holds nothing, so it can be removed.
+    Drained {
+        /// The site.
+        site: SiteId,
+    },
+    /// The incarnation was fenced: the global ledger was told that it is switched off, and its
+    /// slots may belong to other sites. The site needs a new incarnation
+    /// ([`SiteLedger::restart`](crate::escrow::SiteLedger::restart)).
+    Fenced {
+        /// The site.
+        site: SiteId,
+        /// The fenced incarnation.
+        incarnation: Incarnation,
+    },
+    /// The site is not on the list of the global ledger.
+    NotListed {
+        /// The site.
+        site: SiteId,
+    },
+    /// A time of the rules differs between the site and the global ledger.
+    RulesDiffer {
+        /// The name of the first rule that differs, as in [`EscrowRules::times`].
+        field: &'static str,
+        /// Its value at the site.
+        site: Duration,
+        /// Its value in the global ledger.
+        global: Duration,
+    },
+    /// The times are equal and the digests are not: the two run different versions of this crate.
+    VersionsDiffer {
+        /// The digest that the site computes.
+        site: RulesDigest,
+        /// The digest that the site computes of the rules of the global ledger.
+        global: RulesDigest,
+    },
+}
+
+/// The reason for which the global ledger refuses a change to the list of sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ListRefused {
+    /// The site holds slots, so it cannot be removed.
+    Holds {
+        /// The site.
+        site: SiteId,
+        /// The number of slots that it holds.
+        held: u64,
+    },
+    /// The site is the only one, so it cannot be removed.
+    Last {
+        /// The site.
+        site: SiteId,
+    },
+    /// The site is on the list already, so it cannot be added.
+    Listed {
+        /// The site.
+        site: SiteId,
+    },
+    /// The site is not on the list.
+    NotListed {
+        /// The site.
+        site: SiteId,
+    },
+    /// The global ledger has replaced a lost one, and does not know yet what the site holds.
+    Unknown {
+        /// The site.
+        site: SiteId,
+    },
+}
+
+impl JoinRefused {
+    /// The reason in the words of the site that has these rules.
+    pub(super) fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
+        match refused.reason {
+            Refusal::Drained => Self::Drained { site },
+            Refusal::Fenced => Self::Fenced { site, incarnation: refused.incarnation },
+            Refusal::NotListed => Self::NotListed { site },
+            Refusal::Rules(global) => match rules.difference(&global) {
+                Some((field, site, global)) => Self::RulesDiffer { field, site, global },
+                None => Self::VersionsDiffer { site: rules.digest(), global: global.digest() },
+            },
+        }
+    }
+}
+
+impl fmt::Display for JoinRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drained { site } => write!(f, "site {} is being drained", site.number()),
+            Self::Fenced { site, incarnation } => {
+                let (site, bits) = (site.number(), incarnation.bits());
+                write!(f, "incarnation {bits:016x} of site {site} is fenced")
+            }
+            Self::NotListed { site } => {
+                write!(f, "site {} is not on the list of the global ledger", site.number())
+            }
+            Self::RulesDiffer { field, site, global } => {
+                write!(f, "{field} is {site:?} at the site and {global:?} in the global ledger")
+            }
+            Self::VersionsDiffer { site, global } => {
+                let (site, global) = (site.bits(), global.bits());
+                write!(
+                    f,
+                    "the digest of the rules is {site:016x}, and the answer has {global:016x}"
+                )
+            }
+        }
+    }
+}
+
+impl Error for JoinRefused {}
+
+impl fmt::Display for ListRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Holds { site, held } => {
+                write!(f, "site {} holds {held} slots, expected 0", site.number())
+            }
+            Self::Last { site } => write!(f, "site {} is the only site", site.number()),
+            Self::Listed { site } => write!(f, "site {} is on the list already", site.number()),
+            Self::NotListed { site } => write!(f, "site {} is not on the list", site.number()),
+            Self::Unknown { site } => {
+                write!(f, "it is not known yet what site {} holds", site.number())
+            }
+        }
+    }
+}
+
+impl Error for ListRefused {}
