@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 # Incremental data from a build of another commit is of no use here, and rustc 1.95 may fail on it.
 export CARGO_INCREMENTAL=0
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %02d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
 step "the dependencies of the tests"
 scripts/install-test-parts.sh
@@ -83,6 +83,9 @@ done
 
 step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick
+
+step "instructions and allocations of a request: none above the last known"
+cargo run --release --quiet -p waiting-room-bench -- bars --counted-only
 
 step "packages: each published crate builds from what would be published"
 cargo publish --workspace --dry-run --allow-dirty --quiet

@@ -100,7 +100,7 @@ fn ceilings(effort: Effort, counting: Counting) -> Result<ExitCode> {
         let growth = instructions.map(|found| found / known_instructions);
         let bars = [
             Bar::at_most("instructions", known_instructions * (1.0 + SLACK), instructions),
-            Bar::at_most("allocations", known_allocations * (1.0 + SLACK) + PART, allocations),
+            Bar::at_most("allocations", known_allocations + PART, allocations),
         ];
         let is_held = bars.iter().all(|bar| bar.is_met() == Some(true));
         exceeded += usize::from(!is_held);
@@ -118,7 +118,10 @@ fn ceilings(effort: Effort, counting: Counting) -> Result<ExitCode> {
             verdict.to_owned(),
         ]);
     }
-    report.note("A figure may exceed its last known value by 2 %. The bars are not compared.");
+    report.note(
+        "A figure may exceed its last known value by 10 %, and by no whole allocation. \
+         The bars are not compared.",
+    );
     report.note(build());
     println!("{report}");
     println!("{exceeded} of {} rows exceed their ceiling.", ROWS.len());
@@ -166,11 +169,13 @@ fn is_same(one: Place, other: Place) -> bool {
     one.0.name() == other.0.name() && one.1 == other.1
 }
 
-/// The part by which a figure may exceed its last known value.
-const SLACK: f64 = 0.02;
+/// The part by which a figure may exceed its last known value. The counts of one machine differ by
+/// 0.3 % from run to run, and those of different processors by several percent.
+const SLACK: f64 = 0.10;
 
-/// The part of an allocation that is the growth of a table now and then.
-const PART: f64 = 0.05;
+/// The part of an allocation by which a figure may exceed its last known value, because a table
+/// grows now and then.
+const PART: f64 = 0.5;
 
 /// Two numbers of repetitions, both multiples of the dozen browsers; the counts are the difference
 /// between them.

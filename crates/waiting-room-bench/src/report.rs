@@ -131,9 +131,14 @@ pub(crate) fn build() -> String {
     let path = env::current_exe().ok();
     let folder = path.as_deref().and_then(Path::parent).and_then(Path::file_name);
     let profile = folder.map_or_else(Default::default, OsStr::to_string_lossy);
-    // Cargo.toml does not turn it on; a test makes sure of that.
-    let lto = option_env!("CARGO_PROFILE_RELEASE_LTO").unwrap_or("off");
-    let units = option_env!("CARGO_PROFILE_RELEASE_CODEGEN_UNITS").unwrap_or("16");
+    // A test compares these values with Cargo.toml.
+    let (lto, units) = match &*profile {
+        "lto" => ("fat", "1"),
+        _ => (
+            option_env!("CARGO_PROFILE_RELEASE_LTO").unwrap_or("off"),
+            option_env!("CARGO_PROFILE_RELEASE_CODEGEN_UNITS").unwrap_or("16"),
+        ),
+    };
     format!("Built with the profile {profile}: LTO {lto}, {units} codegen units.")
 }
 
@@ -160,10 +165,12 @@ fn compiler() -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_release_is_built_without_lto_unless_the_environment_turns_it_on() {
+    fn only_the_profile_lto_optimizes_all_crates_together() {
         let manifest = include_str!("../../../Cargo.toml");
         let profile = manifest.split("[profile.release]").nth(1).expect("there is the profile");
         let profile = profile.split("\n[").next().expect("it has an end");
         assert!(!profile.contains("lto") && !profile.contains("codegen-units"), "{profile}");
+        let profile = manifest.split("[profile.lto]").nth(1).expect("there is the other profile");
+        assert!(profile.contains("lto = \"fat\"\ncodegen-units = 1"), "{profile}");
     }
 }
