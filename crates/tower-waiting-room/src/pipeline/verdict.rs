@@ -40,9 +40,15 @@ impl<St: Store> Pipeline<St> {
         }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                // If a pass cannot be delivered, its session is ended only if the visitor is a
-                // newcomer. A concurrent request may have delivered the pass of any other visitor.
-                if matches!(journey.visitor, Visitor::Unknown) {
+                // If a pass cannot be delivered, its session is ended only if the visitor was admitted
+                // with an id that was generated for this request. A concurrent request may have
+                // delivered the pass of any other visitor.
+                let is_newcomer = match &journey.visitor {
+                    Visitor::Unknown => true,
+                    Visitor::Proven(Opened::Lapsed(old) | Opened::Pass(old)) => old.id != pass.id,
+                    _ => false,
+                };
+                if is_newcomer {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
                 // The pass is attached to the response even if a later stage stops the request,

@@ -93,8 +93,9 @@ pub(crate) enum Question {
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor presents a pass that has expired or is about to. The session continues if, according to the store, it has
-    /// not lapsed. Otherwise the visitor enters as a newcomer with this id.
+    /// A visitor presents a pass that has expired or is about to. The session continues if,
+    /// according to the store, it has not lapsed. Otherwise the visitor enters as a newcomer with
+    /// this id.
     Return(Pass, VisitorId),
 }
 
@@ -167,7 +168,28 @@ impl Outage {
                 Err(error) => Err(error),
             },
         };
-        self.or_locally(store, verdict, |room, now| {
+        match verdict {
+            Ok(verdict) => {
+                self.answered(store);
+                Ok(verdict)
+            }
+            Err(error) => self.unanswered(store, question, error),
+        }
+    }
+
+    /// Decides on a visitor locally after the store has failed, if the policy permits a local
+    /// decision.
+    ///
+    /// # Errors
+    ///
+    /// Returns the store's error if there is no local decision.
+    pub(crate) fn unanswered<St: Store>(
+        &self,
+        store: &St,
+        question: Question,
+        error: StoreError,
+    ) -> Result<Verdict, StoreError> {
+        self.locally(store, error, |room, now| {
             let verdict = match question {
                 Question::CheckIn(ticket) => room.check_in(&ticket, now),
                 Question::Enter(id) => room.enter(id, now),
@@ -197,8 +219,13 @@ impl Outage {
         store: &St,
         pass: Pass,
     ) -> Result<Renewal, StoreError> {
-        let renewal = store.renew(pass).await;
-        self.or_locally(store, renewal, |room, now| room.renew(&pass, now))
+        match store.renew(pass).await {
+            Ok(renewal) => {
+                self.answered(store);
+                Ok(renewal)
+            }
+            Err(error) => self.locally(store, error, |room, now| room.renew(&pass, now)),
+        }
     }
 
     /// Returns whether an outage is in progress.
@@ -232,27 +259,22 @@ impl Outage {
         said
     }
 
-    /// Records whether a call to the store succeeded. If the call failed, returns a local decision
-    /// instead, provided that the policy and the duration of the outage permit such a decision.
+    /// Records that a call to the store failed, and returns a local decision instead, provided that
+    /// the policy and the duration of the outage permit such a decision.
     ///
     /// `decide` runs while the state of the outage is locked, so the operations on the room happen
     /// one after another, as they would in a store. The closure is short and does not wait.
-    fn or_locally<St: Store, T>(
+    fn locally<St: Store, T>(
         &self,
         store: &St,
-        said: Result<T, StoreError>,
+        error: StoreError,
         decide: impl FnOnce(&mut Room, Timestamp) -> T,
     ) -> Result<T, StoreError> {
-        let error = match said {
-            Ok(said) => {
-                self.answered(store);
-                return Ok(said);
-            }
-            // A busy store answers other calls. A local decision would admit visitors in addition
-            // to those that the store admits, and thereby exceed the limit.
-            Err(error) if error.kind() == StoreErrorKind::Busy => return Err(error),
-            Err(error) => error,
-        };
+        // A busy store answers other calls. A local decision would admit visitors in addition to
+        // those that the store admits, and thereby exceed the limit.
+        if error.kind() == StoreErrorKind::Busy {
+            return Err(error);
+        }
         let now = store.now();
         // `is_away` returns the lock guard, so no answer from the store can end the outage before
         // the local decision is made.

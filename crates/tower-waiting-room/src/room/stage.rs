@@ -153,7 +153,7 @@ impl<St: Store> RoomStage<St> {
     ///
     /// A few ends of sessions that are still owed to the store are delivered first, because the
     /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
-    /// the store is unavailable, and its error is returned.
+    /// the store is not asked about the visitor, and its error counts as the answer.
     ///
     /// # Cancel safety
     ///
@@ -175,7 +175,9 @@ impl<St: Store> RoomStage<St> {
         let mut owed = self.sessions.take_owed();
         Box::pin(async move {
             while let Some(id) = owed.next() {
-                outage.noted(&store, store.leave(id).await)?;
+                if let Err(error) = store.leave(id).await {
+                    return outage.unanswered(&store, question, error);
+                }
                 owed.is_told();
             }
             outage.ask(&store, question).await

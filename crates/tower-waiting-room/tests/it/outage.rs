@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use http::Request;
 use tokio::time::timeout;
 use tower_waiting_room::{
     StoreFailure, WaitingRoomLayer,
@@ -282,6 +283,22 @@ async fn a_node_on_its_own_admits_its_share_and_no_more() {
         assert_eq!(newcomer(&house).await.1, "admitted:local_share");
     }
     assert_eq!(newcomer(&house).await.1, "queued:active_limit");
+}
+
+/// The end of a session that is owed to the store delays no local decision.
+#[tokio::test]
+async fn a_node_on_its_own_decides_although_it_owes_the_store_the_end_of_a_session() {
+    let (house, remote) = house(local_share());
+    let (mut ann, _) = newcomer(&house).await;
+    remote.cut();
+    ann.send(&house, Request::get("/").header("x-end", "1")).await;
+    assert_eq!(newcomer(&house).await.1, "store_unavailable");
+    house.advance(2);
+    assert_eq!(newcomer(&house).await.1, "admitted:local_share");
+    remote.mend();
+    newcomer(&house).await;
+    tokio::task::yield_now().await;
+    assert_eq!(house.active().await, 2, "the end was delivered");
 }
 
 #[tokio::test]

@@ -146,6 +146,22 @@ async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
     assert_eq!(ann.get(&house).await.reason, "admitted");
 }
 
+#[tokio::test]
+async fn a_visitor_with_an_old_pass_who_leaves_before_the_first_answer_keeps_no_slot() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
+    // The pass and the session are over, so the visitor is admitted as a newcomer.
+    house.advance(100);
+    assert_eq!(house.active().await, 0);
+    asks_and_leaves(
+        &house,
+        Request::get("/").header("cookie", cookie).body(String::new()).unwrap(),
+    );
+    assert!(Visitor::default().get(&house).await.is_inside());
+}
+
 /// Two nodes that share one store.
 fn two_nodes(renewal: SessionRenewal) -> [House; 2] {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
