@@ -155,7 +155,7 @@ const fn constant(value: &'static str) -> HeaderValue {
 }
 
 const NO_STORE: (HeaderName, HeaderValue) = (CACHE_CONTROL, constant("no-store"));
-const NOSNIFF: HeaderValue = constant("nosniff");
+pub(super) const NOSNIFF: HeaderValue = constant("nosniff");
 const LANGUAGE: (HeaderName, Varying) = (CONTENT_LANGUAGE, Varying::Language);
 const LENGTH: (HeaderName, Varying) = (CONTENT_LENGTH, Varying::Length);
 const OUTCOME: (HeaderName, Varying) = (OUTCOME_HEADER, Varying::Outcome);

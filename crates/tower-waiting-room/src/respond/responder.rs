@@ -22,7 +22,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER, VARY},
+    header::{
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER, VARY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
 };
 use waiting_room_core::{Quota, Reason, Timestamp};
 
@@ -32,7 +35,7 @@ use super::{
     headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY, of_type},
     json,
     kept::{self, LayerId, PageKey},
-    prepared::{PreparedHeaders, Values},
+    prepared::{NOSNIFF, PreparedHeaders, Values},
     problem,
     unforwarded::{About, Unforwarded},
 };
@@ -116,7 +119,10 @@ impl Responder {
                 too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM)
             }
             About::Pace if client.kind != ClientKind::Grpc => {
-                too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
+                let mut text = too_often(it, "text/plain; charset=utf-8", TOO_OFTEN);
+                text.headers_mut().insert(VARY, HeaderValue::from_static(VARIES_BY));
+                text.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+                text
             }
             About::Gate(status) | About::Service(status) => {
                 let page = self.refused_page(status, it, &client);

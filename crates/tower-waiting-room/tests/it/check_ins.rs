@@ -101,6 +101,8 @@ async fn a_ticket_is_answered_only_so_often() {
         if seen.reason == "refused:too_often" {
             assert!(seen.header("retry-after").is_some() && seen.body.len() < 200, "{seen:?}");
             assert_eq!(seen.cookie(), None);
+            assert_eq!(seen.header("x-content-type-options"), Some("nosniff"));
+            assert!(seen.header("vary").is_some_and(|vary| vary.contains("Accept-Language")));
         }
     }
     let answered = reasons.iter().filter(|(_, reason)| reason == "queued:early").count();
