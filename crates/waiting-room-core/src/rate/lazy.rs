@@ -36,12 +36,12 @@ use crate::Timestamp;
 #[must_use]
 pub struct LazyDecision {
     is_allowed: bool,
-    form: Form,
+    basis: Basis,
 }
 
 /// The numbers of a decision, or the state from which they follow.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum Basis {
     Bucket(BucketDecision),
     /// The numbers, and the receipt if the cost was spent.
     Known(Decision, Option<Charge>),
@@ -67,13 +67,13 @@ pub(super) struct BucketDecision {
 impl LazyDecision {
     /// Creates a decision whose numbers are known, with the receipt for what was spent.
     pub(super) const fn known(decision: Decision, charge: Option<Charge>) -> Self {
-        Self { is_allowed: decision.allowed, form: Form::Known(decision, charge) }
+        Self { is_allowed: decision.allowed, basis: Basis::Known(decision, charge) }
     }
 
     /// Creates a decision whose numbers follow from the state of a bucket.
     #[inline]
     pub(super) const fn of_bucket(is_allowed: bool, bucket: BucketDecision) -> Self {
-        Self { is_allowed, form: Form::Bucket(bucket) }
+        Self { is_allowed, basis: Basis::Bucket(bucket) }
     }
 
     /// Whether the cost is within the limit.
@@ -87,10 +87,10 @@ impl LazyDecision {
     #[must_use]
     #[inline]
     pub const fn delay(&self) -> Duration {
-        match &self.form {
-            Form::Bucket(BucketDecision { delay: 0, .. }) => Duration::ZERO,
-            Form::Bucket(bucket) => Duration::from_nanos(bucket.delay),
-            Form::Known(decision, _) => decision.delay,
+        match &self.basis {
+            Basis::Bucket(BucketDecision { delay: 0, .. }) => Duration::ZERO,
+            Basis::Bucket(bucket) => Duration::from_nanos(bucket.delay),
+            Basis::Known(decision, _) => decision.delay,
         }
     }
 
@@ -98,22 +98,22 @@ impl LazyDecision {
     #[must_use]
     #[inline]
     pub const fn charge(&self) -> Option<Charge> {
-        match &self.form {
-            Form::Bucket(BucketDecision { is_spent: true, cost, at, empty_at, .. }) => {
+        match &self.basis {
+            Basis::Bucket(BucketDecision { is_spent: true, cost, at, empty_at, .. }) => {
                 Some(Charge::new(*cost, *at, *empty_at))
             }
-            Form::Bucket(_) => None,
-            Form::Known(_, charge) => *charge,
+            Basis::Bucket(_) => None,
+            Basis::Known(_, charge) => *charge,
         }
     }
 
     /// Computes the numbers of the decision.
     #[must_use]
     pub fn describe(&self) -> Decision {
-        let BucketDecision { capacity, interval, empty_at, cost, at, delay, .. } = match &self.form
+        let BucketDecision { capacity, interval, empty_at, cost, at, delay, .. } = match &self.basis
         {
-            Form::Bucket(bucket) => bucket,
-            Form::Known(decision, _) => return *decision,
+            Basis::Bucket(bucket) => bucket,
+            Basis::Known(decision, _) => return *decision,
         };
         let gcra = Gcra::of(*capacity, *interval);
         let wait = match self.is_allowed {

@@ -175,19 +175,13 @@ impl<M: Bucket + 'static> AtomicMemory<M> {
         })
     }
 
-    /// Converts the word of a key to the units of the current meters.
+    /// Converts the word of a key to the units of the current meters. A key without a place has no
+    /// word to convert, and gets no place.
     #[cold]
     fn convert(&self, key: KeyHash, now: Timestamp) {
         let SharedAtomicMemory { words, in_force, .. } = &*self.shared;
         let meters = in_force.load();
-        let Ok(()) = words.update(
-            key,
-            |_| false,
-            |word| {
-                *word = taken_over(&meters, *word, now);
-                Ok::<_, Infallible>(())
-            },
-        );
+        words.update_known(key, |word| *word = taken_over(&meters, *word, now));
     }
 }
 

@@ -50,6 +50,8 @@ local function set_rules()
     elseif old_method ~= 'random' and room.method == 'random' then
         redis.call('ZUNIONSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
     end
+    keep_key(PRESENT)
+    keep_key(ARRIVALS)
 end
 
 -- Opens a room that has never existed, or that was lost.

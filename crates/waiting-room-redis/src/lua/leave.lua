@@ -27,6 +27,7 @@ end
 if not open() then
     return {}
 end
+write_without_free_memory()
 check_losses()
 clear()
 return close(for_each_visitor('>', leave))

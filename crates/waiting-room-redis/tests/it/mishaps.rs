@@ -7,9 +7,10 @@ use redis::AsyncCommands;
 use tokio::time::Instant;
 use waiting_room_core::{
     RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
-    room::RoomMode,
+    room::{Renewal, RoomMode},
     time::{Clock, ManualClock},
 };
+use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisStoreOptions;
 
 use crate::support::{
@@ -203,6 +204,82 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
         let () = connection.hset("{wr:shop}:room", "layout", "2").await.unwrap();
         let renewed = eventually(async || store.snapshot().await.ok()).await;
         assert_eq!(renewed.active, 1);
+    })
+    .await;
+}
+
+/// Changes a setting of a server.
+async fn set(server: &EngineServer, command: &str, arguments: [&str; 3]) {
+    let mut set = redis::cmd(command);
+    let () = set.arg(&arguments).query_async(&mut manager(server).await).await.unwrap();
+}
+
+/// The server's user lacks a right that only an admission needs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_stops_part_way_leaves_the_room_as_large_as_it_was() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 2)).await;
+        set(&server, "ACL", ["SETUSER", "default", "-lrange"]).await;
+        store.enter(VisitorId::new(1)).await.unwrap_err();
+        let _ = store.leave(VisitorId::new(1)).await;
+        set(&server, "ACL", ["SETUSER", "default", "+lrange"]).await;
+        eventually(async || store.snapshot().await.ok().filter(|seen| seen.active == 0)).await;
+        admitted(&store, 2).await;
+        admitted(&store, 3).await;
+        queued(&store, 4).await;
+        assert_eq!(store.snapshot().await.unwrap().active, 2, "{engine}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_free_memory_renews_and_ends_sessions() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let rules = RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(80));
+        let store = node_by(clock.clone(), &server, rules).await;
+        let (ann, _) = (admitted(&store, 1).await, admitted(&store, 2).await);
+        set(&server, "CONFIG", ["SET", "maxmemory", "1"]).await;
+        clock.advance(Duration::from_secs(15));
+        let renewed = store.renew(ann).await.unwrap();
+        assert!(matches!(renewed, Renewal::Renew(_)), "{engine}: {renewed:?}");
+        store.leave(VisitorId::new(2)).await.unwrap();
+        clock.advance(Duration::from_secs(200));
+        store.sweep().await.unwrap();
+        assert_eq!(store.snapshot().await.unwrap().active, 0, "{engine}");
+        set(&server, "CONFIG", ["SET", "maxmemory", "0"]).await;
+        admitted(&store, 4).await;
+    })
+    .await;
+}
+
+/// A script removes at most the lapsed sessions of 128 pages, which contain about a thousand.
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_have_lapsed_do_not_count_before_they_are_removed() {
+    on_each(async |engine| {
+        const WAVE: u32 = 1_500;
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let rules = RoomRules::new("shop", 3 * WAVE);
+        let rules = rules.with_session_duration(Duration::from_secs(80));
+        let store = node_by(clock.clone(), &server, rules).await;
+        for wave in 0..3 {
+            let crowd =
+                (0..WAVE).map(|who| store.enter(VisitorId::new((wave * WAVE + who).into())));
+            for verdict in join_all(crowd).await {
+                assert!(matches!(verdict, Ok(Verdict::Admit { .. })), "{engine}: {verdict:?}");
+            }
+            clock.advance(Duration::from_secs(2));
+        }
+        queued(&store, 1 << 100).await;
+        // The passes of a wave are valid for 90 s.
+        clock.advance(Duration::from_secs(85));
+        for left in [2 * WAVE, WAVE, 0] {
+            assert_eq!(store.snapshot().await.unwrap().active, left, "{engine}");
+            clock.advance(Duration::from_secs(2));
+        }
     })
     .await;
 }

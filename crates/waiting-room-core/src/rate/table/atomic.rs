@@ -124,7 +124,9 @@ impl AtomicTable {
     /// ```
     ///
     /// In the second case, the charge also remains in the word of the new key, so the table may
-    /// count too much, but never too little. If all four operations were Relaxed, the read could
+    /// count too much, but not too little. One exception is left: if the place goes to another key
+    /// with exactly the same number and back to the first key, both between two adjacent steps of
+    /// the charging thread, one charge of this thread is lost. If all four operations were Relaxed, the read could
     /// miss the handover in the second case, and the charge would be lost. Acquire and Release on
     /// the word would be enough to prevent this loss, but SeqCst reduces the argument to a single
     /// order of all operations.
@@ -417,11 +419,16 @@ impl Cell {
         key: KeyHash,
         change: &impl Fn(&mut u64) -> Result<T, E>,
     ) -> Result<Option<T>, E> {
-        // Relaxed suffices for reading the word. The exchange below compares the word with the
-        // latest value, so a request is never allowed because of a stale number. At worst, a stale
-        // number causes the refusal of a request that arrives while the number changes.
-        let mut word = self.word.load(Ordering::Relaxed);
+        // The exchange below compares the word with the latest value, so a request is never allowed
+        // because of a stale number. At worst, a stale number causes the refusal of a request that
+        // arrives while the number changes. Acquire keeps the read of the key after this load.
+        let mut word = self.word.load(Ordering::Acquire);
         let outcome = loop {
+            // Without this check, the number could be that of a key that has received the place
+            // since the search, and the place could return to the first key before the last check.
+            if self.key.load(Ordering::Relaxed) != key.bits().get() {
+                return Ok(None);
+            }
             let mut next = word;
             let given = change(&mut next)?;
             // The ordering on success is SeqCst, because this is "add" in the documentation of
@@ -431,7 +438,7 @@ impl Cell {
             // would have to happen before the take, because the addition releases and the take
             // acquires. The addition would then also happen before the new key is written, which is
             // impossible, because the charging thread reads the new key before the addition.
-            let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+            let (success, failure) = (Ordering::SeqCst, Ordering::Acquire);
             match self.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => break given,
                 Err(newer) => word = newer,
@@ -465,8 +472,8 @@ const LINE: usize = 4;
 /// The largest number of stripes, each of which has a lock.
 const LOCKS: usize = 1_024;
 /// The smallest number of groups in a stripe, unless the table has fewer groups. Keys are spread
-/// evenly enough over stripes of this size that no stripe is full long before the others.
-const STRIPE: usize = 64;
+/// evenly enough over the 112 places of such a stripe that no stripe is full long before the others.
+const STRIPE: usize = 16;
 /// The value of `key` in a place that has never been given to a key. No hash is zero.
 const EMPTY: u64 = 0;
 /// The value of `key` in a place that is being handed over. No hash is `u64::MAX`.

@@ -10,7 +10,6 @@ local function close(replies)
     keep_new(counts)
     redis.call('HSET', ROOM,
         'counts', cmsgpack.pack(counts), 'losses', digits(room.losses),
-        'sizes', cmsgpack.pack({room.active, room.places, room.records, room.pages}),
         'since_us', digits(room.since_us), 'hold_until_us', digits(room.hold_until_us),
         'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
         'server', room.server, 'checked_us', digits(room.checked_us),

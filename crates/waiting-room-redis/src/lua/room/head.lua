@@ -35,6 +35,10 @@ local COUNTED_S = 1024
 -- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
 local LAYOUT = '2'
 
+if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
+    error('the room needs a server for machines of 64 bits')
+end
+
 -- The state of the room, and the number of visitors whom this script has admitted.
 local room = {admitted = 0}
 

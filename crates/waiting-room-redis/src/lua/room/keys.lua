@@ -13,7 +13,7 @@ local GOES_WITH = {[ENDED] = {VOIDS}, [VOIDS] = {ENDED}}
 -- A room expires if no node has polled it for a day plus the longest lifetime of a proof.
 local UNUSED_MS = 24 * 60 * 60 * 1000
 -- The maximum number of entries that a script adds to a key. A key with more entries is not new.
-local MADE_AT_ONCE = CLEARED_AT_ONCE + 64
+local MADE_AT_ONCE = 4096
 
 -- Returns the number of entries of each key, in the order of COUNTED.
 local function count_keys()
@@ -33,15 +33,26 @@ local function forget_visitors()
     set_pages(1)
 end
 
--- Returns whether a key has fewer entries than after the last script.
+-- Returns whether the sizes of the room contradict the numbers of entries, which no script causes
+-- that runs to its end.
+local function are_sizes_wrong(counts)
+    local deadlines, present = counts[2], counts[3]
+    return math.min(room.active, room.places, room.records) < 0 or present > room.places
+        or (room.records == 0) ~= (deadlines == 0)
+end
+
+-- Returns whether a key has fewer entries than after the last script, or the room's sizes are
+-- wrong.
 --
 -- After a loss, the counts of places per network restart from zero, because they may still include
 -- lost places. If the count of a network is too high, its visitors may be refused forever. If the
 -- count is too low, the network only gets too many places for a while. The loss of the key that
 -- stores the counts is therefore not treated as a loss of the room.
 local function has_lost_keys()
-    local is_lost, are_visitors_lost = false, false
-    for i, count in ipairs(count_keys()) do
+    local counts = count_keys()
+    local are_visitors_lost = are_sizes_wrong(counts)
+    local is_lost = are_visitors_lost
+    for i, count in ipairs(counts) do
         local key, was = COUNTED[i], room.counts[i]
         if count < was then
             is_lost = is_lost or key ~= NETWORKS

@@ -78,6 +78,13 @@ local function clear_page(number)
     set_page(number, page ~= '' and header(number, first_us) .. string.sub(page, HEADER + 1) or '')
 end
 
+-- Lets the rest of the script run even if the server has no free memory. The server refuses commands
+-- that may need memory only before the first write of a script. This write changes nothing, since
+-- no page has an empty name.
+local function write_without_free_memory()
+    redis.call('ZREM', DEADLINES, '')
+end
+
 -- Handles lapsed sessions and places, in up to PAGES_AT_ONCE pages. Returns whether more lapsed
 -- entries may be left.
 local function clear()
@@ -87,6 +94,9 @@ local function clear()
     local wanted = {}
     for i = 1, math.min(#due, 2 * PAGES_AT_ONCE), 2 do
         table.insert(wanted, (struct.unpack('>I3', due[i])))
+    end
+    if wanted[1] then
+        write_without_free_memory()
     end
     read_pages(wanted)
     for _, number in ipairs(wanted) do

@@ -172,6 +172,9 @@ end
 
 -- Writes the changed pages. `fields` and `gone` are further fields of VISITORS to set and to
 -- delete.
+--
+-- The sizes are written together with the pages, by commands none of which can fail if the first
+-- does not. A script that stops elsewhere therefore leaves sizes that agree with the pages.
 local function write_pages(fields, gone)
     while room.records > room.pages * PER_PAGE do
         split_page()
@@ -191,6 +194,12 @@ local function write_pages(fields, gone)
             end
         end
     end
+    -- A room without visitors begins with one page again.
+    if room.records == 0 then
+        set_pages(1)
+    end
+    redis.call('HSET', ROOM, 'sizes',
+        cmsgpack.pack({room.active, room.places, room.records, room.pages}))
     if fields[1] then
         redis.call('HSET', VISITORS, unpack(fields))
     end
@@ -202,9 +211,5 @@ local function write_pages(fields, gone)
     end
     if due[1] then
         redis.call('ZADD', DEADLINES, unpack(due))
-    end
-    -- A room without visitors begins with one page again.
-    if room.records == 0 then
-        set_pages(1)
     end
 end

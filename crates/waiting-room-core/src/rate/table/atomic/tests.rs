@@ -76,6 +76,25 @@ fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
     (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
 }
 
+/// Two threads charge a key, while a third thread keeps displacing it. The place may therefore be
+/// handed over and back while one of the threads charges the key.
+#[test]
+fn no_charge_is_lost_if_the_place_is_given_away_and_comes_back() {
+    const CHARGES: u64 = 200_000;
+    let (words, hasher) = (AtomicTable::new(1), HASHER());
+    let ann = hasher.hash("ann");
+    thread::scope(|scope| {
+        let charge = || (0..CHARGES).for_each(|_| _ = add(&words, ann, 1));
+        let charging = [scope.spawn(charge), scope.spawn(charge)];
+        let mut number = 0_u64;
+        while !charging.iter().all(|thread| thread.is_finished()) {
+            number += 1;
+            add(&words, hasher.hash(&number), 10);
+        }
+    });
+    assert!(words.get(ann) >= 2 * CHARGES, "{} of {}", words.get(ann), 2 * CHARGES);
+}
+
 /// One thread charges a key that is always the least used, while another thread keeps
 /// displacing it.
 #[test]
