@@ -1,15 +1,30 @@
 #!/usr/bin/env bash
 # All checks that must pass before a change is merged. CI runs exactly this.
+#
+#   ./test.sh           everything
+#   ./test.sh --quick   the checks of the source, the lints, and the unit tests of the core and the
+#                       layer, for use while working on a change; installs nothing
 set -euo pipefail
 cd "$(dirname "$0")"
+
+case "$#:${1-}" in
+    0:) quick=false ;;
+    1:--quick) quick=true ;;
+    *)
+        echo "usage: ./test.sh [--quick]" >&2
+        exit 2
+        ;;
+esac
 
 # Incremental data from a build of another commit is of no use here, and rustc 1.95 may fail on it.
 export CARGO_INCREMENTAL=0
 
 step() { printf '\n== %02d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
-step "the dependencies of the tests"
-scripts/install-test-parts.sh
+if ! $quick; then
+    step "the dependencies of the tests"
+    scripts/install-test-parts.sh
+fi
 
 step "format"
 cargo fmt --all --check
@@ -28,11 +43,30 @@ scripts/check-words.py
 step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 
+if $quick; then
+    step "unit tests of the core and the layer"
+    cargo test --quiet -p waiting-room-core -p tower-waiting-room --all-features --lib
+    step "the quick checks passed; before a merge: ./test.sh"
+    exit
+fi
+
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
 
 step "public API: it is that of docs/api.txt"
 scripts/public-api.py
+
+step "public API: the version number allows its changes since the last release"
+# `|| true`: without a tag, or outside of a repository, git fails.
+last_release=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || true)
+if [[ -z $last_release ]]; then
+    echo "there is no tag of a release (v0.1.0, …) to compare with"
+elif ! command -v cargo-semver-checks >/dev/null; then
+    echo "cargo-semver-checks is not installed; to compare with $last_release: cargo install cargo-semver-checks --locked"
+else
+    cargo semver-checks --baseline-rev "$last_release" \
+        -p tower-waiting-room -p waiting-room-core -p waiting-room-redis
+fi
 
 step "each feature by itself"
 for feature in "" axum config-file metrics page room rules-file tonic; do

@@ -41,6 +41,7 @@ fi
 # --- Valkey: part of Debian 13 and later; for Debian 12, from its backports ---
 if ! has valkey-server; then
     if ! apt-cache show valkey-server >/dev/null 2>&1; then
+        # shellcheck source=/dev/null
         . /etc/os-release
         ((EUID == 0)) || fail "missing valkey-server: enable $VERSION_CODENAME-backports, then install it"
         echo "deb http://deb.debian.org/debian $VERSION_CODENAME-backports main" \
