@@ -45,7 +45,8 @@
 //! The visitors in the prequeue can be admitted in a random order instead of their order of arrival,
 //! because the order of arrival favors fast connections and scripts. The draw is verifiable: the
 //! operator publishes a [`Commitment`] to a secret seed before the prequeue, and the seed itself
-//! after the start. Each entrant can then recompute its own place.
+//! after the start. Each entrant can then recompute its own place. With the feature `lottery`, the
+//! types `Lottery`, `Reveal` and `Shuffle` implement the draw.
 //!
 //! # What it does not do
 //!
@@ -55,12 +56,21 @@
 mod commitment;
 #[expect(clippy::module_inception, reason = "event.rs is the event; the other files are its parts")]
 mod event;
+#[cfg(feature = "lottery")]
+mod lottery;
 mod schedule;
+#[cfg(feature = "lottery")]
+mod shuffle;
 
 pub use self::{
     commitment::Commitment,
     event::Event,
     schedule::{Phase, Schedule},
+};
+#[cfg(feature = "lottery")]
+pub use self::{
+    lottery::{Lottery, Reveal, Seed},
+    shuffle::Shuffle,
 };
 
 #[cfg(test)]

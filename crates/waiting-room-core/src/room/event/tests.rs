@@ -10,6 +10,8 @@ use crate::{
 };
 
 mod changes;
+#[cfg(feature = "lottery")]
+mod lottery;
 
 fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(secs)
