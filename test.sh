@@ -26,6 +26,10 @@ if ! $quick; then
     scripts/install-test-parts.sh
 fi
 
+step "containers, workflows and forms"
+scripts/check-ship.sh --self-test
+scripts/check-ship.sh
+
 step "format"
 cargo fmt --all --check
 

@@ -75,6 +75,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `lottery` | [draws](room::event#a-verifiable-draw) that every entrant can recompute |
 //! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires |
 
 pub mod error;

@@ -18,6 +18,9 @@
 //! request to renew a pass is answered with a [`Renewal`]. A [`RoomSnapshot`] contains the room's
 //! figures for the operator.
 //!
+//! An [event] overrides some of the rules from its start to its end, and can let its visitors
+//! wait until the start.
+//!
 //! Each operation behaves as if all lapsed sessions and places had been removed, so a room needs no
 //! background task. A room performs no I/O, reads no clock and does not handle sealed tokens: a
 //! [`Store`](crate::Store) serializes the calls, and a layer seals passes and tickets for the
@@ -26,10 +29,12 @@
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
-// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules.
+// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` changes
+// the rules at set times.
 
 mod admission;
 mod estimate;
+pub mod event;
 mod line;
 mod options;
 mod orders;

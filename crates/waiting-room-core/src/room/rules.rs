@@ -358,8 +358,9 @@ fn is_default(places: &PlacesPerNetwork) -> bool {
     *places == PlacesPerNetwork::default()
 }
 
-/// Checks the name of a room, which becomes part of keys in a store and of metric labels.
-fn check_name(name: &str) -> Result<(), ConfigError> {
+/// Checks the name of a room or an event, which becomes part of keys in a store and of metric
+/// labels.
+pub(super) fn check_name(name: &str) -> Result<(), ConfigError> {
     let malformed = |expected: fmt::Arguments<'_>| {
         Err(ConfigError::new(
             ConfigErrorKind::Malformed,
@@ -377,14 +378,14 @@ fn check_name(name: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
+pub(super) fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
     if given == 0 {
         return Err(ConfigError::new(ConfigErrorKind::TooSmall, field, given, "at least 1"));
     }
     Ok(())
 }
 
-fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigError> {
+pub(super) fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigError> {
     if given > limit {
         let expected = format_args!("at most {limit}");
         return Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected));
@@ -393,7 +394,7 @@ fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigErro
 }
 
 /// Checks that a duration is between two bounds, inclusive.
-fn within(
+pub(super) fn within(
     field: &'static str,
     given: Duration,
     (shortest, longest): (Duration, Duration),
@@ -408,7 +409,7 @@ fn within(
     Err(ConfigError::new(kind, field, seconds(given), format_args!("{word} {}", seconds(bound))))
 }
 
-fn seconds(duration: Duration) -> String {
+pub(super) fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 

@@ -1,0 +1,77 @@
+//! Scheduled events: for a set time, a room has other rules, and visitors may wait for the start.
+//!
+//! An [`Event`] has a start and an end. While it is active, it overrides some of the room's
+//! [rules](crate::RoomRules); it inherits all others, including changes that an operator makes in
+//! the meantime. An event may be preceded by a *prequeue*, during which visitors take places in the
+//! line and no visitor is admitted:
+//!
+//! ```text
+//!          prequeue_start                start                          end
+//!  ─────────────┼──────────────────────────┼─────────────────────────────┼───────────► time
+//!     Before    │         Prequeue         │           Active            │    Over
+//!               │  the event's rules,      │  the event's rules          │
+//!    the room's │  and no admissions       │                             │  the room's
+//!      rules    │                          │                             │    rules
+//!               └─ entrants get numbers ───┴─ the draw orders entrants, ─┘
+//!                                             all others are behind them
+//! ```
+//!
+//! A [`Schedule`] contains the events of one room, which do not overlap. It answers which
+//! [`Phase`] the room is in and which rules are in force at any time, past or future, so operators
+//! can preview an event. The time is an argument of each function. Nodes that share a store pass the
+//! store's time, so that an event starts at the same instant on all of them.
+//!
+//! # Changes to a running event
+//!
+//! What has begun does not change under the visitors who rely on it:
+//!
+//! | the event | may change | is fixed |
+//! |---|---|---|
+//! | has not begun | everything, but it may not begin in the past | its name |
+//! | is in its prequeue | start (not into the past), end, overrides | prequeue start, draw |
+//! | is active | end (not into the past), overrides | start, prequeue start, draw |
+//! | is over | nothing | everything |
+//!
+//! An event can be removed at any time, after which the room's own rules apply. If it is removed
+//! during its prequeue, there is no draw, and the visitors keep their order of arrival.
+//!
+//! If the clock is set back over a start, the event stays active, because a schedule never goes back
+//! behind the [latest time](Schedule::advance) that it has been told. If the clock jumps over a
+//! start, the event is active at once, without its prequeue; if the clock jumps over the end as
+//! well, the event does not take place.
+//!
+//! # A verifiable draw
+//!
+//! The visitors in the prequeue can be admitted in a random order instead of their order of arrival,
+//! because the order of arrival favors fast connections and scripts. The draw is verifiable: the
+//! operator publishes a [`Commitment`] to a secret seed before the prequeue, and the seed itself
+//! after the start. Each entrant can then recompute its own place. With the feature `lottery`, the
+//! types `Lottery`, `Reveal` and `Shuffle` implement the draw.
+//!
+//! # What it does not do
+//!
+//! A schedule does not change a room: the caller applies the [rules](Schedule::rules_at) at each
+//! [change](Schedule::next_change). A schedule neither numbers entrants nor publishes a seed.
+
+mod commitment;
+#[expect(clippy::module_inception, reason = "event.rs is the event; the other files are its parts")]
+mod event;
+#[cfg(feature = "lottery")]
+mod lottery;
+mod schedule;
+#[cfg(feature = "lottery")]
+mod shuffle;
+
+pub use self::{
+    commitment::Commitment,
+    event::Event,
+    schedule::{Phase, Schedule},
+};
+#[cfg(feature = "lottery")]
+pub use self::{
+    lottery::{Lottery, Reveal, Seed},
+    shuffle::Shuffle,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The commitment to the seed of a draw, and 256-bit values in hexadecimal.
+
+use std::{fmt, str::FromStr};
+
+use crate::{ConfigError, error::ConfigErrorKind};
+
+/// A SHA-256 digest that binds an operator to the seed of a draw.
+///
+/// The commitment is published before the prequeue. It does not reveal the seed, but no other seed
+/// has the same commitment, so the operator can no longer choose among seeds.
+///
+/// A commitment is written as 64 hexadecimal digits:
+///
+/// ```
+/// use waiting_room_core::room::event::Commitment;
+///
+/// let digits = "3f".repeat(32);
+/// let commitment: Commitment = digits.parse()?;
+/// assert_eq!(commitment.to_string(), digits);
+/// assert!("3f".parse::<Commitment>().is_err());
+/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Commitment([u8; 32]);
+
+impl Commitment {
+    /// Creates a commitment from a digest.
+    #[must_use]
+    pub const fn new(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+
+    /// Returns the digest.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Commitment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_hex(f, &self.0)
+    }
+}
+
+impl fmt::Debug for Commitment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Commitment({self})")
+    }
+}
+
+impl FromStr for Commitment {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let given = || format!("{:?}", text.chars().take(80).collect::<String>());
+        let malformed = || {
+            let kind = ConfigErrorKind::Malformed;
+            ConfigError::new(kind, "shuffle_at_start", given(), "64 hexadecimal digits")
+        };
+        read_hex(text).map(Self).ok_or_else(malformed)
+    }
+}
+
+/// Writes bytes as lower-case hexadecimal digits.
+pub(super) fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8; 32]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+/// Reads exactly 64 hexadecimal digits, in lower or upper case.
+pub(super) fn read_hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
+        *byte = u8::try_from(high? << 4 | low?).ok()?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,337 @@
+//! One event: when it takes place, and which rules it overrides.
+
+use std::time::Duration;
+
+use crate::{
+    ConfigError, RoomRules, Timestamp,
+    error::ConfigErrorKind,
+    room::{
+        QueueingMethod, SessionRenewal,
+        event::commitment::Commitment,
+        rules::{at_least_one, at_most, check_name, seconds, within},
+    },
+};
+
+/// A scheduled event of a room.
+///
+/// The rules that an event can override are those of Cloudflare Waiting Room: both limits, the
+/// session duration, the session renewal and the queueing method. A rule that is not overridden is
+/// inherited from the room, including later changes, as it is in Cloudflare's API if the field is
+/// `null` or absent. The overrides apply from the beginning of the prequeue to the end of the event.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::{RoomRules, Timestamp, room::event::Event};
+///
+/// let ten = Timestamp::from_secs(1_790_157_600);
+/// let hour = Duration::from_secs(60 * 60);
+/// let event = Event::new("doors", ten, ten + hour)
+///     .with_prequeue_start(ten.before(hour / 2))
+///     .with_limits(500, 100)
+///     .validate()?;
+///
+/// let rules = event.rules(&RoomRules::new("shop", 200));
+/// assert_eq!(rules.total_active_users(), 500);
+/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    name: String,
+    start: Timestamp,
+    end: Timestamp,
+    prequeue_start: Option<Timestamp>,
+    /// The commitment to the seed of the draw, if the prequeue is shuffled at the start.
+    shuffle_at_start: Option<Commitment>,
+    limits: Option<EventLimits>,
+    session_duration: Option<Duration>,
+    session_renewal: Option<SessionRenewal>,
+    queueing_method: Option<QueueingMethod>,
+}
+
+/// The limits of a room during an event. As in Cloudflare's API, they are overridden together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EventLimits {
+    total_active_users: u32,
+    new_users_per_minute: Option<u32>,
+}
+
+impl Event {
+    /// The shortest and the longest permitted time from the start to the end of an event.
+    ///
+    /// Cloudflare's shortest event takes one minute. A shorter one is permitted here, so that
+    /// rehearsals take little time.
+    pub const LENGTH: (Duration, Duration) =
+        (Duration::from_secs(1), Duration::from_secs(366 * 24 * 60 * 60));
+    /// The shortest and the longest permitted prequeue.
+    ///
+    /// Cloudflare's shortest prequeue takes five minutes. A shorter one is permitted here, so that
+    /// rehearsals take little time. In ten seconds, a visitor who arrives at the beginning of the
+    /// prequeue can confirm its place twice.
+    pub const PREQUEUE: (Duration, Duration) =
+        (Duration::from_secs(10), Duration::from_secs(7 * 24 * 60 * 60));
+
+    /// Creates an event that overrides no rules, from `start` (inclusive) to `end` (exclusive).
+    ///
+    /// The name follows the same rules as the name of a room, and is unique in its schedule.
+    #[must_use]
+    pub fn new(name: impl Into<String>, start: Timestamp, end: Timestamp) -> Self {
+        Self {
+            name: name.into(),
+            start,
+            end,
+            prequeue_start: None,
+            shuffle_at_start: None,
+            limits: None,
+            session_duration: None,
+            session_renewal: None,
+            queueing_method: None,
+        }
+    }
+
+    /// Sets the time from which visitors wait for the start; no prequeue by default.
+    ///
+    /// During the prequeue, no visitor is admitted. Sessions that began earlier continue. To end
+    /// them before the start, use [`SessionRenewal::Fixed`] and a prequeue that is longer than the
+    /// sessions.
+    #[must_use]
+    pub fn with_prequeue_start(mut self, at: impl Into<Option<Timestamp>>) -> Self {
+        self.prequeue_start = at.into();
+        self
+    }
+
+    /// Sets the start, for a change of an existing event.
+    #[must_use]
+    pub fn with_start(mut self, at: Timestamp) -> Self {
+        self.start = at;
+        self
+    }
+
+    /// Sets the end, for a change of an existing event.
+    #[must_use]
+    pub fn with_end(mut self, at: Timestamp) -> Self {
+        self.end = at;
+        self
+    }
+
+    /// Orders the visitors in the prequeue by a draw whose seed has this commitment. By default,
+    /// they keep their order of arrival.
+    ///
+    /// Visitors who arrive after the start are behind all entrants of the draw, in the order of
+    /// arrival. The queueing method of the event has to be [`QueueingMethod::Fifo`], because no
+    /// other method keeps the drawn order.
+    #[must_use]
+    pub fn with_shuffle_at_start(mut self, commitment: impl Into<Option<Commitment>>) -> Self {
+        self.shuffle_at_start = commitment.into();
+        self
+    }
+
+    /// Overrides both limits of the room; `None` for `new_users_per_minute` removes that limit.
+    #[must_use]
+    pub fn with_limits(
+        mut self,
+        total_active_users: u32,
+        new_users_per_minute: impl Into<Option<u32>>,
+    ) -> Self {
+        let new_users_per_minute = new_users_per_minute.into();
+        self.limits = Some(EventLimits { total_active_users, new_users_per_minute });
+        self
+    }
+
+    /// Overrides the session duration, for visitors who are admitted, or whose session is renewed,
+    /// during the event.
+    #[must_use]
+    pub fn with_session_duration(mut self, duration: Duration) -> Self {
+        self.session_duration = Some(duration);
+        self
+    }
+
+    /// Overrides whether requests prolong a session.
+    #[must_use]
+    pub fn with_session_renewal(mut self, renewal: SessionRenewal) -> Self {
+        self.session_renewal = Some(renewal);
+        self
+    }
+
+    /// Overrides the queueing method.
+    #[must_use]
+    pub fn with_queueing_method(mut self, method: QueueingMethod) -> Self {
+        self.queueing_method = Some(method);
+        self
+    }
+
+    /// Returns the name of the event.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the start, from which visitors are admitted under the event's rules.
+    #[must_use]
+    pub const fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// Returns the end, from which the room's own rules apply again.
+    #[must_use]
+    pub const fn end(&self) -> Timestamp {
+        self.end
+    }
+
+    /// Returns the time from which visitors wait for the start, or `None` if there is no prequeue.
+    #[must_use]
+    pub const fn prequeue_start(&self) -> Option<Timestamp> {
+        self.prequeue_start
+    }
+
+    /// Returns the commitment to the seed of the draw, or `None` if there is no draw.
+    #[must_use]
+    pub const fn shuffle_at_start(&self) -> Option<Commitment> {
+        self.shuffle_at_start
+    }
+
+    /// Returns the session duration during the event, or `None` if it is inherited.
+    #[must_use]
+    pub const fn session_duration(&self) -> Option<Duration> {
+        self.session_duration
+    }
+
+    /// Returns the beginning of the prequeue or, without a prequeue, the start.
+    #[must_use]
+    pub fn begins_at(&self) -> Timestamp {
+        self.prequeue_start.unwrap_or(self.start)
+    }
+
+    /// Returns the rules of the room while this event is active, whether or not it is active now.
+    ///
+    /// If both `base` and this event are valid, so is the result.
+    #[must_use]
+    pub fn rules(&self, base: &RoomRules) -> RoomRules {
+        let mut rules = base.clone();
+        if let Some(limits) = self.limits {
+            rules.total_active_users = limits.total_active_users;
+            rules.new_users_per_minute = limits.new_users_per_minute;
+        }
+        rules.session_duration = self.session_duration.unwrap_or(base.session_duration);
+        rules.session_renewal = self.session_renewal.unwrap_or(base.session_renewal);
+        rules.queueing_method = self.queueing_method.unwrap_or(base.queueing_method);
+        rules
+    }
+
+    /// Checks the times of the event, and each override by itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first value that is out of bounds or contradicts another value. The
+    /// error names the field and contains both values.
+    pub fn validate(self) -> Result<Self, ConfigError> {
+        check_name(&self.name)?;
+        self.check_times()?;
+        if let Some(limits) = self.limits {
+            at_least_one("total_active_users", limits.total_active_users)?;
+            at_most("total_active_users", limits.total_active_users, RoomRules::MAX_USERS)?;
+            if let Some(users) = limits.new_users_per_minute {
+                at_least_one("new_users_per_minute", users)?;
+                at_most("new_users_per_minute", users, RoomRules::MAX_USERS)?;
+            }
+        }
+        if let Some(duration) = self.session_duration {
+            within("session_duration", duration, RoomRules::SESSION_DURATION)?;
+        }
+        self.queueing_method.map_or(Ok(()), |method| self.check_method(method))?;
+        Ok(self)
+    }
+
+    /// Checks whether the rules of this event and the rules that it inherits contradict each other.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the prequeue or the draw has no effect under the queueing method of the
+    /// event, which may be inherited.
+    pub(super) fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
+        self.check_method(self.queueing_method.unwrap_or(base.queueing_method))
+    }
+
+    /// Checks the order of the times, and the durations between them.
+    fn check_times(&self) -> Result<(), ConfigError> {
+        if self.end <= self.start {
+            return Err(self.contradicts("end", self.end, "after its start", self.start));
+        }
+        self.check_gap("end", self.start, self.end, Self::LENGTH)?;
+        let Some(prequeue_start) = self.prequeue_start else {
+            return match self.shuffle_at_start {
+                None => Ok(()),
+                Some(given) => Err(ConfigError::new(
+                    ConfigErrorKind::Contradicts,
+                    "shuffle_at_start",
+                    given,
+                    format_args!("absent, because event {:?} has no prequeue_start", self.name),
+                )),
+            };
+        };
+        if prequeue_start >= self.start {
+            let (given, start) = (prequeue_start, self.start);
+            return Err(self.contradicts("prequeue_start", given, "before its start", start));
+        }
+        self.check_gap("prequeue_start", prequeue_start, self.start, Self::PREQUEUE)
+    }
+
+    /// Checks the duration between two times of this event, of which `field` is one.
+    fn check_gap(
+        &self,
+        field: &'static str,
+        from: Timestamp,
+        to: Timestamp,
+        (shortest, longest): (Duration, Duration),
+    ) -> Result<(), ConfigError> {
+        let gap = to.since(from);
+        let (kind, word, bound) = if gap < shortest {
+            (ConfigErrorKind::TooSmall, "at least", shortest)
+        } else if gap > longest {
+            (ConfigErrorKind::TooLarge, "at most", longest)
+        } else {
+            return Ok(());
+        };
+        let given = format_args!("{} from the start of event {:?}", seconds(gap), self.name);
+        Err(ConfigError::new(kind, field, given, format_args!("{word} {}", seconds(bound))))
+    }
+
+    /// Checks that visitors can wait for this event, and that the drawn order is kept, if `method`
+    /// is its queueing method.
+    fn check_method(&self, method: QueueingMethod) -> Result<(), ConfigError> {
+        let needed = match method {
+            QueueingMethod::Fifo => return Ok(()),
+            _ if self.shuffle_at_start.is_some() => "Fifo, because of its shuffle_at_start",
+            QueueingMethod::Reject if self.prequeue_start.is_some() => {
+                "a method with a line, because of its prequeue_start"
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError::new(
+            ConfigErrorKind::Contradicts,
+            "queueing_method",
+            format_args!("{method:?} in event {:?}", self.name),
+            needed,
+        ))
+    }
+
+    /// Returns an error for a time of this event that is not as `relation` to `other` requires.
+    pub(super) fn contradicts(
+        &self,
+        field: &'static str,
+        given: Timestamp,
+        relation: &str,
+        other: Timestamp,
+    ) -> ConfigError {
+        ConfigError::new(
+            ConfigErrorKind::Contradicts,
+            field,
+            format_args!("{} in event {:?}", instant(given), self.name),
+            format_args!("{relation}, {}", instant(other)),
+        )
+    }
+}
+
+/// Writes a time as the number of seconds since the Unix epoch.
+pub(super) fn instant(at: Timestamp) -> String {
+    format!("unix time {}", seconds(at.since(Timestamp::ZERO)))
+}

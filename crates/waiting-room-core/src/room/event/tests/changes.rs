@@ -1,0 +1,181 @@
+//! Changes to a schedule while it is in use.
+
+use super::*;
+
+/// A schedule with an event that is not over, at a time before, in or after its prequeue.
+fn in_use() -> Schedule {
+    schedule([plain("early", 100, 200), doors(), plain("late", 3_000, 4_000)])
+}
+
+#[track_caller]
+fn refused(event: Event, now: u64, kind: ConfigErrorKind, message: &str) {
+    let mut schedule = in_use();
+    let before = schedule.clone();
+    assert_refused(schedule.change(event, at(now)), kind, message);
+    assert_eq!(schedule, before, "a refused change has no effect");
+}
+
+#[track_caller]
+fn accepted(event: Event, now: u64) -> Schedule {
+    let mut schedule = in_use();
+    schedule.change(event.clone(), at(now)).unwrap();
+    assert_eq!(schedule.event(event.name()), Some(&event));
+    assert_eq!(schedule.advance(at(0)), at(now), "the schedule has been told the time");
+    schedule
+}
+
+#[test]
+fn an_event_that_has_not_begun_may_change_entirely_but_not_begin_in_the_past() {
+    let moved = Event::new("doors", at(2_200), at(2_500)).with_limits(9, None);
+    accepted(moved, 499);
+    accepted(doors().with_prequeue_start(at(300)).with_shuffle_at_start(commitment(2)), 300);
+    refused(
+        doors().with_prequeue_start(at(300)),
+        301,
+        Contradicts,
+        "prequeue_start is unix time 300 s in event \"doors\", \
+         expected at or after the current time, unix time 301 s",
+    );
+}
+
+#[test]
+fn the_start_of_an_event_may_move_during_its_prequeue() {
+    accepted(doors().with_start(at(1_900)), 700);
+    let early = accepted(doors().with_start(at(700)), 700);
+    assert!(matches!(early.phase_at(at(700)), Phase::Active { .. }));
+    refused(
+        doors().with_start(at(699)),
+        700,
+        Contradicts,
+        "start is unix time 699 s in event \"doors\", \
+         expected at or after the current time, unix time 700 s",
+    );
+}
+
+#[test]
+fn a_prequeue_and_a_draw_are_fixed_once_the_prequeue_has_begun() {
+    let message = |given: &str| {
+        format!(
+            "shuffle_at_start is {given}, expected {}, because event \"doors\" has begun",
+            "01".repeat(32)
+        )
+    };
+    for now in [500, 1_500] {
+        let other = doors().with_shuffle_at_start(commitment(2));
+        refused(other, now, Contradicts, &message(&"02".repeat(32)));
+        refused(doors().with_shuffle_at_start(None), now, Contradicts, &message("absent"));
+        refused(
+            doors().with_prequeue_start(at(600)),
+            now,
+            Contradicts,
+            "prequeue_start is unix time 600 s, expected unix time 500 s, \
+             because event \"doors\" has begun",
+        );
+    }
+}
+
+#[test]
+fn an_active_event_may_be_shortened_or_extended() {
+    let longer = accepted(doors().with_end(at(2_900)), 1_500);
+    assert!(matches!(longer.phase_at(at(2_500)), Phase::Active { .. }));
+    let over = accepted(doors().with_end(at(1_500)), 1_500);
+    assert!(
+        matches!(over.phase_at(at(1_500)), Phase::Before { event, .. } if event.name() == "late")
+    );
+    refused(
+        doors().with_end(at(1_499)),
+        1_500,
+        Contradicts,
+        "end is unix time 1499 s in event \"doors\", \
+         expected at or after the current time, unix time 1500 s",
+    );
+    refused(
+        doors().with_end(at(3_001)),
+        1_500,
+        Contradicts,
+        "start is unix time 3000 s in event \"late\", \
+         expected at or after the end of event \"doors\", unix time 3001 s",
+    );
+}
+
+#[test]
+fn the_start_of_an_active_event_is_fixed() {
+    for start in [900, 1_001, 1_600] {
+        let message = format!(
+            "start is unix time {start} s, expected unix time 1000 s, \
+             because event \"doors\" has begun"
+        );
+        refused(doors().with_start(at(start)), 1_500, Contradicts, &message);
+    }
+}
+
+#[test]
+fn overrides_of_an_active_event_may_change() {
+    let schedule = accepted(doors().with_limits(7, 3).with_session_duration(secs(60)), 1_500);
+    let rules = schedule.rules_at(at(1_500), &base());
+    assert_eq!((rules.total_active_users(), rules.new_users_per_minute()), (7, Some(3)));
+}
+
+#[test]
+fn an_event_that_is_over_does_not_change() {
+    refused(
+        doors().with_end(at(2_900)),
+        2_000,
+        Contradicts,
+        "end is unix time 2900 s in event \"doors\", \
+         expected unchanged, because the event is over since, unix time 2000 s",
+    );
+    let mut schedule = in_use();
+    let all = [plain("early", 100, 200), doors(), plain("late", 3_000, 3_500)];
+    schedule.replace(all, at(2_500)).unwrap();
+    assert_eq!(schedule.event("late").unwrap().end(), at(3_500));
+}
+
+#[test]
+fn a_change_is_judged_by_the_latest_time_and_not_by_a_clock_that_is_set_back() {
+    let mut schedule = in_use();
+    schedule.advance(at(1_500));
+    assert!(schedule.change(doors().with_start(at(1_200)), at(900)).is_err());
+    assert!(schedule.change(doors().with_end(at(1_400)), at(900)).is_err());
+    schedule.change(doors().with_end(at(1_600)), at(900)).unwrap();
+    assert_eq!(schedule.advance(at(0)), at(1_500));
+}
+
+#[test]
+fn an_event_is_added_in_the_future_and_removed_at_any_time() {
+    let mut schedule = in_use();
+    schedule.add(plain("more", 2_100, 2_200), at(2_100)).unwrap();
+    assert!(
+        matches!(schedule.phase_at(at(2_100)), Phase::Active { event, .. } if event.name() == "more")
+    );
+    assert_refused(
+        schedule.add(plain("past", 2_300, 2_400), at(2_301)),
+        Contradicts,
+        "start is unix time 2300 s in event \"past\", \
+         expected at or after the current time, unix time 2301 s",
+    );
+    assert_eq!(schedule.remove("late", at(3_500)).unwrap().name(), "late");
+    assert_eq!(schedule.phase_at(at(3_500)), Phase::Over);
+    let unknown = "name is \"late\", expected the name of an event of this room";
+    assert_refused(schedule.remove("late", at(3_500)), Missing, unknown);
+    assert_refused(schedule.change(plain("late", 9_000, 9_500), at(3_500)), Missing, unknown);
+    assert!(in_use().add(doors(), at(0)).is_err(), "the name is taken");
+}
+
+#[test]
+fn a_prequeue_that_is_cancelled_leaves_the_rooms_own_rules() {
+    let mut schedule = in_use();
+    schedule.remove("doors", at(700)).unwrap();
+    assert_eq!(schedule.rules_at(at(700), &base()), base());
+    assert_eq!(schedule.next_change(at(700)), Some(at(3_000)));
+}
+
+#[test]
+fn a_restart_in_the_middle_of_an_event_continues_it() {
+    let running = in_use();
+    assert!(matches!(running.phase_at(at(1_500)), Phase::Active { .. }));
+    // The same list is read again from the file after the start.
+    let mut running = running;
+    running.replace([doors(), plain("late", 3_000, 4_000)], at(1_500)).unwrap();
+    assert!(matches!(running.phase_at(at(1_500)), Phase::Active { .. }));
+}
