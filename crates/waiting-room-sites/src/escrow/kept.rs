@@ -36,9 +36,11 @@ pub struct Kept {
     pub claims: BTreeSet<KeptClaim>,
 }
 
-/// The changes to [`Kept`] since the last time. They are stored all together or not at all.
+/// The changes to [`Kept`] since the last time. They are stored all together or not at all, and in
+/// the order in which the ledger has listed them.
 ///
-/// Each account in it is complete, so it replaces the stored one.
+/// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer leaves
+/// before they are stored. Each account in it is complete, so it replaces the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Changes {
@@ -163,7 +165,43 @@ impl Kept {
 }
 
 impl Changes {
-    /// Returns whether there is nothing to store, so that answers need not wait for the keeper.
+    /// Adds the changes that the ledger has listed since these. Stored together, they have the
+    /// same effect as if they were stored one after the other.
+    ///
+    /// A keeper merges changes that it could not store, and those that it stores in one batch.
+    /// Changes of a ledger of a higher term replace these: that ledger has continued from what is
+    /// stored, and these never will be.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if `newer` is from a ledger of a lower term.
+    pub fn merge(&mut self, newer: Self) -> Result<(), TermOver> {
+        if newer.term < self.term {
+            return Err(TermOver { kept: self.term, given: newer.term });
+        }
+        if newer.term > self.term {
+            *self = newer;
+            return Ok(());
+        }
+        let Self { term: _, limit, rules, accounts, removed, claims } = newer;
+        self.limit = limit.or(self.limit);
+        self.rules = rules.or(self.rules);
+        self.removed.retain(|site| !accounts.contains_key(site));
+        self.accounts.retain(|site, _| !removed.contains(site));
+        self.claims.retain(|claim| {
+            let epoch = accounts.get(&claim.site).map(|account| account.epoch);
+            !removed.contains(&claim.site) && epoch.is_none_or(|epoch| epoch == claim.epoch)
+        });
+        self.removed.extend(removed);
+        self.accounts.extend(accounts);
+        self.claims.extend(claims);
+        Ok(())
+    }
+
+    /// Returns whether there is nothing to store.
+    ///
+    /// The answers to which empty changes belong still wait until all earlier changes are stored,
+    /// because they may carry totals that those changes have made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { term: _, limit, rules, accounts, removed, claims } = self;

@@ -165,6 +165,10 @@ impl World {
         let changes = Some(self.global.changes());
         let changes = match mutant {
             Mutant::AnswerBeforeKeeping => std::mem::replace(&mut self.pending, changes),
+            Mutant::AnswerOvertakes => match changes.filter(|changes| !changes.is_empty()) {
+                Some(changes) => self.pending.replace(changes),
+                None => None,
+            },
             _ => changes,
         };
         if let Some(changes) = changes {

@@ -15,6 +15,8 @@ use crate::world::World;
 pub(crate) enum Mutant {
     /// Messages leave the global ledger before the keeper has stored what they depend on.
     AnswerBeforeKeeping,
+    /// An answer that changes nothing leaves before earlier changes are stored.
+    AnswerOvertakes,
     /// A grant contains the number of additional slots, and not the total.
     Deltas,
     /// The slots of a dead site are reclaimed when its lease ends, while its passes are valid.

@@ -13,12 +13,16 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// The changes since the last call, which a keeper has to store before any message leaves that
-    /// was returned since then.
+    /// The changes since the last call. This ledger forgets them, so the caller keeps them until
+    /// they are stored.
     ///
-    /// If the keeper stores nothing, an answer may grant slots of which the next ledger does not
-    /// know. If it answers that another ledger has taken over, no message may leave at all. A
-    /// heartbeat that says nothing new changes nothing here.
+    /// No answer leaves before all earlier changes are stored, not even an answer that has changed
+    /// nothing itself: it carries totals, which may include a grant that is not stored yet. Changes
+    /// that could not be stored are kept and [merged](Changes::merge) with newer ones. Otherwise an
+    /// answer may grant slots of which the next ledger does not know.
+    ///
+    /// If the keeper answers that another ledger has taken over, no message may leave at all. A
+    /// heartbeat that reports nothing new changes nothing here.
     #[must_use]
     pub fn changes(&mut self) -> Changes {
         let (accounts, removed, claims) = self.accounts.changes();

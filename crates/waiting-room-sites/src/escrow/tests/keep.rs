@@ -55,6 +55,118 @@ fn a_keeper_refuses_a_ledger_whose_term_is_over() {
     assert_eq!(net.kept, before);
 }
 
+/// A keeper that does not store every change at once.
+struct SlowKeeper {
+    unstored: Option<Changes>,
+}
+
+impl SlowKeeper {
+    /// Accepts changes. Returns whether the answers may leave, which is the case if everything up
+    /// to them is stored.
+    fn keep(&mut self, kept: &mut Kept, newer: Changes, is_working: bool) -> bool {
+        let changes = match self.unstored.take() {
+            Some(mut older) => {
+                older.merge(newer).unwrap();
+                older
+            }
+            None => newer,
+        };
+        if !changes.is_empty() && !is_working {
+            self.unstored = Some(changes);
+            return false;
+        }
+        kept.apply(&changes).unwrap();
+        true
+    }
+}
+
+/// Counterexample B1 of the second review: the keeper fails once, and the answer to a repeated
+/// request changes nothing. It carries the total of the grant that was not stored.
+#[test]
+fn a_keeper_that_fails_once_loses_no_change() {
+    let mut net = Net::new(5, 2, RULES);
+    let mut keeper = SlowKeeper { unstored: None };
+    for visitor in 1..=5 {
+        let asked = net.sites[0].admit(id(visitor), at(1));
+        assert!(matches!(asked, Admission::Borrow { .. }), "the site has no reserve");
+    }
+    let [first, second] = [300, 600].map(|millis| at(1) + Duration::from_millis(millis));
+    let answers = |net: &mut Net, now| {
+        let SiteAction::Send(ask) = net.sites[0].tick(now).remove(0) else { panic!("it asks") };
+        net.global.receive(&ask, now)
+    };
+    let _not_sent = answers(&mut net, first);
+    let changes = net.global.changes();
+    assert_eq!(changes.accounts[&SiteId::new(0)].granted, 5);
+    assert!(!keeper.keep(&mut net.kept, changes, false));
+
+    let repeated = answers(&mut net, second);
+    assert!(matches!(repeated[0].message, ToSite::Grant(Grant { granted: 5, .. })));
+    let changes = net.global.changes();
+    assert!(changes.is_empty(), "the answer alone changes nothing: {changes:?}");
+    assert!(!keeper.keep(&mut net.kept, changes, false), "the answer overtakes the grant");
+    let changes = net.global.changes();
+    assert!(keeper.keep(&mut net.kept, changes, true));
+    net.sites[0].receive(&repeated[0].message, second);
+    assert_eq!(net.sites[0].allowance(), 5);
+
+    net.restore_global(2, at(3));
+    net.run(3..=5);
+    assert!(net.admit(1, 10, at(5)).is_none(), "ten of five");
+}
+
+/// Merged changes have the same effect as one change after the other.
+#[test]
+fn merged_changes_are_those_of_both() {
+    let mut net = Net::new(4, 3, RULES);
+    let before = net.kept.clone();
+    net.global.remove(SiteId::new(2), at(1)).unwrap();
+    net.global.set_limit(3);
+    net.global.drain(SiteId::new(1), at(1)).unwrap();
+    let first = net.global.changes();
+    net.global.add_site(SiteId::new(2), at(2)).unwrap();
+    net.global.remove(SiteId::new(1), at(2)).unwrap();
+    let second = net.global.changes();
+    let mut apart = before.clone();
+    apart.apply(&first).unwrap();
+    apart.apply(&second).unwrap();
+
+    let mut merged = first;
+    merged.merge(second).unwrap();
+    let mut together = before;
+    together.apply(&merged).unwrap();
+    assert_eq!(together, apart);
+    assert_eq!(merged.removed, [SiteId::new(1)].into());
+    assert_eq!(merged.accounts.keys().copied().collect::<Vec<_>>(), [SiteId::new(2)]);
+}
+
+#[test]
+fn claims_on_an_account_that_is_over_are_not_merged() {
+    let (mut net, passes) = claimed_once();
+    let mut changes = net.global.changes();
+    changes.claims.insert(KeptClaim::new(SiteId::new(0), passes[0].epoch, id(1)));
+    net.global.tick(at(440));
+    changes.merge(net.global.changes()).unwrap();
+    assert!(changes.claims.is_empty(), "{changes:?}");
+}
+
+#[test]
+fn changes_of_different_ledgers_are_not_mixed() {
+    let mut net = Net::new(4, 1, RULES);
+    let mut old = net.global.clone();
+    net.restore_global(2, at(1));
+    old.set_limit(3);
+    net.global.set_limit(2);
+    let (older, newer) = (old.changes(), net.global.changes());
+    let mut merged = newer.clone();
+    let error = merged.merge(older.clone()).unwrap_err();
+    assert_eq!((error.kept(), error.given()), (Term::new(2), Term::new(1)));
+    assert_eq!(merged, newer);
+    merged = older;
+    merged.merge(newer.clone()).unwrap();
+    assert_eq!(merged, newer, "a later ledger continues without what was never stored");
+}
+
 /// Counterexample E6 of the review: one site is down, and the global ledger is lost.
 #[test]
 fn a_restored_ledger_grants_at_once_although_a_site_is_down() {
