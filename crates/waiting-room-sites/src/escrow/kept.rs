@@ -9,7 +9,7 @@ use std::{
     fmt,
 };
 
-use waiting_room_core::{Timestamp, VisitorId};
+use waiting_room_core::{ConfigError, Timestamp, VisitorId, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Kept {
-    /// The term of the ledger that has made the last change.
+    /// The term of the ledger that has [taken over](Self::take_over) last.
     pub term: Term,
     /// The limit.
     pub limit: u32,
@@ -140,6 +140,27 @@ impl Kept {
     #[must_use]
     pub const fn new(term: Term, limit: u32, rules: EscrowRules) -> Self {
         Self { term, limit, rules, accounts: BTreeMap::new(), claims: BTreeSet::new() }
+    }
+
+    /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
+    /// which a ledger of that term is [restored](crate::escrow::GlobalLedger::restore) or
+    /// [recovered](crate::escrow::GlobalLedger::recover).
+    ///
+    /// A keeper does both in one transaction. From then on the last ledger is fenced: it stores no
+    /// change any more, even if the new ledger has no change to store yet. If the keeper read first
+    /// and raised the term later, the last ledger could store a grant in between, of which the new
+    /// one would not know.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if `term` is not higher than the one that is kept.
+    pub fn take_over(&mut self, term: Term) -> Result<Self, ConfigError> {
+        if term <= self.term {
+            let (given, expected) = (term.number(), format!("more than {}", self.term.number()));
+            return Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected));
+        }
+        self.term = term;
+        Ok(self.clone())
     }
 
     /// Stores changes.

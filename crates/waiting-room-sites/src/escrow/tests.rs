@@ -166,15 +166,17 @@ impl Net {
     fn lose_global(&mut self, term: u32, now: Timestamp) {
         self.keep();
         let sites = (0..u16::try_from(self.sites.len()).unwrap()).map(SiteId::new);
-        let (kept, term) = (&self.kept, Term::new(term));
+        let term = Term::new(term);
+        let kept = self.kept.take_over(term).unwrap();
         let rules = kept.rules;
-        self.global = GlobalLedger::recover(kept, kept.limit, sites, term, rules, now).unwrap();
+        self.global = GlobalLedger::recover(&kept, kept.limit, sites, term, rules, now).unwrap();
     }
 
     /// The global ledger is lost, and another one continues from what was stored.
     fn restore_global(&mut self, term: u32, now: Timestamp) {
         self.keep();
-        self.global = GlobalLedger::restore(&self.kept, Term::new(term), now).unwrap();
+        let kept = self.kept.take_over(Term::new(term)).unwrap();
+        self.global = GlobalLedger::restore(&kept, Term::new(term), now).unwrap();
     }
 
     /// The slots that a site holds, as known to the global ledger.

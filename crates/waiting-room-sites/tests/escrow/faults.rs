@@ -184,11 +184,12 @@ impl World {
         if bounds.mutant == Mutant::ForgetFences {
             self.kept.accounts.values_mut().for_each(|account| account.fence = None);
         }
-        let (kept, term, now) = (&self.kept, Term::new(self.faults.term), self.now());
+        let (term, now) = (Term::new(self.faults.term), self.now());
+        let kept = self.kept.take_over(term).unwrap();
         let sites = kept.accounts.keys().copied();
         self.global = match is_lost {
-            true => GlobalLedger::recover(kept, kept.limit, sites, term, kept.rules, now),
-            false => GlobalLedger::restore(kept, term, now),
+            true => GlobalLedger::recover(&kept, kept.limit, sites, term, kept.rules, now),
+            false => GlobalLedger::restore(&kept, term, now),
         }
         .unwrap();
     }

@@ -31,7 +31,8 @@ impl GlobalLedger {
         Changes { term: self.term, limit, rules, accounts, removed, claims }
     }
 
-    /// Creates a ledger that continues where another one stopped, from all that was kept.
+    /// Creates a ledger that continues where another one stopped, from everything that the keeper
+    /// returned when this ledger [took over](Kept::take_over) with `term`.
     ///
     /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
     /// closed account are free after a whole session, as if the account had been closed just now. A
@@ -39,9 +40,10 @@ impl GlobalLedger {
     ///
     /// # Errors
     ///
-    /// Returns an error if `term` is not higher than the one that was kept, or if what was kept is
-    /// impossible: no site, an invalid rule, more slots returned than granted, an epoch of a later
-    /// term.
+    /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
+    /// over or another one has since. It is also an error if the keeper has returned something
+    /// impossible: no site, an invalid rule, more slots returned than granted, or an epoch that did
+    /// not begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -71,7 +73,8 @@ impl GlobalLedger {
     ///
     /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
     /// end without it. It is also an error if a rule is invalid or differs from the one that was
-    /// kept, if `term` is not higher than the one that was kept, or if there is no site.
+    /// kept, if `term` is not the one that was kept (see [`Kept::take_over`]), or if there is no
+    /// site.
     pub fn recover(
         kept: &Kept,
         limit: u32,
@@ -101,16 +104,16 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term that is not higher than that of the last ledger.
+/// Refuses a term with which no ledger has taken over, or after which another one has.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
-    if term > kept.term {
+    if term == kept.term {
         return Ok(());
     }
-    let (given, expected) = (term.number(), format!("more than {}", kept.term.number()));
-    Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected))
+    let (given, expected) = (term.number(), format!("the kept term {}", kept.term.number()));
+    Err(ConfigError::new(ConfigErrorKind::Contradicts, "term", given, expected))
 }
 
-/// Refuses an account that no ledger can have kept in this term.
+/// Refuses an account that no ledger before this term can have kept.
 fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), ConfigError> {
     let too_large = |field, given: u64, most: String| {
         let expected = format!("at most {most} for site {}", site.number());
@@ -119,9 +122,11 @@ fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), 
     if account.returned > account.granted {
         return too_large("returned", account.returned, format!("the granted {}", account.granted));
     }
-    if account.epoch.term() > term {
-        let given = account.epoch.term().number().into();
-        return too_large("epoch", given, format!("the term {}", term.number()));
+    if account.epoch.term() >= term {
+        let given = account.epoch.term().number();
+        let (term, site) = (term.number(), site.number());
+        let expected = format!("a term before {term} for site {site}");
+        return Err(ConfigError::new(ConfigErrorKind::TooLarge, "epoch", given, expected));
     }
     Ok(())
 }

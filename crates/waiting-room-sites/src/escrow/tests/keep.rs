@@ -167,6 +167,50 @@ fn changes_of_different_ledgers_are_not_mixed() {
     assert_eq!(merged, newer, "a later ledger continues without what was never stored");
 }
 
+/// Counterexample B2 of the second review: the new ledger has nothing to store yet. The old one has
+/// only been stopped, and stores a grant when it continues.
+#[test]
+fn a_ledger_is_fenced_as_soon_as_another_one_takes_over() {
+    let mut net = Net::new(1, 2, RULES);
+    let mut old = net.global.clone();
+    let kept = net.kept.take_over(Term::new(2)).unwrap();
+    net.global = GlobalLedger::restore(&kept, Term::new(2), at(1)).unwrap();
+    assert!(net.global.changes().is_empty());
+
+    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(1)) else {
+        panic!("the site has no reserve")
+    };
+    old.receive(&ask, at(1));
+    let error = net.kept.apply(&old.changes()).unwrap_err();
+    assert_eq!((error.kept(), error.given()), (Term::new(2), Term::new(1)));
+    assert_eq!(net.kept, kept);
+
+    let again = net.kept.take_over(Term::new(2)).unwrap_err();
+    assert_eq!(again.to_string(), "term is 2, expected more than 2");
+    assert_eq!(net.kept, kept);
+}
+
+#[test]
+fn a_ledger_that_has_not_taken_over_is_refused_by_name() {
+    let mut net = Net::new(1, 2, RULES);
+    let (kept, sites) = (net.kept.clone(), [0, 1].map(SiteId::new));
+    let restore = |kept: &Kept, term| {
+        let restored = GlobalLedger::restore(kept, Term::new(term), at(1));
+        restored.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let recover = |kept: &Kept, term| {
+        let recovered = GlobalLedger::recover(kept, 1, sites, Term::new(term), RULES, at(1));
+        recovered.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let expected = Err("term is 2, expected the kept term 1".to_owned());
+    assert_eq!((restore(&kept, 2), recover(&kept, 2)), (expected.clone(), expected));
+
+    let kept = net.kept.take_over(Term::new(3)).unwrap();
+    let expected = Err("term is 2, expected the kept term 3".to_owned());
+    assert_eq!((restore(&kept, 2), recover(&kept, 2)), (expected.clone(), expected));
+    assert_eq!((restore(&kept, 3), recover(&kept, 3)), (Ok(()), Ok(())));
+}
+
 /// Counterexample E6 of the review: one site is down, and the global ledger is lost.
 #[test]
 fn a_restored_ledger_grants_at_once_although_a_site_is_down() {
@@ -346,13 +390,14 @@ fn a_join_whose_answer_was_lost_with_the_ledger_is_repeated() {
 
 #[test]
 fn what_cannot_have_been_kept_is_refused_by_name() {
-    let net = Net::new(2, 2, RULES);
+    let mut net = Net::new(2, 2, RULES);
     let restore = |kept: &Kept, term| {
         GlobalLedger::restore(kept, Term::new(term), at(1)).map(|_| ()).map_err(|e| e.to_string())
     };
-    assert_eq!(restore(&net.kept, 2), Ok(()));
     let same = restore(&net.kept, 1).unwrap_err();
-    assert_eq!(same, "term is 1, expected more than 1");
+    assert_eq!(same, "epoch is 1, expected a term before 1 for site 0");
+    net.kept.take_over(Term::new(2)).unwrap();
+    assert_eq!(restore(&net.kept, 2), Ok(()));
 
     let with = |change: &dyn Fn(&mut KeptAccount)| {
         let mut kept = net.kept.clone();
@@ -362,12 +407,12 @@ fn what_cannot_have_been_kept_is_refused_by_name() {
     let returned = with(&|account| (account.granted, account.returned) = (3, 4));
     assert_eq!(returned, "returned is 4, expected at most the granted 3 for site 1");
     let epoch = with(&|account| account.epoch = Epoch::new(Term::new(5), 1));
-    assert_eq!(epoch, "epoch is 5, expected at most the term 1 for site 1");
+    assert_eq!(epoch, "epoch is 5, expected a term before 2 for site 1");
 
     let mut kept = net.kept.clone();
     kept.rules = kept.rules.session(Duration::ZERO);
     assert_eq!(restore(&kept, 2).unwrap_err(), "session is 0ns, expected more than no time");
-    kept = Kept::new(Term::new(1), 2, RULES);
+    kept = Kept::new(Term::new(2), 2, RULES);
     assert_eq!(restore(&kept, 2).unwrap_err(), "sites is empty, expected at least one site");
 }
 
@@ -381,7 +426,8 @@ fn numbers_at_their_limits_are_restored_without_a_panic() {
     }
     let site = SiteId::new(9);
     net.kept.claims.insert(KeptClaim::new(site, Epoch::default(), id(1)));
-    net.global = GlobalLedger::restore(&net.kept, Term::new(u32::MAX), Timestamp::MAX).unwrap();
+    let kept = net.kept.take_over(Term::new(u32::MAX)).unwrap();
+    net.global = GlobalLedger::restore(&kept, Term::new(u32::MAX), Timestamp::MAX).unwrap();
     assert_eq!((net.global.held(), net.global.free()), (u64::MAX, 0));
     net.global.tick(Timestamp::MAX);
     net.global.add_site(site, at(0)).unwrap();

@@ -173,7 +173,8 @@ fn a_shorter_list_is_refused_after_a_loss() {
     for visitor in 0..8 {
         net.admit(2, visitor, at(1)).unwrap();
     }
-    let (kept, term) = (&net.kept, Term::new(2));
+    let term = Term::new(2);
+    let kept = &net.kept.take_over(term).unwrap();
     let recover = |sites: &[u16]| {
         let sites = sites.iter().map(|site| SiteId::new(*site));
         GlobalLedger::recover(kept, 10, sites, term, RULES, at(2))
@@ -188,7 +189,7 @@ fn a_shorter_list_is_refused_after_a_loss() {
     let error = GlobalLedger::recover(kept, 10, sites, term, other, at(2)).unwrap_err();
     assert_eq!(error.to_string(), "session is 200s, expected 300s as before");
     let error = GlobalLedger::recover(kept, 10, sites, Term::new(1), RULES, at(2)).unwrap_err();
-    assert_eq!(error.to_string(), "term is 1, expected more than 1");
+    assert_eq!(error.to_string(), "term is 1, expected the kept term 2");
 }
 
 /// A site that is added while the others are learnt may have an account that is not known.
@@ -198,7 +199,7 @@ fn a_site_that_is_added_while_learning_is_waited_for() {
     for visitor in 0..8 {
         net.admit(2, visitor, at(1)).unwrap();
     }
-    let mut kept = net.kept.clone();
+    let mut kept = net.kept.take_over(Term::new(2)).unwrap();
     kept.accounts.remove(&SiteId::new(2));
     let sites = [0, 1].map(SiteId::new);
     net.global = GlobalLedger::recover(&kept, 10, sites, Term::new(2), RULES, at(2)).unwrap();
