@@ -157,6 +157,13 @@ impl Net {
         self.sites[site] = SiteLedger::new(id, Incarnation::new(life), RULES, now).unwrap();
     }
 
+    /// An operator declares that a site is switched off.
+    fn fence(&mut self, site: u16, now: Timestamp) {
+        let site = SiteId::new(site);
+        let epoch = self.global.epoch_of(site).unwrap();
+        self.global.fence(site, epoch, now).unwrap();
+    }
+
     /// Stores the changes of the global ledger.
     fn keep(&mut self) {
         self.kept.apply(&self.global.changes()).unwrap();

@@ -127,7 +127,8 @@ impl World {
             }
             Event::Fence(site) => {
                 self.faults.off[*site] = Some(true);
-                self.global.fence(id(*site), now).unwrap();
+                let epoch = self.global.epoch_of(id(*site)).unwrap();
+                self.global.fence(id(*site), epoch, now).unwrap();
             }
             Event::Drain(site) => {
                 self.faults.list_changes += 1;

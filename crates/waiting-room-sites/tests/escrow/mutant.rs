@@ -96,6 +96,9 @@ impl Mutant {
     }
 
     fn rewrite_heartbeat(self, heartbeat: &mut Heartbeat, world: &World) {
+        if self != Self::None {
+            heartbeat.rules = world.kept.rules.digest();
+        }
         match self {
             Self::NoEpochCheck => {
                 heartbeat.epoch = world.global.epoch_of(heartbeat.site).unwrap();

@@ -66,8 +66,12 @@ impl GlobalLedger {
     /// Creates a ledger that replaces one whose accounts were lost or rolled back.
     ///
     /// It grants nothing until every site has reported, or until everything that was granted before
-    /// has expired. Of what was kept, only the term, the rules, the list of sites and their fences
-    /// count.
+    /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
+    /// them are fenced or drained. These have to be the ones that the lost ledger had: with a
+    /// shorter session it would not wait for the last pass of a silent site, and without a fence or
+    /// a site it would grant slots that are in use. If they are not known, all sites stop for
+    /// [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins. A site
+    /// that reports other rules is refused, and its account is not adopted.
     ///
     /// # Errors
     ///

@@ -87,12 +87,20 @@ impl GlobalLedger {
     ///
     /// While it is [unknown](Self::is_learning) what the site holds, its slots are not free earlier.
     ///
+    /// `epoch` is the [epoch of the account](Self::epoch_of) that was shown to the operator. If the
+    /// site has begun a new life since, it has a new account, and is not fenced.
+    ///
     /// # Errors
     ///
-    /// Returns [`ListRefused::NotListed`] for an unknown site.
-    pub fn fence(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+    /// Returns [`ListRefused::NotListed`] for an unknown site, and [`ListRefused::OtherEpoch`] if the
+    /// account of the site is another one.
+    pub fn fence(&mut self, site: SiteId, epoch: Epoch, now: Timestamp) -> Result<(), ListRefused> {
         self.advance(now);
         let clock = self.clock;
+        let current = self.epoch_of(site).ok_or(ListRefused::NotListed { site })?;
+        if epoch != current {
+            return Err(ListRefused::OtherEpoch { site, given: epoch, current });
+        }
         let fenced = self.accounts.change(site, clock, |member| member.fence(clock));
         fenced.ok_or(ListRefused::NotListed { site })
     }

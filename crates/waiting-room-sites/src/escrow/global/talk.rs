@@ -39,10 +39,11 @@ impl GlobalLedger {
         let Some(member) = self.accounts.of(message.from()) else {
             return Some(Refusal::NotListed);
         };
-        let ToGlobal::Join(join) = message else { return None };
-        if join.rules != self.rules.digest() {
-            return Some(Refusal::Rules(self.rules));
+        let (rules, digest) = (self.rules, self.rules.digest());
+        if message.rules() != digest {
+            return Some(Refusal::Rules { rules, digest });
         }
+        let ToGlobal::Join(join) = message else { return None };
         if member.is_fenced(join.incarnation, None) {
             return Some(Refusal::Fenced);
         }

@@ -283,7 +283,7 @@ fn a_restored_closed_account_runs_out_whole() {
     let mut net = Net::new(1, 2, RULES);
     net.admit(0, 1, at(10)).unwrap();
     net.cut_off.insert(0);
-    net.global.fence(SiteId::new(0), at(20)).unwrap();
+    net.fence(0, at(20));
     net.restore_global(2, at(100));
     net.global.tick(at(401));
     assert_eq!(net.global.free(), 0);

@@ -201,7 +201,7 @@ fn a_fence_does_not_end_the_learning() {
     net.cut_off.insert(1);
     net.lose_global(2, at(50));
     net.run(50..=52);
-    net.global.fence(SiteId::new(1), at(52)).unwrap();
+    net.fence(1, at(52));
     net.run(53..=347);
     assert!(net.sites[1].honours(&pass, at(347)));
     assert!(net.global.is_learning());
