@@ -98,11 +98,24 @@ fn a_site_that_is_on_again_needs_another_incarnation() {
     assert_eq!(net.sites[1], before);
 }
 
+/// Counterexample B5 of the second review: the ledger kept the later time, and did nothing until the
+/// clock had caught up.
+#[test]
+fn a_site_whose_clock_went_back_is_told_so() {
+    let mut net = Net::new(2, 1, RULES);
+    net.admit(0, 1, at(100)).unwrap();
+    let before = net.sites[0].clone();
+    let error = net.sites[0].restart(Incarnation::new(7), at(50)).unwrap_err();
+    let expected = "now is 50.000000000s, expected at least 100.000000000s, as in the last life";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(net.sites[0], before);
+}
+
 #[test]
 fn a_site_that_was_off_keeps_its_clock_and_inherits_what_it_had() {
     let mut net = Net::new(2, 1, RULES);
     let pass = net.admit(0, 1, at(100)).unwrap();
-    net.sites[0].restart(Incarnation::new(7), at(50)).unwrap();
+    net.sites[0].restart(Incarnation::new(7), at(100)).unwrap();
     net.run(101..=102);
     assert_eq!((net.sites[0].allowance(), net.sites[0].used()), (1, 1));
     assert!(net.sites[0].honours(&pass, at(102)));
