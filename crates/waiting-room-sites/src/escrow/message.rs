@@ -42,6 +42,16 @@ impl ToGlobal {
         }
     }
 
+    /// The highest term that the site knows, as far as the message shows it.
+    pub(super) fn known_term(&self) -> Term {
+        match self {
+            Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => {
+                heartbeat.term.max(heartbeat.epoch.term())
+            }
+            Self::Join(join) => join.after.term(),
+        }
+    }
+
     /// The digest of the rules of the site that sends it.
     pub(super) const fn rules(&self) -> RulesDigest {
         match self {

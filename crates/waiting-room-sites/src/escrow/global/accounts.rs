@@ -84,6 +84,7 @@ impl Accounts {
         self.by_site.entry(site).or_insert((member, Part::default()));
         self.change(site, now, |_| ());
         self.unkept.changed.insert(site);
+        self.unkept.removed.remove(&site);
     }
 
     /// Removes a site.

@@ -7,8 +7,8 @@ use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 use crate::{
     SiteId,
     escrow::{
-        Changes, Epoch, EscrowRules, Kept, KeptAccount, Term, global::ledger::GlobalLedger,
-        member::Member,
+        Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term,
+        global::ledger::GlobalLedger, member::Member,
     },
 };
 
@@ -42,8 +42,9 @@ impl GlobalLedger {
     ///
     /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
     /// over or another one has since. It is also an error if the keeper has returned something
-    /// impossible: no site, an invalid rule, more slots returned than granted, or an epoch that did
-    /// not begin in an earlier term.
+    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site that
+    /// is away, the time of a message to an account that is not closed, or an epoch that did not
+    /// begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -76,7 +77,7 @@ impl GlobalLedger {
     /// # Errors
     ///
     /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
-    /// end without it. It is also an error if a rule is invalid or differs from the one that was
+    /// end without it. It is also an error if it contains a site twice, if a rule is invalid or differs from the one that was
     /// kept, if `term` is not the one that was kept (see [`Kept::take_over`]), or if there is no
     /// site.
     pub fn recover(
@@ -92,7 +93,7 @@ impl GlobalLedger {
             let (given, expected) = (format!("{given:?}"), format!("{before:?} as before"));
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected));
         }
-        let sites: BTreeSet<_> = sites.into_iter().collect();
+        let sites = distinct(sites)?;
         if let Some(missing) = kept.accounts.keys().find(|site| !sites.contains(site)) {
             let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
             let expected = format!("also {}, which was not removed", missing.number());
@@ -105,6 +106,23 @@ impl GlobalLedger {
             (site, Member::unknown(account, epoch))
         });
         Self::with(limit, members, term, rules, now)
+    }
+}
+
+/// Refuses a list that contains a site twice.
+pub(super) fn distinct(
+    sites: impl IntoIterator<Item = SiteId>,
+) -> Result<BTreeSet<SiteId>, ConfigError> {
+    let sites: Vec<_> = sites.into_iter().collect();
+    let mut distinct = BTreeSet::new();
+    match sites.iter().find(|site| !distinct.insert(**site)) {
+        None => Ok(distinct),
+        Some(twice) => {
+            let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
+            let expected = format!("site {} only once", twice.number());
+            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{given:?}"));
+            Err(ConfigError::new(kind, "sites", given, expected))
+        }
     }
 }
 
@@ -125,6 +143,17 @@ fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), 
     };
     if account.returned > account.granted {
         return too_large("returned", account.returned, format!("the granted {}", account.granted));
+    }
+    if account.standing == Standing::Away && account.granted > account.returned {
+        let most = format!("the returned {}", account.returned);
+        let expected = format!("at most {most} for site {}, which is away", site.number());
+        let kind = ConfigErrorKind::TooLarge;
+        return Err(ConfigError::new(kind, "granted", account.granted, expected));
+    }
+    if let Some(heard) = account.heard.filter(|_| account.standing != Standing::Closed) {
+        let expected = format!("none for site {}, which is not closed", site.number());
+        let (kind, given) = (ConfigErrorKind::Contradicts, format!("{heard:?}"));
+        return Err(ConfigError::new(kind, "heard", given, expected));
     }
     if account.epoch.term() >= term {
         let given = account.epoch.term().number();

@@ -406,6 +406,10 @@ fn what_cannot_have_been_kept_is_refused_by_name() {
     };
     let returned = with(&|account| (account.granted, account.returned) = (3, 4));
     assert_eq!(returned, "returned is 4, expected at most the granted 3 for site 1");
+    let away = with(&|account| (account.granted, account.standing) = (3, Standing::Away));
+    assert_eq!(away, "granted is 3, expected at most the returned 0 for site 1, which is away");
+    let heard = with(&|account| account.heard = Some(at(5)));
+    assert_eq!(heard, "heard is 5.000000000s, expected none for site 1, which is not closed");
     let epoch = with(&|account| account.epoch = Epoch::new(Term::new(5), 1));
     assert_eq!(epoch, "epoch is 5, expected a term before 2 for site 1");
 
@@ -423,6 +427,7 @@ fn numbers_at_their_limits_are_restored_without_a_panic() {
         account.granted = u64::MAX;
         account.epoch = Epoch::new(Term::new(1), u32::MAX);
         account.heard = Some(Timestamp::MAX);
+        account.standing = Standing::Closed;
     }
     let site = SiteId::new(9);
     net.kept.claims.insert(KeptClaim::new(site, Epoch::default(), id(1)));
