@@ -8,7 +8,8 @@ use crate::{
     SiteId,
     escrow::{
         Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term,
-        global::ledger::GlobalLedger, member::Member,
+        global::{accounts::distinct, ledger::GlobalLedger},
+        member::Member,
     },
 };
 
@@ -37,6 +38,10 @@ impl GlobalLedger {
     /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
     /// closed account are free after a whole session, as if the account had been closed just now. A
     /// visitor of a site that has not reported to this ledger cannot be claimed.
+    ///
+    /// So each restoration extends the time for which the slots of a dead site are held, and they are
+    /// never free if ledgers are restored more often than once in
+    /// [`reclaim_after`](EscrowRules::reclaim_after), 422 s by default.
     ///
     /// # Errors
     ///
@@ -96,7 +101,7 @@ impl GlobalLedger {
         let sites = distinct(sites)?;
         if let Some(missing) = kept.accounts.keys().find(|site| !sites.contains(site)) {
             let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
-            let expected = format!("also {}, which was not removed", missing.number());
+            let expected = format!("a list with site {}, which is kept", missing.number());
             let given = format!("{given:?}");
             return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
         }
@@ -106,23 +111,6 @@ impl GlobalLedger {
             (site, Member::unknown(account, epoch))
         });
         Self::with(limit, members, term, rules, now)
-    }
-}
-
-/// Refuses a list that contains a site twice.
-pub(super) fn distinct(
-    sites: impl IntoIterator<Item = SiteId>,
-) -> Result<BTreeSet<SiteId>, ConfigError> {
-    let sites: Vec<_> = sites.into_iter().collect();
-    let mut distinct = BTreeSet::new();
-    match sites.iter().find(|site| !distinct.insert(**site)) {
-        None => Ok(distinct),
-        Some(twice) => {
-            let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
-            let expected = format!("site {} only once", twice.number());
-            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{given:?}"));
-            Err(ConfigError::new(kind, "sites", given, expected))
-        }
     }
 }
 

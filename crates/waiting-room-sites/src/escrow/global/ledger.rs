@@ -6,7 +6,7 @@ use crate::{
     SiteId,
     escrow::{
         Epoch, EscrowRules, Standing, Term,
-        global::{accounts::Accounts, keep::distinct},
+        global::accounts::{Accounts, distinct},
         member::Member,
     },
 };

@@ -225,7 +225,7 @@ fn a_shorter_list_is_refused_after_a_loss() {
         GlobalLedger::recover(kept, 10, sites, term, RULES, at(2))
     };
     let error = recover(&[0, 1]).unwrap_err();
-    let expected = "sites is [0, 1], expected also 2, which was not removed";
+    let expected = "sites is [0, 1], expected a list with site 2, which is kept";
     assert_eq!(error.to_string(), expected);
     assert!(recover(&[0, 1, 2, 3]).unwrap().is_learning(), "a longer list is not");
 
