@@ -3,7 +3,7 @@
 use waiting_room_core::Timestamp;
 use waiting_room_sites::{
     SiteId,
-    escrow::{GlobalLedger, Incarnation, SiteLedger, Term},
+    escrow::{GlobalLedger, Incarnation, ListRefused, SiteLedger, Term},
 };
 
 use crate::{
@@ -127,8 +127,15 @@ impl World {
             }
             Event::Fence(site) => {
                 self.faults.off[*site] = Some(true);
-                let epoch = self.global.epoch_of(id(*site)).unwrap();
-                self.global.fence(id(*site), epoch, now).unwrap();
+                let site = id(*site);
+                let shown = self.global.epoch_of(site).unwrap();
+                match self.global.fence(site, shown, now) {
+                    // The slots of the account are reclaimed now. The operator tries again.
+                    Err(ListRefused::OtherEpoch { current, .. }) => {
+                        self.global.fence(site, current, now).unwrap();
+                    }
+                    fenced => fenced.unwrap(),
+                }
             }
             Event::Drain(site) => {
                 self.faults.list_changes += 1;

@@ -101,7 +101,9 @@ impl GlobalLedger {
     /// While it is [unknown](Self::is_learning) what the site holds, its slots are not free earlier.
     ///
     /// `epoch` is the [epoch of the account](Self::epoch_of) that was shown to the operator. If the
-    /// site has begun a new life since, it has a new account, and is not fenced.
+    /// site has begun a new life since, it has a new account, and is not fenced. The epoch also
+    /// changes when the slots of a dead site are reclaimed, and the site can then be fenced with the
+    /// new one, so that none of its old accounts is continued.
     ///
     /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
     /// [changes](Self::changes). The operator gets a confirmation after that.
