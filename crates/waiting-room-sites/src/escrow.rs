@@ -36,7 +36,7 @@
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to declare that a site is switched off; its incarnation gets no account any more |
+//! | fence | to declare that a site is off: its account ends, and its incarnation gets no other one |
 //! | drain | to prepare the removal of a site, which is granted nothing any more |
 //! | keeper | the store, such as a database, that keeps the accounts of the global ledger |
 //!
@@ -57,6 +57,12 @@
 //!    ends at the site before it ends in the global ledger. No two clocks have to agree; they may
 //!    only drift apart by a margin.
 //!
+//! All of this holds under these conditions: an earlier ledger has stopped, or its keeper has fenced
+//! it ([`Kept::take_over`]), when its replacement is created; no answer leaves before all earlier
+//! [changes](GlobalLedger::changes) are stored, and the keeper loses none of them; no clock runs
+//! backwards, and no two drift apart by more than the [margin](EscrowRules::drift_margin); a fenced
+//! site is off.
+//!
 //! # Failures
 //!
 //! - *A site is cut off*: it continues until its lease ends. Then it admits no visitors and extends
@@ -65,9 +71,11 @@
 //! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
 //!   it as in use until every old pass is void or has been presented.
 //! - *A site is switched off*: when it is on again, it begins a [new life](SiteLedger::restart), even
-//!   if its ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile.
+//!   if its ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
+//!   virtual machine that is paused is not off, because it continues with its ledger.
 //! - *The global ledger is lost*: if a keeper has stored its [changes](GlobalLedger::changes), a
-//!   [new one](GlobalLedger::restore) of a higher [`Term`] continues at once. If not, a
+//!   [new one](GlobalLedger::restore) [takes over](Kept::take_over) with a higher [`Term`], and
+//!   continues at once. If not, a
 //!   [new one](GlobalLedger::recover) grants nothing until every site has reported to it, or until
 //!   everything ever granted has expired.
 //! - *A site has other rules*, is not on the list of sites, or was fenced: it gets no account, and
@@ -82,14 +90,16 @@
 //! The same ledgers can keep a limit of new visitors: `N` slots that are held for
 //! [a little more than a minute](EscrowRules::rolling_minute) and are never extended allow no more
 //! than `N` admissions in any sixty seconds, in the world, as long as no clock is fast by more than
-//! one part in 256. A site that keeps both limits asks one ledger and then the other, [with the same
+//! one part in 256, and no two clocks drift apart by more than the
+//! [drift margin](EscrowRules::drift_margin) in the time of a lease and a session. A site that keeps
+//! both limits asks one ledger and then the other, [with the same
 //! deadline](SiteLedger::admit_by). If the second one refuses, it
 //! [withdraws](SiteLedger::withdraw) the admission from the first.
 //!
 //! # What it does not do
 //!
-//! It opens no connection, reads no clock and stores nothing: a caller stores the
-//! [changes](GlobalLedger::changes) before it sends the answers. It does not order visitors: that is
+//! It opens no connection, reads no clock and stores nothing: a caller stores all
+//! [changes](GlobalLedger::changes) so far before it sends an answer. It does not order visitors: that is
 //! the task of a line, and slots are assigned in the order in which [`admit`](SiteLedger::admit) is
 //! called. It assumes that an earlier ledger has stopped when its replacement is created, and that a
 //! pass of another site is checked against the latest time that the clock of its home can show.

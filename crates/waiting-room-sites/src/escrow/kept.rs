@@ -9,7 +9,7 @@ use std::{
     fmt,
 };
 
-use waiting_room_core::{Timestamp, VisitorId};
+use waiting_room_core::{ConfigError, Timestamp, VisitorId, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Kept {
-    /// The term of the ledger that has made the last change.
+    /// The term of the ledger that has [taken over](Self::take_over) last.
     pub term: Term,
     /// The limit.
     pub limit: u32,
@@ -36,9 +36,11 @@ pub struct Kept {
     pub claims: BTreeSet<KeptClaim>,
 }
 
-/// The changes to [`Kept`] since the last time. They are stored all together or not at all.
+/// The changes to [`Kept`] since the last time. They are stored all together or not at all, and in
+/// the order in which the ledger has listed them.
 ///
-/// Each account in it is complete, so it replaces the stored one.
+/// Changes that could not be stored are [merged](Self::merge) with newer ones, and no answer leaves
+/// before they are stored. Each account in it is complete, so it replaces the stored one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Changes {
@@ -140,6 +142,27 @@ impl Kept {
         Self { term, limit, rules, accounts: BTreeMap::new(), claims: BTreeSet::new() }
     }
 
+    /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
+    /// which a ledger of that term is [restored](crate::escrow::GlobalLedger::restore) or
+    /// [recovered](crate::escrow::GlobalLedger::recover).
+    ///
+    /// A keeper does both in one transaction. From then on the last ledger is fenced: it stores no
+    /// change any more, even if the new ledger has no change to store yet. If the keeper read first
+    /// and raised the term later, the last ledger could store a grant in between, of which the new
+    /// one would not know.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if `term` is not higher than the one that is kept.
+    pub fn take_over(&mut self, term: Term) -> Result<Self, ConfigError> {
+        if term <= self.term {
+            let (given, expected) = (term.number(), format!("more than {}", self.term.number()));
+            return Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected));
+        }
+        self.term = term;
+        Ok(self.clone())
+    }
+
     /// Stores changes.
     ///
     /// # Errors
@@ -163,7 +186,43 @@ impl Kept {
 }
 
 impl Changes {
-    /// Returns whether there is nothing to store, so that answers need not wait for the keeper.
+    /// Adds the changes that the ledger has listed since these. Stored together, they have the
+    /// same effect as if they were stored one after the other.
+    ///
+    /// A keeper merges changes that it could not store, and those that it stores in one batch.
+    /// Changes of a ledger of a higher term replace these: that ledger has continued from what is
+    /// stored, and these never will be.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if `newer` is from a ledger of a lower term.
+    pub fn merge(&mut self, newer: Self) -> Result<(), TermOver> {
+        if newer.term < self.term {
+            return Err(TermOver { kept: self.term, given: newer.term });
+        }
+        if newer.term > self.term {
+            *self = newer;
+            return Ok(());
+        }
+        let Self { term: _, limit, rules, accounts, removed, claims } = newer;
+        self.limit = limit.or(self.limit);
+        self.rules = rules.or(self.rules);
+        self.removed.retain(|site| !accounts.contains_key(site));
+        self.accounts.retain(|site, _| !removed.contains(site));
+        self.claims.retain(|claim| {
+            let epoch = accounts.get(&claim.site).map(|account| account.epoch);
+            !removed.contains(&claim.site) && epoch.is_none_or(|epoch| epoch == claim.epoch)
+        });
+        self.removed.extend(removed);
+        self.accounts.extend(accounts);
+        self.claims.extend(claims);
+        Ok(())
+    }
+
+    /// Returns whether there is nothing to store.
+    ///
+    /// The answers to which empty changes belong still wait until all earlier changes are stored,
+    /// because they may carry totals that those changes have made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { term: _, limit, rules, accounts, removed, claims } = self;

@@ -153,20 +153,21 @@ impl Member {
             heard: Some(join.sent_at),
             lease_end,
             used: held,
-            ..self.next(self.epoch.next(term), Standing::Open)
+            ..self.next(self.epoch.max(join.after).next(term), Standing::Open)
         };
     }
 
     /// Restores an account that was lost here from the report of its site.
     ///
     /// If the lease of the site is over, the account is closed: the lost ledger may have moved
-    /// slots of its visitors to other sites, which the site does not know. So may it have done with
-    /// those of a fenced site, whatever the lease is.
+    /// slots of its visitors to other sites, which the site does not know. The same holds for a
+    /// fenced site, even if its lease is running.
     pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         let is_fenced = self.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
         self.epoch = heartbeat.epoch;
         self.incarnation = Some(heartbeat.incarnation);
-        self.allowance = Allowance { granted: heartbeat.granted, returned: heartbeat.returned };
+        let (granted, returned) = (heartbeat.granted, heartbeat.returned);
+        self.allowance = Allowance { granted, returned: returned.min(granted) };
         self.heard = Some(heartbeat.sent_at);
         let continues = heartbeat.sent_at < heartbeat.lease_end && !is_fenced;
         (self.standing, self.lease_end) =

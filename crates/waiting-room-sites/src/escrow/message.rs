@@ -42,6 +42,24 @@ impl ToGlobal {
         }
     }
 
+    /// The highest term that the site knows, as far as the message shows it.
+    pub(super) fn known_term(&self) -> Term {
+        match self {
+            Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => {
+                heartbeat.term.max(heartbeat.epoch.term())
+            }
+            Self::Join(join) => join.after.term(),
+        }
+    }
+
+    /// The digest of the rules of the site that sends it.
+    pub(super) const fn rules(&self) -> RulesDigest {
+        match self {
+            Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => heartbeat.rules,
+            Self::Join(join) => join.rules,
+        }
+    }
+
     /// The incarnation that sends it, and the epoch that it names.
     pub(super) const fn life(&self) -> (Incarnation, Epoch) {
         match self {
@@ -82,6 +100,9 @@ pub struct Heartbeat {
     pub sent_at: Timestamp,
     /// The end of the site's lease, by the site's clock.
     pub lease_end: Timestamp,
+    /// The digest of the site's rules, as in [`Join`]. A recovered ledger adopts accounts of sites
+    /// that joined with another ledger.
+    pub rules: RulesDigest,
     /// The total of slots ever granted in this epoch, as known to the site.
     pub granted: u64,
     /// The total of slots ever given back in this epoch.

@@ -31,8 +31,13 @@ pub enum Refusal {
     Fenced,
     /// The site is not on the list of sites.
     NotListed,
-    /// The site has other rules than the global ledger, which has these.
-    Rules(EscrowRules),
+    /// The site has other rules than the global ledger.
+    Rules {
+        /// The rules of the global ledger.
+        rules: EscrowRules,
+        /// Their digest, as the global ledger computes it.
+        digest: RulesDigest,
+    },
 }
 
 /// The reason for which a site has no account, for the operator of the site.
@@ -73,7 +78,7 @@ pub enum JoinRefused {
     VersionsDiffer {
         /// The digest that the site computes.
         site: RulesDigest,
-        /// The digest that the site computes of the rules of the global ledger.
+        /// The digest that the global ledger computes.
         global: RulesDigest,
     },
 }
@@ -104,6 +109,15 @@ pub enum ListRefused {
         /// The site.
         site: SiteId,
     },
+    /// The site has another account than the one that was to be fenced.
+    OtherEpoch {
+        /// The site.
+        site: SiteId,
+        /// The epoch of the account that was to be fenced.
+        given: Epoch,
+        /// The epoch of the site's account.
+        current: Epoch,
+    },
     /// The global ledger has replaced a lost one, and does not know yet what the site holds.
     Unknown {
         /// The site.
@@ -118,9 +132,9 @@ impl JoinRefused {
             Refusal::Drained => Self::Drained { site },
             Refusal::Fenced => Self::Fenced { site, incarnation: refused.incarnation },
             Refusal::NotListed => Self::NotListed { site },
-            Refusal::Rules(global) => match rules.difference(&global) {
+            Refusal::Rules { rules: global, digest } => match rules.difference(&global) {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
-                None => Self::VersionsDiffer { site: rules.digest(), global: global.digest() },
+                None => Self::VersionsDiffer { site: rules.digest(), global: digest },
             },
         }
     }
@@ -144,7 +158,8 @@ impl fmt::Display for JoinRefused {
                 let (site, global) = (site.bits(), global.bits());
                 write!(
                     f,
-                    "the digest of the rules is {site:016x}, and the answer has {global:016x}"
+                    "the digest of the same rules is {site:016x} at the site and {global:016x} in \
+                     the global ledger, so their versions differ"
                 )
             }
         }
@@ -162,6 +177,17 @@ impl fmt::Display for ListRefused {
             Self::Last { site } => write!(f, "site {} is the only site", site.number()),
             Self::Listed { site } => write!(f, "site {} is on the list already", site.number()),
             Self::NotListed { site } => write!(f, "site {} is not on the list", site.number()),
+            Self::OtherEpoch { site, given, current } => {
+                let number = |epoch: &Epoch| (epoch.term().number(), epoch.count());
+                let ((term, count), (current_term, current_count)) =
+                    (number(given), number(current));
+                write!(
+                    f,
+                    "epoch is {term}/{count}, expected {current_term}/{current_count}, which is \
+                     that of site {}",
+                    site.number()
+                )
+            }
             Self::Unknown { site } => {
                 write!(f, "it is not known yet what site {} holds", site.number())
             }

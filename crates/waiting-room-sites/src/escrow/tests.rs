@@ -157,6 +157,13 @@ impl Net {
         self.sites[site] = SiteLedger::new(id, Incarnation::new(life), RULES, now).unwrap();
     }
 
+    /// An operator declares that a site is switched off.
+    fn fence(&mut self, site: u16, now: Timestamp) {
+        let site = SiteId::new(site);
+        let epoch = self.global.epoch_of(site).unwrap();
+        self.global.fence(site, epoch, now).unwrap();
+    }
+
     /// Stores the changes of the global ledger.
     fn keep(&mut self) {
         self.kept.apply(&self.global.changes()).unwrap();
@@ -166,15 +173,17 @@ impl Net {
     fn lose_global(&mut self, term: u32, now: Timestamp) {
         self.keep();
         let sites = (0..u16::try_from(self.sites.len()).unwrap()).map(SiteId::new);
-        let (kept, term) = (&self.kept, Term::new(term));
+        let term = Term::new(term);
+        let kept = self.kept.take_over(term).unwrap();
         let rules = kept.rules;
-        self.global = GlobalLedger::recover(kept, kept.limit, sites, term, rules, now).unwrap();
+        self.global = GlobalLedger::recover(&kept, kept.limit, sites, term, rules, now).unwrap();
     }
 
     /// The global ledger is lost, and another one continues from what was stored.
     fn restore_global(&mut self, term: u32, now: Timestamp) {
         self.keep();
-        self.global = GlobalLedger::restore(&self.kept, Term::new(term), now).unwrap();
+        let kept = self.kept.take_over(Term::new(term)).unwrap();
+        self.global = GlobalLedger::restore(&kept, Term::new(term), now).unwrap();
     }
 
     /// The slots that a site holds, as known to the global ledger.

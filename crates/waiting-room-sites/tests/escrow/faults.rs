@@ -3,7 +3,7 @@
 use waiting_room_core::Timestamp;
 use waiting_room_sites::{
     SiteId,
-    escrow::{GlobalLedger, Incarnation, SiteLedger, Term},
+    escrow::{GlobalLedger, Incarnation, ListRefused, SiteLedger, Term},
 };
 
 use crate::{
@@ -127,7 +127,15 @@ impl World {
             }
             Event::Fence(site) => {
                 self.faults.off[*site] = Some(true);
-                self.global.fence(id(*site), now).unwrap();
+                let site = id(*site);
+                let shown = self.global.epoch_of(site).unwrap();
+                match self.global.fence(site, shown, now) {
+                    // The slots of the account are reclaimed now. The operator tries again.
+                    Err(ListRefused::OtherEpoch { current, .. }) => {
+                        self.global.fence(site, current, now).unwrap();
+                    }
+                    fenced => fenced.unwrap(),
+                }
             }
             Event::Drain(site) => {
                 self.faults.list_changes += 1;
@@ -165,6 +173,10 @@ impl World {
         let changes = Some(self.global.changes());
         let changes = match mutant {
             Mutant::AnswerBeforeKeeping => std::mem::replace(&mut self.pending, changes),
+            Mutant::AnswerOvertakes => match changes.filter(|changes| !changes.is_empty()) {
+                Some(changes) => self.pending.replace(changes),
+                None => None,
+            },
             _ => changes,
         };
         if let Some(changes) = changes {
@@ -180,11 +192,12 @@ impl World {
         if bounds.mutant == Mutant::ForgetFences {
             self.kept.accounts.values_mut().for_each(|account| account.fence = None);
         }
-        let (kept, term, now) = (&self.kept, Term::new(self.faults.term), self.now());
+        let (term, now) = (Term::new(self.faults.term), self.now());
+        let kept = self.kept.take_over(term).unwrap();
         let sites = kept.accounts.keys().copied();
         self.global = match is_lost {
-            true => GlobalLedger::recover(kept, kept.limit, sites, term, kept.rules, now),
-            false => GlobalLedger::restore(kept, term, now),
+            true => GlobalLedger::recover(&kept, kept.limit, sites, term, kept.rules, now),
+            false => GlobalLedger::restore(&kept, term, now),
         }
         .unwrap();
     }

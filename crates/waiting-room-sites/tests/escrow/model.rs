@@ -157,6 +157,12 @@ fn answers_before_they_are_kept_let_too_many_in() {
 }
 
 #[test]
+fn answers_that_overtake_earlier_changes_let_too_many_in() {
+    let mutant = Mutant::AnswerOvertakes;
+    refute("answers that overtake", Bounds { restores: 1, mutant, ..SMALL });
+}
+
+#[test]
 fn a_site_that_resumes_after_an_outage_lets_too_many_in() {
     let quick = Bounds { session: 1, lease: 2, ..SMALL };
     refute("a site that resumes", Bounds { outages: 1, mutant: Mutant::Resume, ..quick });

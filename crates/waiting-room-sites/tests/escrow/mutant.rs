@@ -15,6 +15,8 @@ use crate::world::World;
 pub(crate) enum Mutant {
     /// Messages leave the global ledger before the keeper has stored what they depend on.
     AnswerBeforeKeeping,
+    /// An answer that changes nothing leaves before earlier changes are stored.
+    AnswerOvertakes,
     /// A grant contains the number of additional slots, and not the total.
     Deltas,
     /// The slots of a dead site are reclaimed when its lease ends, while its passes are valid.
@@ -94,6 +96,9 @@ impl Mutant {
     }
 
     fn rewrite_heartbeat(self, heartbeat: &mut Heartbeat, world: &World) {
+        if self != Self::None {
+            heartbeat.rules = world.kept.rules.digest();
+        }
         match self {
             Self::NoEpochCheck => {
                 heartbeat.epoch = world.global.epoch_of(heartbeat.site).unwrap();

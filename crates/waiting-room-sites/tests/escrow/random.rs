@@ -130,7 +130,9 @@ fn check(name: &str, bounds: &Bounds, worlds: u64) {
         let (mut world, most) = run(bounds, numbers(seed).take(800));
         assert!(!world.is_above(bounds), "{name}, seed {seed}");
         full += u64::from(most == bounds.limit);
-        let restored = GlobalLedger::restore(&world.kept, Term::new(u32::MAX), world.now());
+        let last = Term::new(u32::MAX);
+        let kept = world.kept.clone().take_over(last).unwrap();
+        let restored = GlobalLedger::restore(&kept, last, world.now());
         assert_eq!(restored.unwrap().held(), world.global.held(), "{name}, seed {seed}");
         world.release(bounds);
         assert_eq!(world.global.free(), world.global.limit(), "{name}, seed {seed}");

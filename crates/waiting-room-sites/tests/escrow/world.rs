@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) global: GlobalLedger,
     /// What the keeper of the global ledger has stored.
     pub(crate) kept: Kept,
-    /// For `Mutant::AnswerBeforeKeeping`: what it has not stored yet.
+    /// For `Mutant::AnswerBeforeKeeping` and `AnswerOvertakes`: what it has not stored yet.
     pub(crate) pending: Option<Changes>,
     pub(crate) sites: Vec<SiteLedger>,
     /// The number of ticks by which the clock of each site is behind.
@@ -184,7 +184,11 @@ impl World {
                 let message = bounds.mutant.rewrite_up(message, self);
                 let now = self.now();
                 let replies = self.global.receive(&message, now);
-                self.send_down(bounds, replies);
+                let is_held_back = bounds.mutant == Mutant::AnswerOvertakes
+                    && !self.global.clone().changes().is_empty();
+                if !is_held_back {
+                    self.send_down(bounds, replies);
+                }
             }
             Event::Leave(site, visitor) => {
                 self.whims += 1;

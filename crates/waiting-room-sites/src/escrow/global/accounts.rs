@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::Timestamp;
+use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
@@ -84,6 +84,7 @@ impl Accounts {
         self.by_site.entry(site).or_insert((member, Part::default()));
         self.change(site, now, |_| ());
         self.unkept.changed.insert(site);
+        self.unkept.removed.remove(&site);
     }
 
     /// Removes a site.
@@ -226,5 +227,22 @@ impl Accounts {
     /// A site whose contribution has changed by now without a message.
     pub(super) fn first_due(&self, now: Timestamp) -> Option<SiteId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|&(_, site)| site)
+    }
+}
+
+/// Refuses a list that contains a site twice.
+pub(super) fn distinct(
+    sites: impl IntoIterator<Item = SiteId>,
+) -> Result<BTreeSet<SiteId>, ConfigError> {
+    let sites: Vec<_> = sites.into_iter().collect();
+    let mut distinct = BTreeSet::new();
+    match sites.iter().find(|site| !distinct.insert(**site)) {
+        None => Ok(distinct),
+        Some(twice) => {
+            let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
+            let expected = format!("site {} only once", twice.number());
+            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{given:?}"));
+            Err(ConfigError::new(kind, "sites", given, expected))
+        }
     }
 }

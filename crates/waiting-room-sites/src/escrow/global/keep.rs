@@ -7,18 +7,23 @@ use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 use crate::{
     SiteId,
     escrow::{
-        Changes, Epoch, EscrowRules, Kept, KeptAccount, Term, global::ledger::GlobalLedger,
+        Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term,
+        global::{accounts::distinct, ledger::GlobalLedger},
         member::Member,
     },
 };
 
 impl GlobalLedger {
-    /// The changes since the last call, which a keeper has to store before any message leaves that
-    /// was returned since then.
+    /// The changes since the last call. This ledger forgets them, so the caller keeps them until
+    /// they are stored.
     ///
-    /// If the keeper stores nothing, an answer may grant slots of which the next ledger does not
-    /// know. If it answers that another ledger has taken over, no message may leave at all. A
-    /// heartbeat that says nothing new changes nothing here.
+    /// No answer leaves before all earlier changes are stored, not even an answer that has changed
+    /// nothing itself: it carries totals, which may include a grant that is not stored yet. Changes
+    /// that could not be stored are kept and [merged](Changes::merge) with newer ones. Otherwise an
+    /// answer may grant slots of which the next ledger does not know.
+    ///
+    /// If the keeper answers that another ledger has taken over, no message may leave at all. A
+    /// heartbeat that reports nothing new changes nothing here.
     #[must_use]
     pub fn changes(&mut self) -> Changes {
         let (accounts, removed, claims) = self.accounts.changes();
@@ -27,17 +32,24 @@ impl GlobalLedger {
         Changes { term: self.term, limit, rules, accounts, removed, claims }
     }
 
-    /// Creates a ledger that continues where another one stopped, from all that was kept.
+    /// Creates a ledger that continues where another one stopped, from everything that the keeper
+    /// returned when this ledger [took over](Kept::take_over) with `term`.
     ///
     /// It grants free slots at once. The lease of each open account begins anew, and the slots of a
     /// closed account are free after a whole session, as if the account had been closed just now. A
     /// visitor of a site that has not reported to this ledger cannot be claimed.
     ///
+    /// So each restoration extends the time for which the slots of a dead site are held, and they are
+    /// never free if ledgers are restored more often than once in
+    /// [`reclaim_after`](EscrowRules::reclaim_after), 422 s by default.
+    ///
     /// # Errors
     ///
-    /// Returns an error if `term` is not higher than the one that was kept, or if what was kept is
-    /// impossible: no site, an invalid rule, more slots returned than granted, an epoch of a later
-    /// term.
+    /// Returns an error if `term` is not the one that was kept, because this ledger has not taken
+    /// over or another one has since. It is also an error if the keeper has returned something
+    /// impossible: no site, an invalid rule, more slots returned than granted, slots of a site that
+    /// is away, the time of a message to an account that is not closed, or an epoch that did not
+    /// begin in an earlier term.
     pub fn restore(kept: &Kept, term: Term, now: Timestamp) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         let mut claimed = BTreeMap::<_, BTreeSet<_>>::new();
@@ -60,14 +72,19 @@ impl GlobalLedger {
     /// Creates a ledger that replaces one whose accounts were lost or rolled back.
     ///
     /// It grants nothing until every site has reported, or until everything that was granted before
-    /// has expired. Of what was kept, only the term, the rules, the list of sites and their fences
-    /// count.
+    /// has expired. From `kept` it takes only the term, the rules, the list of sites, and which of
+    /// them are fenced or drained. These have to be the ones that the lost ledger had: with a
+    /// shorter session it would not wait for the last pass of a silent site, and without a fence or
+    /// a site it would grant slots that are in use. If they are not known, all sites stop for
+    /// [`reclaim_after`](EscrowRules::reclaim_after), and a [new](Self::new) world begins. A site
+    /// that reports other rules is refused, and its account is not adopted.
     ///
     /// # Errors
     ///
     /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
-    /// end without it. It is also an error if a rule is invalid or differs from the one that was
-    /// kept, if `term` is not higher than the one that was kept, or if there is no site.
+    /// end without it. It is also an error if it contains a site twice, if a rule is invalid or differs from the one that was
+    /// kept, if `term` is not the one that was kept (see [`Kept::take_over`]), or if there is no
+    /// site.
     pub fn recover(
         kept: &Kept,
         limit: u32,
@@ -81,10 +98,10 @@ impl GlobalLedger {
             let (given, expected) = (format!("{given:?}"), format!("{before:?} as before"));
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected));
         }
-        let sites: BTreeSet<_> = sites.into_iter().collect();
+        let sites = distinct(sites)?;
         if let Some(missing) = kept.accounts.keys().find(|site| !sites.contains(site)) {
             let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
-            let expected = format!("also {}, which was not removed", missing.number());
+            let expected = format!("a list with site {}, which is kept", missing.number());
             let given = format!("{given:?}");
             return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
         }
@@ -97,16 +114,16 @@ impl GlobalLedger {
     }
 }
 
-/// Refuses a term that is not higher than that of the last ledger.
+/// Refuses a term with which no ledger has taken over, or after which another one has.
 fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
-    if term > kept.term {
+    if term == kept.term {
         return Ok(());
     }
-    let (given, expected) = (term.number(), format!("more than {}", kept.term.number()));
-    Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected))
+    let (given, expected) = (term.number(), format!("the kept term {}", kept.term.number()));
+    Err(ConfigError::new(ConfigErrorKind::Contradicts, "term", given, expected))
 }
 
-/// Refuses an account that no ledger can have kept in this term.
+/// Refuses an account that no ledger before this term can have kept.
 fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), ConfigError> {
     let too_large = |field, given: u64, most: String| {
         let expected = format!("at most {most} for site {}", site.number());
@@ -115,9 +132,22 @@ fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), 
     if account.returned > account.granted {
         return too_large("returned", account.returned, format!("the granted {}", account.granted));
     }
-    if account.epoch.term() > term {
-        let given = account.epoch.term().number().into();
-        return too_large("epoch", given, format!("the term {}", term.number()));
+    if account.standing == Standing::Away && account.granted > account.returned {
+        let most = format!("the returned {}", account.returned);
+        let expected = format!("at most {most} for site {}, which is away", site.number());
+        let kind = ConfigErrorKind::TooLarge;
+        return Err(ConfigError::new(kind, "granted", account.granted, expected));
+    }
+    if let Some(heard) = account.heard.filter(|_| account.standing != Standing::Closed) {
+        let expected = format!("none for site {}, which is not closed", site.number());
+        let (kind, given) = (ConfigErrorKind::Contradicts, format!("{heard:?}"));
+        return Err(ConfigError::new(kind, "heard", given, expected));
+    }
+    if account.epoch.term() >= term {
+        let given = account.epoch.term().number();
+        let (term, site) = (term.number(), site.number());
+        let expected = format!("a term before {term} for site {site}");
+        return Err(ConfigError::new(ConfigErrorKind::TooLarge, "epoch", given, expected));
     }
     Ok(())
 }

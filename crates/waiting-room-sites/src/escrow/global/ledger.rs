@@ -4,7 +4,11 @@ use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
-    escrow::{Epoch, EscrowRules, Standing, Term, global::accounts::Accounts, member::Member},
+    escrow::{
+        Epoch, EscrowRules, Standing, Term,
+        global::accounts::{Accounts, distinct},
+        member::Member,
+    },
 };
 
 /// The global ledger: the limit, and the part of it that each site holds.
@@ -26,11 +30,17 @@ pub struct GlobalLedger {
     pub(super) is_limit_unkept: bool,
     /// Whether the keeper has not been told the rules yet.
     pub(super) are_rules_unkept: bool,
+    /// The highest term that a site has named, if it is higher than that of this ledger.
+    pub(super) later_term: Option<Term>,
 }
 
 impl GlobalLedger {
     /// Creates a ledger for a world without visitors. This is called once, when the limit is set
     /// up.
+    ///
+    /// If sites have been part of another world before, `term` has to be higher than all terms of
+    /// that world. Sites obey the highest term that they know, and ignore a lower one
+    /// ([`later_term`](Self::later_term)).
     ///
     /// After a restart, use [`restore`](Self::restore), or [`recover`](Self::recover) if the accounts
     /// were not kept. A ledger created by `new` counts all slots as free, and would grant the whole
@@ -38,7 +48,7 @@ impl GlobalLedger {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is invalid, or an error if there is no site.
+    /// Returns the first rule that is invalid, or an error if there is no site, or one of them twice.
     pub fn new(
         limit: u32,
         sites: impl IntoIterator<Item = SiteId>,
@@ -46,7 +56,8 @@ impl GlobalLedger {
         rules: EscrowRules,
     ) -> Result<Self, ConfigError> {
         let epoch = Epoch::before_all_of(term);
-        let members = sites.into_iter().map(|site| (site, Member::new(epoch, Standing::Away)));
+        let members = distinct(sites)?.into_iter();
+        let members = members.map(|site| (site, Member::new(epoch, Standing::Away)));
         Self::with(limit, members, term, rules, Timestamp::ZERO)
     }
 
@@ -74,6 +85,7 @@ impl GlobalLedger {
             last_removed: Epoch::default(),
             is_limit_unkept: true,
             are_rules_unkept: true,
+            later_term: None,
         })
     }
 
@@ -105,6 +117,16 @@ impl GlobalLedger {
     #[must_use]
     pub const fn term(&self) -> Term {
         self.term
+    }
+
+    /// The highest term above that of this ledger that a site has named: another ledger has taken
+    /// over, or this world was set up with a term that is too low.
+    ///
+    /// This ledger is over then. Sites ignore its answers, so its caller stops it, and tells the
+    /// operator.
+    #[must_use]
+    pub const fn later_term(&self) -> Option<Term> {
+        self.later_term
     }
 
     /// The epoch of a site's account, or of its next one.

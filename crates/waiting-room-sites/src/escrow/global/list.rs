@@ -12,7 +12,11 @@ impl GlobalLedger {
     /// again.
     ///
     /// While it is [unknown](Self::is_learning) what the sites hold, the new one is waited for like
-    /// the others.
+    /// the others. A site that has never had an account cannot report, so nothing is granted to any
+    /// site until everything that was granted before has expired. Such a site is better added later.
+    ///
+    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
+    /// [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -45,6 +49,9 @@ impl GlobalLedger {
     /// Its sessions are extended as before. It holds nothing when they have lapsed, which takes one
     /// session from the time at which no more requests go to the site.
     ///
+    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
+    /// [changes](Self::changes). The operator gets a confirmation after that.
+    ///
     /// # Errors
     ///
     /// Returns [`ListRefused::NotListed`] for an unknown site.
@@ -55,6 +62,9 @@ impl GlobalLedger {
     }
 
     /// Removes a site from the list. Its messages are refused from now on.
+    ///
+    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
+    /// [changes](Self::changes). The operator gets a confirmation after that.
     ///
     /// # Errors
     ///
@@ -82,17 +92,33 @@ impl GlobalLedger {
     ///
     /// Its slots are free when the passes that it made are void, without waiting for the end of its
     /// lease. Its ledger is never continued, not even by another global ledger: when the site is on
-    /// again, it has to begin with a [new incarnation](crate::escrow::SiteLedger::restart), which is
-    /// admitted when those slots are free.
+    /// again, it has to begin with a [new incarnation](crate::escrow::SiteLedger::restart), which
+    /// gets an account when those slots are free.
+    ///
+    /// A site that is cut off, or a virtual machine that is paused, is not switched off: it continues
+    /// with its ledger, and would use slots that belong to other sites.
     ///
     /// While it is [unknown](Self::is_learning) what the site holds, its slots are not free earlier.
     ///
+    /// `epoch` is the [epoch of the account](Self::epoch_of) that was shown to the operator. If the
+    /// site has begun a new life since, it has a new account, and is not fenced. The epoch also
+    /// changes when the slots of a dead site are reclaimed, and the site can then be fenced with the
+    /// new one, so that none of its old accounts is continued.
+    ///
+    /// The change is in effect here at once, and outlives this ledger when the keeper has stored the
+    /// [changes](Self::changes). The operator gets a confirmation after that.
+    ///
     /// # Errors
     ///
-    /// Returns [`ListRefused::NotListed`] for an unknown site.
-    pub fn fence(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
+    /// Returns [`ListRefused::NotListed`] for an unknown site, and [`ListRefused::OtherEpoch`] if the
+    /// account of the site is another one.
+    pub fn fence(&mut self, site: SiteId, epoch: Epoch, now: Timestamp) -> Result<(), ListRefused> {
         self.advance(now);
         let clock = self.clock;
+        let current = self.epoch_of(site).ok_or(ListRefused::NotListed { site })?;
+        if epoch != current {
+            return Err(ListRefused::OtherEpoch { site, given: epoch, current });
+        }
         let fenced = self.accounts.change(site, clock, |member| member.fence(clock));
         fenced.ok_or(ListRefused::NotListed { site })
     }

@@ -15,6 +15,12 @@ impl GlobalLedger {
     /// site, it is the first.
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
+        let known = message.known_term();
+        if known > self.term {
+            // Sites obey that term, so there is no answer that they would accept.
+            self.later_term = self.later_term.max(Some(known));
+            return Vec::new();
+        }
         let site = message.from();
         if let Some(reason) = self.refusal(message) {
             let ((incarnation, over), term) = (message.life(), self.term);
@@ -39,10 +45,11 @@ impl GlobalLedger {
         let Some(member) = self.accounts.of(message.from()) else {
             return Some(Refusal::NotListed);
         };
-        let ToGlobal::Join(join) = message else { return None };
-        if join.rules != self.rules.digest() {
-            return Some(Refusal::Rules(self.rules));
+        let (rules, digest) = (self.rules, self.rules.digest());
+        if message.rules() != digest {
+            return Some(Refusal::Rules { rules, digest });
         }
+        let ToGlobal::Join(join) = message else { return None };
         if member.is_fenced(join.incarnation, None) {
             return Some(Refusal::Fenced);
         }
@@ -71,9 +78,6 @@ impl GlobalLedger {
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
-        if heartbeat.term > self.term {
-            return Vec::new();
-        }
         let heard = self.accounts.change(site, now, |member| {
             if member.standing == Standing::Unknown {
                 member.adopt(heartbeat, lease_end, now);
@@ -82,7 +86,7 @@ impl GlobalLedger {
             if is_current {
                 member.hear(heartbeat, lease_end, now);
             }
-            let is_fenced = member.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
+            let is_fenced = member.is_fenced(heartbeat.incarnation, None);
             if is_current { Ok(()) } else { Err((member.epoch, is_fenced)) }
         });
         match heard {
@@ -117,10 +121,14 @@ impl GlobalLedger {
         let (term, lease, now) = (self.term, self.rules.lease, self.clock);
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
+            // The site has had an account of which this ledger does not know: it belongs to a world
+            // that was given up, or was rolled back in the store.
+            let is_newer = join.after > member.epoch;
             let is_repeated = Some(join.incarnation) == member.incarnation
                 && join.after.next(term) == member.epoch;
             match member.standing {
                 Standing::Unknown => return None,
+                Standing::Away if is_newer => member.open(term, join, now + lease),
                 Standing::Away | Standing::Open if is_newest => {
                     member.open(term, join, now + lease);
                 }

@@ -111,21 +111,28 @@ impl SiteLedger {
     /// was switched off. Its caller calls this before anything else whenever it finds a ledger from
     /// before: from before a start of the machine, of the store, or of the process that holds it.
     ///
-    /// The old ledger must not be used on, even if its lease seems to be running. An operator may
+    /// The old ledger must no longer be used, even if its lease seems to be running: an operator may
     /// have [fenced](crate::escrow::GlobalLedger::fence) the site meanwhile, so that its slots belong
-    /// to others.
+    /// to other sites.
     ///
     /// # Errors
     ///
-    /// Returns an error, and changes nothing, if the incarnation is the same as before.
+    /// Returns an error, and changes nothing, if the incarnation is the same as before, or if the
+    /// clock has been set back. By such a clock, passes of the last life would be honoured for longer
+    /// than their slots are held, so the caller waits until the clock has caught up.
     pub fn restart(&mut self, incarnation: Incarnation, now: Timestamp) -> Result<(), ConfigError> {
+        if now < self.clock {
+            let (given, expected) = (format!("{now:?}"), format!("at least {:?}", self.clock));
+            let expected = format!("{expected}, as in the last life");
+            return Err(ConfigError::new(ConfigErrorKind::TooSmall, "now", given, expected));
+        }
         if incarnation == self.incarnation {
             let given = format!("{:016x}", incarnation.bits());
             let (kind, expected) = (ConfigErrorKind::Contradicts, "another one than before");
             return Err(ConfigError::new(kind, "incarnation", given, expected));
         }
-        let (term, epoch, clock) = (self.term, self.epoch, self.clock.max(now));
-        *self = Self { term, epoch, ..Self::new(self.site, incarnation, self.rules, clock)? };
+        let (term, epoch) = (self.term, self.epoch);
+        *self = Self { term, epoch, ..Self::new(self.site, incarnation, self.rules, now)? };
         Ok(())
     }
 

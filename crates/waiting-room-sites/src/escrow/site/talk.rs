@@ -96,6 +96,7 @@ impl SiteLedger {
             epoch: self.epoch,
             sent_at: self.clock,
             lease_end: self.lease_end,
+            rules: self.rules.digest(),
             granted: self.allowance.granted,
             returned: self.allowance.returned,
             used: self.used(),

@@ -13,7 +13,7 @@ fn fenced_and_claimed() -> Net {
     net.run(1..=12);
     let passes = [1, 2].map(|visitor| net.admit(0, visitor, at(12)).unwrap());
     net.cut_off.insert(0);
-    net.global.fence(SiteId::new(0), at(13)).unwrap();
+    net.fence(0, at(13));
     net.keep();
     net.run(13..=15);
     for second in [16, 17] {
@@ -63,7 +63,7 @@ fn a_site_that_was_off_begins_anew() {
     }
     net.run(1..=5);
     net.cut_off.insert(0);
-    net.global.fence(SiteId::new(0), at(6)).unwrap();
+    net.fence(0, at(6));
     for second in 6..=70 {
         let actions = net.sites[1].tick(at(second));
         net.carry_out(1, actions, at(second));
@@ -98,11 +98,24 @@ fn a_site_that_is_on_again_needs_another_incarnation() {
     assert_eq!(net.sites[1], before);
 }
 
+/// Counterexample B5 of the second review: the ledger kept the later time, and did nothing until the
+/// clock had caught up.
+#[test]
+fn a_site_whose_clock_went_back_is_told_so() {
+    let mut net = Net::new(2, 1, RULES);
+    net.admit(0, 1, at(100)).unwrap();
+    let before = net.sites[0].clone();
+    let error = net.sites[0].restart(Incarnation::new(7), at(50)).unwrap_err();
+    let expected = "now is 50.000000000s, expected at least 100.000000000s, as in the last life";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(net.sites[0], before);
+}
+
 #[test]
 fn a_site_that_was_off_keeps_its_clock_and_inherits_what_it_had() {
     let mut net = Net::new(2, 1, RULES);
     let pass = net.admit(0, 1, at(100)).unwrap();
-    net.sites[0].restart(Incarnation::new(7), at(50)).unwrap();
+    net.sites[0].restart(Incarnation::new(7), at(100)).unwrap();
     net.run(101..=102);
     assert_eq!((net.sites[0].allowance(), net.sites[0].used()), (1, 1));
     assert!(net.sites[0].honours(&pass, at(102)));
@@ -116,14 +129,14 @@ fn a_site_that_was_off_keeps_its_clock_and_inherits_what_it_had() {
 fn a_site_that_was_fenced_by_mistake_comes_back_with_a_new_incarnation() {
     let mut net = Net::new(2, 2, RULES);
     net.admit(0, 1, at(5)).unwrap();
-    net.global.fence(SiteId::new(0), at(6)).unwrap();
+    net.fence(0, at(6));
     net.run(6..=400);
     assert!(matches!(net.warned[..], [JoinRefused::Fenced { .. }]), "{:?}", net.warned);
     assert!(net.admit(0, 2, at(400)).is_none());
 
     let mut net = Net::new(2, 2, RULES);
     net.admit(0, 1, at(5)).unwrap();
-    net.global.fence(SiteId::new(0), at(6)).unwrap();
+    net.fence(0, at(6));
     net.sites[0].restart(Incarnation::new(7), at(7)).unwrap();
     net.run(7..=307);
     assert!(net.admit(0, 2, at(307)).is_none());
@@ -135,8 +148,29 @@ fn a_site_that_was_fenced_by_mistake_comes_back_with_a_new_incarnation() {
 #[test]
 fn an_unknown_site_is_not_fenced() {
     let mut net = Net::new(2, 2, RULES);
-    let error = net.global.fence(SiteId::new(9), at(1)).unwrap_err();
+    let error = net.global.fence(SiteId::new(9), Epoch::default(), at(1)).unwrap_err();
     assert_eq!(error, ListRefused::NotListed { site: SiteId::new(9) });
+}
+
+/// Counterexample B4 of the second review: the site is on again before the operator confirms.
+#[test]
+fn a_fence_does_not_hit_the_next_life_of_a_site() {
+    let mut net = Net::new(2, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let site = SiteId::new(0);
+    let shown = net.global.epoch_of(site).unwrap();
+    net.lose(0, 50, at(5));
+    net.run(5..=7);
+    let current = net.sites[0].epoch();
+    let before = net.global.clone();
+    let error = net.global.fence(site, shown, at(7)).unwrap_err();
+    assert_eq!(error, ListRefused::OtherEpoch { site, given: shown, current });
+    assert_eq!(error.to_string(), "epoch is 1/1, expected 1/2, which is that of site 0");
+    assert_eq!(net.global, before);
+    assert!(net.admit(0, 2, at(8)).is_some());
+
+    net.global.fence(site, current, at(9)).unwrap();
+    net.global.fence(site, current, at(9)).unwrap();
 }
 
 /// Counterexample E5 of the review: passes of the site live twice as long as the global ledger
@@ -164,6 +198,65 @@ fn a_site_with_other_rules_gets_no_account_and_is_told_the_rule() {
         let told = format!("{field} is {site:?} at the site and {global:?} in the global ledger");
         assert_eq!(reason.to_string(), told);
     }
+}
+
+/// Counterexample B3 of the second review: the operator has made up the kept rules.
+#[test]
+fn a_site_with_other_rules_is_not_adopted() {
+    let mut net = Net::new(4, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let other = RULES.session(Duration::from_secs(200));
+    let mut made_up = net.kept.take_over(Term::new(2)).unwrap();
+    made_up.rules = other;
+    let (sites, term) = ([SiteId::new(0)], Term::new(2));
+    net.global = GlobalLedger::recover(&made_up, 4, sites, term, other, at(2)).unwrap();
+    net.run(2..=5);
+    assert!(net.global.is_learning());
+    assert_eq!(net.held_by(0), 0);
+    let (site, global) = (Duration::from_secs(300), Duration::from_secs(200));
+    assert_eq!(net.warned, [JoinRefused::RulesDiffer { field: "session", site, global }]);
+}
+
+#[test]
+fn a_claim_of_a_site_with_other_rules_is_refused() {
+    let mut net = Net::new(2, 1, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    let SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) = net.sites[0].tick(at(3)).remove(0)
+    else {
+        panic!("a heartbeat is due")
+    };
+    let other = Heartbeat { rules: RulesDigest::new(5), ..heartbeat };
+    let before = net.global.held();
+    for message in
+        [ToGlobal::Heartbeat(other), ToGlobal::Claim { heartbeat: other, pass, death: None }]
+    {
+        let answers = net.global.receive(&message, at(3));
+        let (rules, digest) = (RULES, RULES.digest());
+        let reason = Refusal::Rules { rules, digest };
+        assert!(matches!(answers[..], [Outgoing { message: ToSite::Refused(refused), .. }]
+            if refused.reason == reason));
+    }
+    assert_eq!(net.global.held(), before);
+}
+
+/// Counterexample B10 of the second review: the versions of the crate differ, and the rules do not.
+#[test]
+fn two_versions_are_told_apart_by_their_digests() {
+    let mut net = Net::new(4, 1, RULES);
+    net.lose(0, 8, at(1));
+    let (incarnation, over) = (net.sites[0].incarnation(), net.sites[0].epoch());
+    let reason = Refusal::Rules { rules: RULES, digest: RulesDigest::new(5) };
+    let refused = Refused { term: Term::new(1), incarnation, over, reason };
+    let actions = net.sites[0].receive(&ToSite::Refused(refused), at(1));
+    let [SiteAction::Warn(warning)] = &actions[..] else { panic!("{actions:?}") };
+    let (site, global) = (RULES.digest(), RulesDigest::new(5));
+    assert_eq!(*warning, JoinRefused::VersionsDiffer { site, global });
+    let bits = site.bits();
+    let expected = format!(
+        "the digest of the same rules is {bits:016x} at the site and 0000000000000005 in the \
+         global ledger, so their versions differ"
+    );
+    assert_eq!(warning.to_string(), expected);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_lease_runs_from_when_the_heartbeat_was_sent() {
 #[test]
 fn a_fenced_site_is_not_waited_for() {
     let (mut net, _) = cut_off();
-    net.global.fence(SiteId::new(0), at(20)).unwrap();
+    net.fence(0, at(20));
     net.run(20..=321);
     assert_eq!(net.global.held_by(SiteId::new(0)), 1);
     net.beat(at(322));
@@ -78,7 +78,7 @@ fn a_fenced_site_is_not_waited_for() {
 #[test]
 fn a_fenced_site_does_not_resume() {
     let (mut net, pass) = cut_off();
-    net.global.fence(SiteId::new(0), at(20)).unwrap();
+    net.fence(0, at(20));
     net.cut_off.clear();
     net.run(21..=22);
     assert_eq!(net.sites[0].prolong(&pass, at(22)), Prolonged::Keep);
@@ -129,7 +129,7 @@ fn a_fence_by_a_clock_that_is_behind_frees_nothing_early() {
     net.run(1..=599);
     let pass = net.admit(0, 1, at(600)).unwrap();
     net.cut_off.insert(0);
-    net.global.fence(SiteId::new(0), at(200)).unwrap();
+    net.fence(0, at(200));
     net.global.tick(at(600));
     assert!(net.sites[0].honours(&pass, at(600)));
     assert_eq!(net.global.free(), 0);

@@ -143,16 +143,61 @@ fn a_site_that_was_removed_and_added_does_not_continue_its_old_account() {
     net.global.remove(site, at(6)).unwrap();
     net.global.add_site(site, at(7)).unwrap();
     let mut global = net.global.clone();
-    assert!(matches!(global.receive(&late, at(8))[0].message, ToSite::Refused(_)));
+    assert!(matches!(global.receive(&late, at(8))[0].message, ToSite::Stale { .. }));
     net.keep();
     net.lose_global(2, at(9));
     net.run(9..=12);
     assert_eq!(net.held_by(0), 0);
-    assert!(net.sites[0].refused().is_some(), "its account is not adopted");
+    assert!(net.admit(0, 1, at(13)).is_none(), "its account is not continued");
+    assert!(net.warned.is_empty(), "no operator has fenced it: {:?}", net.warned);
 
-    net.sites[0].restart(Incarnation::new(8), at(13)).unwrap();
     net.run(13..=430);
     assert!(net.admit(0, 1, at(430)).is_some());
+}
+
+/// Counterexample B6 of the second review: the site was fenced twice, and lives for the second time
+/// since.
+#[test]
+fn a_site_that_is_not_fenced_is_not_told_so() {
+    let mut net = Net::new(4, 2, RULES);
+    let SiteAction::Send(late) = net.sites[0].tick(at(5)).remove(0) else { panic!("it beats") };
+    net.lose(0, 50, at(6));
+    net.run(6..=8);
+    net.fence(0, at(9));
+    // A message of the first life, which was never fenced.
+    let answers = net.global.receive(&late, at(10));
+    assert!(matches!(answers[0].message, ToSite::Stale { .. }), "{answers:?}");
+    net.run(10..=11);
+    let (site, incarnation) = (SiteId::new(0), Incarnation::new(50));
+    assert_eq!(net.warned, [JoinRefused::Fenced { site, incarnation }]);
+}
+
+/// Counterexample B8 of the second review: a keeper that stores the accounts before it removes those
+/// of removed sites loses the account.
+#[test]
+fn a_site_that_is_removed_and_added_at_once_is_only_added() {
+    let mut net = Net::new(4, 2, RULES);
+    let site = SiteId::new(0);
+    net.keep();
+    net.global.remove(site, at(6)).unwrap();
+    net.global.add_site(site, at(7)).unwrap();
+    let changes = net.global.changes();
+    assert!(changes.removed.is_empty());
+    assert!(changes.accounts.contains_key(&site));
+    net.global.remove(site, at(8)).unwrap();
+    let changes = net.global.changes();
+    assert_eq!((changes.removed.len(), changes.accounts.len()), (1, 0));
+}
+
+#[test]
+fn a_site_that_is_listed_twice_is_refused_by_name() {
+    let sites = [1, 0, 1].map(SiteId::new);
+    let (term, expected) = (Term::new(1), "sites is [1, 0, 1], expected site 1 only once");
+    let error = GlobalLedger::new(4, sites, term, RULES).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    let kept = Kept::new(term, 4, RULES);
+    let error = GlobalLedger::recover(&kept, 4, sites, term, RULES, at(1)).unwrap_err();
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -173,13 +218,14 @@ fn a_shorter_list_is_refused_after_a_loss() {
     for visitor in 0..8 {
         net.admit(2, visitor, at(1)).unwrap();
     }
-    let (kept, term) = (&net.kept, Term::new(2));
+    let term = Term::new(2);
+    let kept = &net.kept.take_over(term).unwrap();
     let recover = |sites: &[u16]| {
         let sites = sites.iter().map(|site| SiteId::new(*site));
         GlobalLedger::recover(kept, 10, sites, term, RULES, at(2))
     };
     let error = recover(&[0, 1]).unwrap_err();
-    let expected = "sites is [0, 1], expected also 2, which was not removed";
+    let expected = "sites is [0, 1], expected a list with site 2, which is kept";
     assert_eq!(error.to_string(), expected);
     assert!(recover(&[0, 1, 2, 3]).unwrap().is_learning(), "a longer list is not");
 
@@ -188,7 +234,7 @@ fn a_shorter_list_is_refused_after_a_loss() {
     let error = GlobalLedger::recover(kept, 10, sites, term, other, at(2)).unwrap_err();
     assert_eq!(error.to_string(), "session is 200s, expected 300s as before");
     let error = GlobalLedger::recover(kept, 10, sites, Term::new(1), RULES, at(2)).unwrap_err();
-    assert_eq!(error.to_string(), "term is 1, expected more than 1");
+    assert_eq!(error.to_string(), "term is 1, expected the kept term 2");
 }
 
 /// A site that is added while the others are learnt may have an account that is not known.
@@ -198,7 +244,7 @@ fn a_site_that_is_added_while_learning_is_waited_for() {
     for visitor in 0..8 {
         net.admit(2, visitor, at(1)).unwrap();
     }
-    let mut kept = net.kept.clone();
+    let mut kept = net.kept.take_over(Term::new(2)).unwrap();
     kept.accounts.remove(&SiteId::new(2));
     let sites = [0, 1].map(SiteId::new);
     net.global = GlobalLedger::recover(&kept, 10, sites, Term::new(2), RULES, at(2)).unwrap();

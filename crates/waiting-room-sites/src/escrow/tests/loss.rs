@@ -157,7 +157,64 @@ fn the_ledger_of_an_earlier_term_is_not_obeyed_and_does_not_grant() {
     let SiteAction::Send(heartbeat) = net.sites[0].tick(at(7)).remove(0) else {
         panic!("it beats")
     };
+    assert_eq!(old.later_term(), None);
     assert!(old.receive(&heartbeat, at(7)).is_empty());
+    assert_eq!((old.later_term(), net.global.later_term()), (Some(Term::new(2)), None));
+}
+
+/// Counterexample B7 of the second review: a world was set up again with the same term.
+#[test]
+fn a_site_with_a_newer_epoch_than_the_ledger_gets_an_account() {
+    let mut net = Net::new(3, 1, RULES);
+    net.lose(0, 50, at(1));
+    net.run(1..=3);
+    net.lose(0, 51, at(4));
+    net.run(4..=6);
+    let before = net.sites[0].epoch();
+    net.sites[0].restart(Incarnation::new(52), at(500)).unwrap();
+    net.global = GlobalLedger::new(3, [SiteId::new(0)], Term::new(1), RULES).unwrap();
+    assert!(net.global.epoch_of(SiteId::new(0)).unwrap() < before);
+    net.run(500..=503);
+    assert!(net.sites[0].epoch() > before);
+    assert!(net.admit(0, 1, at(503)).is_some());
+}
+
+#[test]
+fn a_world_that_begins_with_a_lower_term_is_found_out() {
+    let mut net = Net::new(3, 1, RULES);
+    net.restore_global(4, at(1));
+    net.lose(0, 50, at(1));
+    net.run(1..=3);
+    net.sites[0].restart(Incarnation::new(51), at(500)).unwrap();
+    net.global = GlobalLedger::new(3, [SiteId::new(0)], Term::new(1), RULES).unwrap();
+    net.kept = Kept::new(Term::new(1), 3, RULES);
+    net.run(500..=503);
+    assert_eq!((net.global.later_term(), net.global.held()), (Some(Term::new(4)), 0));
+}
+
+/// Counterexample B9 of the second review: what is adopted is kept, so the next ledger could not be
+/// restored.
+#[test]
+fn an_impossible_report_is_not_kept() {
+    let mut net = Net::new(3, 2, RULES);
+    net.lose_global(2, at(5));
+    let mut report = |site: usize| {
+        let question = ToSite::Report { term: Term::new(2) };
+        match net.sites[site].receive(&question, at(5)).remove(0) {
+            SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) => heartbeat,
+            other => panic!("{other:?}"),
+        }
+    };
+    let more = Heartbeat { granted: 3, returned: 9, ..report(0) };
+    let later = Heartbeat { epoch: Epoch::new(Term::new(7), 1), ..report(1) };
+    net.global.receive(&ToGlobal::Heartbeat(more), at(5));
+    net.global.receive(&ToGlobal::Heartbeat(later), at(5));
+    net.keep();
+    assert_eq!(net.kept.accounts[&SiteId::new(0)].returned, 3);
+    assert_eq!(net.kept.accounts[&SiteId::new(1)].standing, Standing::Unknown);
+    net.restore_global(3, at(6));
+    net.run(6..=9);
+    assert!(!net.global.is_learning());
 }
 
 #[test]
@@ -201,7 +258,7 @@ fn a_fence_does_not_end_the_learning() {
     net.cut_off.insert(1);
     net.lose_global(2, at(50));
     net.run(50..=52);
-    net.global.fence(SiteId::new(1), at(52)).unwrap();
+    net.fence(1, at(52));
     net.run(53..=347);
     assert!(net.sites[1].honours(&pass, at(347)));
     assert!(net.global.is_learning());
