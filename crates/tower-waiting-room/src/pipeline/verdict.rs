@@ -40,15 +40,7 @@ impl<St: Store> Pipeline<St> {
         }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                // If a pass cannot be delivered, its session is ended only if the visitor was admitted
-                // with an id that was generated for this request. A concurrent request may have
-                // delivered the pass of any other visitor.
-                let is_newcomer = match &journey.visitor {
-                    Visitor::Unknown => true,
-                    Visitor::Proven(Opened::Lapsed(old) | Opened::Pass(old)) => old.id != pass.id,
-                    _ => false,
-                };
-                if is_newcomer {
+                if has_new_id(&journey.visitor, &pass) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
                 // The pass is attached to the response even if a later stage stops the request,
@@ -170,5 +162,17 @@ impl<St: Store> Pipeline<St> {
         journey.token = Some(room.ticket_token(&ticket));
         journey.visitor = Visitor::Outside(Some(ticket));
         Reply::room_overloaded(ticket.retry_after(now))
+    }
+}
+
+/// Returns whether a visitor was admitted with an id that was generated for its request.
+///
+/// If the pass of such a visitor cannot be delivered, the session is ended. The pass of any other
+/// visitor may have been delivered in response to a concurrent request.
+fn has_new_id(visitor: &Visitor, pass: &Pass) -> bool {
+    match visitor {
+        Visitor::Unknown => true,
+        Visitor::Proven(Opened::Lapsed(old) | Opened::Pass(old)) => old.id != pass.id,
+        _ => false,
     }
 }
