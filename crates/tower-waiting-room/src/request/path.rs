@@ -15,8 +15,9 @@
 //! - A *detour* is one of the sequences `//`, `/.`, `\`, `;` and, once escapes are decoded, `?`,
 //!   `#` and NUL. A server may resolve a detour instead of treating it as literal text.
 //!
-//! The readings are computed at most once per request, when the first rule needs them. A single
-//! scan counts the escapes and detours, and the counts determine which readings are computed:
+//! The readings are computed at most once per request, when the first rule needs them. A short
+//! path without escapes and detours is recognized at once. In any other path, a single scan counts
+//! both, and the counts determine which readings are computed:
 //!
 //! | path | readings |
 //! |---|---|
@@ -75,8 +76,8 @@ impl Readings {
     /// readings are computed.
     const MAX_SIGNS: u32 = 16;
 
-    /// The maximum length of a path that is first searched for the end of its plain part, in bytes.
-    /// In a longer path, counting all escapes and detours at once takes less time.
+    /// The maximum length of a path that is first checked byte by byte, in bytes. In a longer path,
+    /// counting all escapes and detours at once takes less time.
     const SHORT: usize = 64;
 
     /// Computes the readings of `path`, which must not include a query.

@@ -11,6 +11,13 @@ fn texts(path: &str) -> Vec<String> {
     }
 }
 
+proptest::proptest! {
+    #[test]
+    fn a_path_is_plain_if_no_escape_and_no_detour_is_counted(path in "[a/.%2;?#\\\\\0]{0,12}") {
+        proptest::prop_assert_eq!(is_plain(path.as_bytes()), Signs::of(path.as_bytes()).total() == 0);
+    }
+}
+
 #[test]
 fn what_is_left_of_a_path_ends_without_a_slash() {
     for (path, left) in [
