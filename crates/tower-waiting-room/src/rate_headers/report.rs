@@ -239,12 +239,13 @@ pub(crate) fn value(number: u64) -> HeaderValue {
 
 /// Returns a number of at least four digits as a header value.
 ///
-/// Most large numbers are timestamps shared by many requests, such as the end of a window, so each
-/// thread caches the most recent ones. The lowest bits of a number select its cache entry, so
-/// consecutive seconds do not collide.
+/// Most large numbers are shared by many responses: timestamps, such as the end of a window, and the
+/// lengths of bodies. Each thread caches the most recent numbers, timestamps apart from others. The
+/// lowest bits of a number select its cache entry, so consecutive seconds do not collide.
 fn large(number: u64) -> HeaderValue {
     RECENT.with_borrow_mut(|recent| {
         let [low, ..] = number.to_le_bytes();
+        let recent = &mut recent[usize::from(number >= FIRST_TIMESTAMP)];
         let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
         if *kept != number {
             // `from_str` allocates as many bytes as there are digits. The integer conversion of the
@@ -258,12 +259,15 @@ fn large(number: u64) -> HeaderValue {
 
 thread_local! {
     /// The cached numbers of at least 1 000 with their digits. The number 0 marks an unused entry.
-    static RECENT: RefCell<[(u64, HeaderValue); RECENT_LEN]> = const {
-        RefCell::new([const { (0, HeaderValue::from_static("0")) }; RECENT_LEN])
+    static RECENT: RefCell<[[(u64, HeaderValue); RECENT_LEN]; 2]> = const {
+        RefCell::new([const { [const { (0, HeaderValue::from_static("0")) }; RECENT_LEN] }; 2])
     };
 }
 
-/// The number of cache entries. The number is a power of two, so that the low bits of the cached
+/// The least number that is taken for a timestamp: a second of the year 2001.
+const FIRST_TIMESTAMP: u64 = 1_000_000_000;
+
+/// The number of cache entries for timestamps, and for other numbers. The number is a power of two, so that the low bits of the cached
 /// numbers spread over all entries.
 const RECENT_LEN: usize = 64;
 
@@ -337,6 +341,17 @@ mod tests {
             assert_eq!(value(number), number.to_string());
         }
         assert_eq!(value(u64::MAX), "999999999999999");
+    }
+
+    #[test]
+    fn a_timestamp_and_the_length_of_a_body_keep_their_entries() {
+        let length = 10_240 + 7;
+        let time = 1_700_000_000_u64.next_multiple_of(RECENT_LEN as u64) + 7;
+        let both = || [length, time].map(value);
+        let addresses =
+            |values: &[HeaderValue; 2]| values.each_ref().map(|it| it.as_bytes().as_ptr());
+        let (first, second) = (both(), both());
+        assert_eq!(addresses(&first), addresses(&second), "a number was formatted again");
     }
 
     #[test]
