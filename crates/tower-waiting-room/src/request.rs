@@ -28,6 +28,7 @@ mod client_ip;
 mod head;
 mod key;
 mod language;
+mod list;
 mod matcher;
 mod path;
 mod path_rule;

@@ -22,15 +22,16 @@ pub(crate) fn dozen() -> impl Iterator<Item = Preferences> {
     })
 }
 
-/// Returns preferences that an attacker may send to make an answer expensive: as many ranges as the
-/// layer reads, all with parameters, in headers none of which is sent twice by a case.
+/// Returns preferences that an attacker may send to make an answer expensive: more ranges than the
+/// layer reads, all of which match a form or a language, in headers none of which is sent twice by a
+/// case. Of a dozen kinds of headers, these took the layer the most instructions.
 ///
 /// After [`MADE_UP`] of them, the first follows again, which a memory of the last headers that is
 /// bounded has forgotten by then.
 pub(crate) fn made_up() -> impl Iterator<Item = Preferences> {
     let (types, languages) = (
-        ranges(|range| format!(",a/b{range};c=d;q=0.5")),
-        ranges(|range| format!(",es;a=b;q=0.{range}")),
+        ranges(|range| format!(",text/*;c={range};q=0.5")),
+        ranges(|range| format!(",es;q=0.{range}")),
     );
     let value = |list: String| HeaderValue::try_from(list).expect("it is visible ASCII");
     (0..MADE_UP).map(move |client| Preferences {

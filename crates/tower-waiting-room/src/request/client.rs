@@ -317,23 +317,22 @@ fn cut(list: &[u8], limit: usize) -> &[u8] {
 }
 
 thread_local! {
-    /// A cache of the preferences in recent `Accept` headers. Browsers send headers shorter than
-    /// 200 bytes.
-    static PREFERENCES: RefCell<Recent<Option<Preference>, 192>> = RefCell::new(Recent::new());
+    /// A cache of the preferences in recent `Accept` headers.
+    static PREFERENCES: RefCell<Recent<Option<Preference>, MAX_ACCEPT_LEN>> = RefCell::new(Recent::new());
 
     /// A cache of the languages chosen for recent `Accept-Language` headers.
-    static LANGUAGES: RefCell<Recent<Language, 96>> = RefCell::new(Recent::new());
+    static LANGUAGES: RefCell<Recent<Language, MAX_ACCEPT_LANGUAGE_LEN>> = RefCell::new(Recent::new());
 }
 
-/// The maximum number of bytes of the `Accept` header that are parsed.
-const MAX_ACCEPT_LEN: usize = 256;
+/// The maximum number of bytes of the `Accept` header that are parsed. Browsers send up to 135.
+const MAX_ACCEPT_LEN: usize = 160;
 
 /// The values of `sec-fetch-dest` for which the answer to a navigation is shown to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
 /// The maximum number of bytes of the `Accept-Language` header that are parsed.
-const MAX_ACCEPT_LANGUAGE_LEN: usize = 256;
+const MAX_ACCEPT_LANGUAGE_LEN: usize = 128;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The language of answers, negotiated from the `Accept-Language` header.
 
-use memchr::memchr;
+use super::list::{Element, MAX_WEIGHT, elements};
 
 /// A language in which answers of the layer are available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,109 +49,46 @@ impl Language {
     /// `*`.
     pub(crate) fn negotiate(accept_language: &[u8]) -> Self {
         let (mut preferred, mut best, mut rest) = (Self::default(), 0, 0);
-        let mut elements = accept_language;
-        for _ in 0..MAX_RANGES {
-            let end = memchr(b',', elements).unwrap_or(elements.len());
-            let element = without_spaces(&elements[..end]);
-            if let Some(language) = Self::of_range(element) {
-                let weight = weight(element);
+        for Element { name, weight } in elements(accept_language) {
+            // A malformed weight counts as 0, so the range is not acceptable.
+            let weight = weight.unwrap_or(0);
+            if let Some(language) = Self::of_range(name) {
                 if weight > best {
                     (preferred, best) = (language, weight);
                 }
-            } else if let [b'*', after @ ..] = element
-                && matches!(without_spaces(after), [] | [b';', ..])
-            {
-                rest = rest.max(weight(element));
+            } else if name == b"*" {
+                rest = rest.max(weight);
             }
             // No other range can have a higher weight.
-            let Some(after) = elements.get(end + 1..).filter(|_| best < MAX_WEIGHT) else { break };
-            elements = after;
+            if best == MAX_WEIGHT {
+                break;
+            }
         }
         if rest > best { Self::default() } else { preferred }
     }
 
-    /// Returns the language of a range such as `de-AT;q=0.9`, or `None` if the language is not
-    /// available.
-    fn of_range(element: &[u8]) -> Option<Self> {
-        let (primary, after) = element.split_at_checked(2)?;
-        let language = match [primary[0].to_ascii_lowercase(), primary[1].to_ascii_lowercase()] {
-            [b'd', b'e'] => Self::German,
-            [b'e', b'n'] => Self::English,
-            [b'e', b's'] => Self::Spanish,
-            [b'f', b'r'] => Self::French,
-            [b'z', b'h'] => Self::Chinese,
+    /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
+    fn of_range(range: &[u8]) -> Option<Self> {
+        let [first, second] = match range {
+            [first, second] | [first, second, b'-', ..] => [first, second],
             _ => return None,
         };
-        let ends = match after {
-            [] | [b'-' | b';', ..] => true,
-            _ => matches!(without_spaces(after), [] | [b';', ..]),
-        };
-        ends.then_some(language)
-    }
-}
-
-/// Returns the weight of a range (RFC 9110 section 12.4.2) in millionths. The default weight is 1.
-/// A malformed weight counts as 0, so the range is not acceptable.
-fn weight(element: &[u8]) -> u32 {
-    let mut rest = element;
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        if *byte == b';'
-            && let [b'q' | b'Q', after @ ..] = without_spaces(after)
-            && let [b'=', value @ ..] = without_spaces(after)
-        {
-            return millionths(value).unwrap_or(0);
+        match [first.to_ascii_lowercase(), second.to_ascii_lowercase()] {
+            [b'd', b'e'] => Some(Self::German),
+            [b'e', b'n'] => Some(Self::English),
+            [b'e', b's'] => Some(Self::Spanish),
+            [b'f', b'r'] => Some(Self::French),
+            [b'z', b'h'] => Some(Self::Chinese),
+            _ => None,
         }
     }
-    MAX_WEIGHT
 }
-
-/// Returns the rest of a range after spaces and tabs.
-fn without_spaces(mut rest: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', after @ ..] = rest {
-        rest = after;
-    }
-    rest
-}
-
-/// Parses a decimal number from 0 to 1, without a sign, in millionths. The number may be surrounded
-/// by spaces, and ends before a semicolon. Further digits are cut off.
-fn millionths(text: &[u8]) -> Option<u32> {
-    let (mut value, mut unit, mut has_digits) = (0, MAX_WEIGHT, false);
-    let mut rest = without_spaces(text);
-    while let [byte, after @ ..] = rest {
-        match byte {
-            b'0'..=b'9' => {
-                let digit = u32::from(byte - b'0') * unit;
-                value = if unit == MAX_WEIGHT { 10 * value + digit } else { value + digit };
-                unit = if unit == MAX_WEIGHT { unit } else { unit / 10 };
-                has_digits = true;
-            }
-            b'.' if unit == MAX_WEIGHT => unit /= 10,
-            b' ' | b'\t' | b';' => break,
-            _ => return None,
-        }
-        if value > MAX_WEIGHT {
-            return None;
-        }
-        rest = after;
-    }
-    let ends = matches!(without_spaces(rest), [] | [b';', ..]);
-    (has_digits && ends).then_some(value)
-}
-
-/// The highest weight in millionths.
-const MAX_WEIGHT: u32 = 1_000_000;
-
-/// The maximum number of ranges in a header that are compared. Browsers send one or two ranges for
-/// each language in their settings.
-const MAX_RANGES: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::list::MAX_ELEMENTS, *};
 
     #[test]
     fn the_preferred_language_is_chosen_by_weight_then_order() {
@@ -184,19 +121,21 @@ mod tests {
     #[test]
     fn no_more_ranges_are_looked_at_than_a_header_may_have() {
         let behind = |ranges: usize| Language::negotiate(("ja,".repeat(ranges) + "de").as_bytes());
-        assert_eq!(behind(MAX_RANGES - 1), Language::German);
-        assert_eq!(behind(MAX_RANGES), Language::English);
+        assert_eq!(behind(MAX_ELEMENTS - 1), Language::German);
+        assert_eq!(behind(MAX_ELEMENTS), Language::English);
     }
 
     /// The naive implementation of [`Language::negotiate`].
     fn expected(accept_language: &str) -> Language {
         let (mut preferred, mut best, mut rest) = (Language::default(), 0.0, 0.0_f32);
-        for element in accept_language.split(',').take(MAX_RANGES) {
+        for element in accept_language.split(',').take(MAX_ELEMENTS) {
             let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
             let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
             let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-            let weight = weight.map_or(Ok(1.0), |(_, value)| value.trim().parse());
-            let weight = weight.ok().filter(|it| (0.0..=1.0).contains(it)).unwrap_or(0.0);
+            let is_number = |it: &str| it.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
+            let weight = weight.map_or("1", |(_, value)| value.trim());
+            let weight = weight.parse().ok().filter(|it| is_number(weight) && *it <= 1.0);
+            let weight = weight.unwrap_or(0.0);
             let primary = range.trim().split('-').next().unwrap();
             let language =
                 Language::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary));

@@ -124,13 +124,15 @@ fn several_lines_of_accept_are_one_list() {
 
 #[test]
 fn no_more_than_the_bound_of_accept_is_looked_at() {
-    let filler = "image/x,".repeat(MAX_ACCEPT_LEN / 8);
+    let range = format!("image/{},", "x".repeat(25));
+    let filler = range.repeat(MAX_ACCEPT_LEN / range.len());
     assert_eq!(kind_of(&[("accept", &format!("{filler}text/plain"))]), ClientKind::Problem);
-    let short = &filler[..filler.len() - 80];
+    let short = &filler[..filler.len() - range.len()];
     assert_eq!(kind_of(&[("accept", &format!("{short}text/plain"))]), ClientKind::Text);
     let lines = vec![("accept", short); 40];
     let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN, <[u8]>::to_vec).unwrap();
-    assert!(list.len() <= MAX_ACCEPT_LEN && list.ends_with(b"image/x"));
+    assert!(list.len() <= MAX_ACCEPT_LEN);
+    assert!(list.strip_suffix(b",").unwrap_or(&list).ends_with(b"x"));
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! Lists with weights, such as `Accept` and `Accept-Language` (RFC 9110 sections 5.6.1 and 12.4.2).
+//!
+//! A client can send a new list with every request, so the functions in this module do not allocate
+//! memory, and at most [`MAX_ELEMENTS`] elements of a list are read.
+
+/// An element of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Element<'a> {
+    /// The text before the parameters, without spaces around it. It may be empty.
+    pub(super) name: &'a [u8],
+    /// The weight in thousandths, [`MAX_WEIGHT`] if there is no weight, or `None` if the weight is
+    /// malformed. If there are several weights, the first one counts.
+    pub(super) weight: Option<u16>,
+}
+
+/// Returns the first elements of a list.
+pub(super) fn elements(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
+    let mut rest = Some(list);
+    let element = move || {
+        let (element, after) = first(rest?);
+        rest = after.split_first().map(|(_comma, after)| after);
+        Some(element)
+    };
+    std::iter::from_fn(element).take(MAX_ELEMENTS)
+}
+
+/// Returns the first element of a list, and the text from the comma after it.
+#[inline]
+fn first(list: &[u8]) -> (Element<'_>, &[u8]) {
+    let (name, mut rest) = until_delimiter(without_spaces(list));
+    let mut weight = None;
+    while let [b';', after @ ..] = rest {
+        rest = without_spaces(after);
+        if let [b'q' | b'Q', after @ ..] = rest
+            && let [b'=', after @ ..] = without_spaces(after)
+        {
+            let (value, after) = until_delimiter(without_spaces(after));
+            weight = weight.or_else(|| Some(thousandths(value)));
+            rest = after;
+        } else {
+            rest = after_parameter(rest);
+        }
+    }
+    (Element { name: without_spaces_after(name), weight: weight.unwrap_or(Some(MAX_WEIGHT)) }, rest)
+}
+
+/// Splits a text before the first comma or semicolon.
+#[inline]
+fn until_delimiter(text: &[u8]) -> (&[u8], &[u8]) {
+    let is_delimiter = |byte: &u8| matches!(byte, b',' | b';');
+    text.split_at(text.iter().position(is_delimiter).unwrap_or(text.len()))
+}
+
+/// Returns the text from the first comma or semicolon outside of quoted strings (RFC 9110 section
+/// 5.6.4).
+#[inline]
+fn after_parameter(mut text: &[u8]) -> &[u8] {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    while let [byte, after @ ..] = text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b',' | b';' if !is_quoted => break,
+            b'"' => is_quoted = !is_quoted,
+            b'\\' => is_escaped = is_quoted,
+            _ => {}
+        }
+        text = after;
+    }
+    text
+}
+
+/// Returns the rest of a text after spaces and tabs.
+#[inline]
+fn without_spaces(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', after @ ..] = text {
+        text = after;
+    }
+    text
+}
+
+/// Returns a text without the spaces and tabs at its end.
+#[inline]
+fn without_spaces_after(mut text: &[u8]) -> &[u8] {
+    while let [before @ .., b' ' | b'\t'] = text {
+        text = before;
+    }
+    text
+}
+
+/// Parses a decimal number from 0 to 1 in thousandths. Further digits are cut off.
+fn thousandths(text: &[u8]) -> Option<u16> {
+    let text = without_spaces_after(text);
+    let (whole, rest) = match text {
+        [b'0', rest @ ..] => (0, rest),
+        [b'1', rest @ ..] => (MAX_WEIGHT, rest),
+        [b'.', b'0'..=b'9', ..] => (0, text),
+        _ => return None,
+    };
+    let digits = match rest {
+        [] => return Some(whole),
+        [b'.', digits @ ..] => digits,
+        _ => return None,
+    };
+    let (mut value, mut unit) = (whole, 100);
+    for digit in digits {
+        let (b'0'..=b'9') = digit else { return None };
+        value += u16::from(digit - b'0') * unit;
+        unit /= 10;
+    }
+    (value <= MAX_WEIGHT).then_some(value)
+}
+
+/// The highest weight in thousandths. It is also the default.
+pub(super) const MAX_WEIGHT: u16 = 1000;
+
+/// The maximum number of elements of a list that are read. Browsers send up to a dozen.
+pub(super) const MAX_ELEMENTS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(list: &str) -> Vec<&str> {
+        elements(list.as_bytes()).map(|it| str::from_utf8(it.name).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_element_ends_at_a_comma_outside_of_quotes() {
+        assert_eq!(names(r#"a, b ;c="d,\"e,\\",, f;"g,h",	i	"#), ["a", "b", "", "f", "i"]);
+        assert_eq!(names(r#"a;b="c,d"#), ["a"]);
+    }
+
+    #[test]
+    fn no_more_elements_are_read_than_a_list_may_have() {
+        assert_eq!(names(&",".repeat(100)).len(), MAX_ELEMENTS);
+        assert_eq!(names(""), [""]);
+    }
+
+    #[test]
+    fn the_first_weight_counts() {
+        let cases = [
+            ("", Some(1_000)),
+            (";q=0.5", Some(500)),
+            (" ; q=0.25 ;q=1", Some(250)),
+            (";Q = 1.000", Some(1_000)),
+            (";a=\";q=0\";q=.2", Some(200)),
+            (";v=b3;q=0", Some(0)),
+            (";q=0.1239", Some(123)),
+            (";q=0. ;a", Some(0)),
+            (";qs=0.5", Some(1_000)),
+            (";q", Some(1_000)),
+            (";q=", None),
+            (";q=.", None),
+            (";q=-0", None),
+            (";q=1.001", None),
+            (";q=2", None),
+            (";q=10", None),
+            (";q=0.x", None),
+            (";q=0.123x", None),
+            (";q=0.5 5", None),
+            (";q=\"0.5\"", None),
+            (";q=NaN;q=1", None),
+        ];
+        for (parameters, weight) in cases {
+            let list = format!("a{parameters},b");
+            let found: Vec<_> = elements(list.as_bytes()).collect();
+            let b = Element { name: b"b", weight: Some(MAX_WEIGHT) };
+            assert_eq!(found, [Element { name: b"a", weight }, b], "{parameters:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_list(list in prop::collection::vec(any::<u8>(), 0..60)) {
+            for element in elements(&list) {
+                prop_assert!(element.weight.is_none_or(|weight| weight <= MAX_WEIGHT));
+            }
+        }
+    }
+}
