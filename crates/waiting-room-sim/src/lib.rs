@@ -45,7 +45,6 @@
 //! `day`, off by default: `Day` reads the traffic of a real day from a CSV file.
 
 mod arrivals;
-mod conformance;
 #[cfg(feature = "day")]
 mod day;
 mod desk;
@@ -60,10 +59,6 @@ mod world;
 pub use self::day::{Day, DayError};
 pub use self::{
     arrivals::{Arrivals, Trace},
-    conformance::{
-        Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
-        conformance,
-    },
     oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},

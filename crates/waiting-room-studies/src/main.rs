@@ -73,7 +73,7 @@ fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Erro
     let commands = args.commands;
     let runs: Vec<_> =
         seeds.par_iter().map(|&seed| cli::hold_against_the_model(seed, commands)).collect();
-    let mut tried = waiting_room_sim::Coverage::default();
+    let mut tried = waiting_room_test::conformance::Coverage::default();
     let mut agreed = true;
     for run in runs {
         match run {

@@ -5,7 +5,8 @@ use std::{cell::Cell, env};
 use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
-use waiting_room_sim::{Coverage, Divergence, Memory, Plan, conformance, fresh_seeds};
+use waiting_room_sim::fresh_seeds;
+use waiting_room_test::conformance::{self, Coverage, Divergence, Memory, Plan};
 
 use crate::support::{open, patient, start};
 
@@ -42,7 +43,7 @@ async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> 
     let memory = if seed.is_multiple_of(2) { Memory::Lasts } else { Memory::Forgets };
     let plan = Plan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).memory(memory);
     let lives = Cell::new(0);
-    conformance(plan, async |rules, clock| {
+    conformance::run(plan, async |rules, clock| {
         if memory == Memory::Forgets {
             lives.set(lives.get() + 1);
         }

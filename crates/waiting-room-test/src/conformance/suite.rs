@@ -10,7 +10,7 @@ use waiting_room_core::{
 
 use super::{
     commands::{Command, Commands},
-    model::{Model, Numbers, Told},
+    model::{Model, Numbers, StoreChoice},
     plan::{Coverage, Divergence, Memory, Plan},
     settings::Settings,
 };
@@ -23,7 +23,7 @@ use super::{
 /// # Errors
 ///
 /// The first command at which the store and the model disagree, with the seed to repeat it.
-pub async fn conformance<S: Store>(
+pub async fn run<S: Store>(
     plan: Plan,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
 ) -> Result<Coverage, Divergence> {
@@ -75,7 +75,9 @@ impl<S: Store> Run<S> {
         command: &Command,
         commands: &mut Commands,
     ) -> Result<(), Divergence> {
-        let (store, now) = (&self.store, self.now);
+        self.check_time(command)?;
+        // Each command goes to a fresh clone, because all clones share the state.
+        let (store, now) = (self.store.clone(), self.now);
         match command {
             Command::Enter(id) => {
                 let given = store.enter(*id).await;
@@ -127,12 +129,21 @@ impl<S: Store> Run<S> {
         }
     }
 
+    /// Compares the store's time with the clock that the store was given.
+    fn check_time(&self, command: &Command) -> Result<(), Divergence> {
+        let (expected, given) = (format!("the time is {:?}", self.now), self.store.now());
+        if given == self.now {
+            return Ok(());
+        }
+        Err(self.divergence(command, expected, format!("the time is {given:?}")))
+    }
+
     fn verdict(
         &mut self,
         command: &Command,
         given: Result<Verdict, StoreError>,
         commands: &mut Commands,
-        verb: impl FnOnce(&mut Model, Told) -> Verdict,
+        verb: impl FnOnce(&mut Model, StoreChoice) -> Verdict,
     ) -> Result<(), Divergence> {
         let given = given.map_err(|error| self.failure(command, &error))?;
         commands.saw_verdict(&given);
@@ -146,7 +157,7 @@ impl<S: Store> Run<S> {
             let expected = format!("whole seconds, at most {longest:?}");
             return Err(self.divergence(command, expected, format!("{given:?}")));
         }
-        let told = Told {
+        let told = StoreChoice {
             interval: interval.unwrap_or_default(),
             let_in: matches!(given, Verdict::Admit { .. }),
         };

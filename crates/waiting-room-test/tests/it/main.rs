@@ -1,0 +1,8 @@
+//! Tests of the kit: of its clock, its clients and its states, and of each assertion, which must pass
+//! for a service that keeps its promise and fail for one that breaks it.
+
+mod assertions;
+mod clients;
+mod crowds;
+mod fakes;
+mod states;
