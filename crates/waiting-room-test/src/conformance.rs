@@ -51,15 +51,13 @@ mod at_once;
 mod commands;
 mod model;
 mod plan;
-mod proof;
 mod settings;
 mod suite;
 
 pub use self::{
     at_once::run_at_once,
     plan::{Coverage, Divergence, Memory, Plan},
-    proof::store_conformance,
-    suite::run,
+    suite::{run, store_conformance},
 };
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A crowd of visitors in front of the service under test.
 
-use std::{env, error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, time::Duration};
 
 use axum_core::body::Body;
 use http::{Request, Response};
@@ -8,10 +8,11 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use tokio::task::{JoinSet, LocalSet};
 use tower::Service;
-use waiting_room_core::time::{Clock, SystemClock};
+use waiting_room_core::time::Clock;
 
 use crate::{
-    arrivals::Arrivals, clock::TestClock, habits::Habits, record::CrowdRecord, visitor::Visitor,
+    arrivals::Arrivals, clock::TestClock, habits::Habits, record::CrowdRecord, seed::seed,
+    visitor::Visitor,
 };
 
 /// Visitors that arrive at a service, wait, visit and leave, in virtual time.
@@ -54,12 +55,8 @@ struct Group {
 }
 
 impl Crowd {
-    /// The environment variable that fixes the seed, so that a failure can be repeated:
-    /// `WAITING_ROOM_SEED=17 cargo test`.
-    pub const SEED_VARIABLE: &str = "WAITING_ROOM_SEED";
-
     /// Creates an empty crowd with a fresh seed, or with that of
-    /// [`SEED_VARIABLE`](Self::SEED_VARIABLE). A run prints its seed to standard error.
+    /// [`SEED_VARIABLE`](crate::SEED_VARIABLE). A run prints its seed to standard error.
     ///
     /// # Panics
     ///
@@ -149,15 +146,5 @@ impl Crowd {
 impl Default for Crowd {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// Returns the seed of the environment, or one that no earlier run has used.
-pub(crate) fn seed() -> u64 {
-    match env::var(Crowd::SEED_VARIABLE) {
-        Ok(fixed) => fixed
-            .parse()
-            .unwrap_or_else(|_| panic!("{} is {fixed:?}, expected a number", Crowd::SEED_VARIABLE)),
-        Err(_) => SystemClock::new().now().as_nanos(),
     }
 }

@@ -40,6 +40,7 @@ mod crowd;
 mod habits;
 mod record;
 mod room_state;
+mod seed;
 mod seen;
 mod visitor;
 
@@ -52,6 +53,7 @@ pub use crate::{
     habits::Habits,
     record::{AnswerRecord, CrowdRecord, Ending, VisitRecord},
     room_state::{Occupants, RoomState, StateError},
+    seed::SEED_VARIABLE,
     seen::{Seen, SeenAs},
 };
 

@@ -3,8 +3,7 @@
 //! ```text
 //!   answers of a visitor ─► streaks of waiting and being inside ─► assertions
 //!      (visit.rs)              (streak.rs)                          (crowd.rs)
-//!                                                                      ├─ early.rs: queued early
-//!                                                                      └─ order.rs: overtaken
+//!                                                                      └─ fairness.rs
 //! ```
 //!
 //! An assertion fails only if what the visitors saw proves that it is broken. A request was decided
@@ -12,8 +11,7 @@
 //! for the service.
 
 mod crowd;
-mod early;
-mod order;
+mod fairness;
 mod streak;
 mod visit;
 

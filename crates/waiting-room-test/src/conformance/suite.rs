@@ -1,4 +1,5 @@
-//! The run of the suite: gives the same commands to a store and to the model, and compares.
+//! The run of the suite: gives the same commands to a store and to the model, and compares the
+//! replies.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -9,11 +10,49 @@ use waiting_room_core::{
 };
 
 use super::{
+    at_once::run_at_once,
     commands::{Command, Commands},
     model::{Model, Numbers, StoreChoice},
     plan::{Coverage, Divergence, Memory, Plan},
     settings::Settings,
 };
+use crate::seed::{SEED_VARIABLE, seed};
+
+/// Runs the conformance suite on the stores that `build` makes, and prints the seeds to standard
+/// error.
+///
+/// `build` receives the rules of the room and its clock, and returns a store with an empty room. It
+/// is called several times. The stores must not share a room, so a store on a server needs a new
+/// name or prefix each time. The store must read its time from the given clock.
+///
+/// The returned numbers show which replies occurred.
+///
+/// # Panics
+///
+/// Panics at the first reply that differs from the model's, with the command, both replies and the
+/// seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not a number.
+pub async fn store_conformance<S: Store>(
+    mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
+) -> Coverage {
+    let first = seed();
+    eprintln!("seeds of the suite: {first} and the {} after it", SEEDS - 1);
+    let mut coverage = Coverage::default();
+    for seed in (0..SEEDS).map(|index| first.wrapping_add(index)) {
+        let ran = match run(Plan::new(seed, COMMANDS), &mut build).await {
+            Ok(replies) => {
+                coverage.add(&replies);
+                run_at_once(seed, &mut build).await
+            }
+            Err(divergence) => Err(divergence),
+        };
+        if let Err(divergence) = ran {
+            panic!(
+                "the store breaks its contract: {divergence}\nto repeat: {SEED_VARIABLE}={seed}"
+            );
+        }
+    }
+    coverage
+}
 
 /// Runs a plan against the stores that `build` makes: one at the start, and another after each
 /// restart.
@@ -260,3 +299,9 @@ fn snapshot(
     expected.mode = settings.mode;
     expected
 }
+
+/// The number of streams.
+const SEEDS: u64 = 4;
+
+/// The number of commands of each stream: enough for all but the rarest replies.
+const COMMANDS: u64 = 4_000;

@@ -7,7 +7,7 @@ use waiting_room_core::{
 };
 
 use super::{Coverage, Divergence, Plan, run as check, run_at_once, store_conformance};
-use crate::crowd::seed;
+use crate::seed::{SEED_VARIABLE, seed};
 
 const COMMANDS: u64 = 20_000;
 
@@ -22,7 +22,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Returns `count` seeds: fresh ones, unless one is fixed.
 fn seeds(count: u64) -> Vec<u64> {
-    let is_fixed = std::env::var_os(crate::Crowd::SEED_VARIABLE).is_some();
+    let is_fixed = std::env::var_os(SEED_VARIABLE).is_some();
     let count = if is_fixed { 1 } else { count };
     let first = seed();
     eprintln!("seeds: {first} and {} more", count - 1);

@@ -5,14 +5,13 @@ use std::{fmt, time::Duration};
 use waiting_room_core::{RoomRules, Timestamp};
 
 use super::{
-    early::first_queued_early,
-    order::most_overtaken,
+    fairness::{first_queued_early, most_overtaken},
     streak::{Inside, Wait},
     visit::{AnswerRecord, VisitRecord},
 };
-use crate::{crowd::Crowd, seen::SeenAs};
+use crate::{seed::SEED_VARIABLE, seen::SeenAs};
 
-/// What the visitors of a [`Crowd`] sent and received, with the assertions on it.
+/// What the visitors of a [`Crowd`](crate::Crowd) sent and received, with the assertions on it.
 ///
 /// Each assertion returns the record, so that several can be chained. If one fails, it panics with
 /// a message that names the visitor, the time since the start of the crowd, the figure, and the
@@ -52,7 +51,10 @@ impl CrowdRecord {
     pub fn admitted(&self) -> usize {
         self.visits.iter().filter(|visit| visit.admitted_at().is_some()).count()
     }
+}
 
+#[expect(clippy::must_use_candidate, reason = "an assertion returns the record only for chaining")]
+impl CrowdRecord {
     /// Asserts that at most `limit` visitors were inside at any time.
     ///
     /// A visitor is inside from the first answer of the application to the last request that the
@@ -251,7 +253,7 @@ impl CrowdRecord {
 
     #[track_caller]
     fn fail(&self, assertion: fmt::Arguments<'_>, what: &str) -> ! {
-        let (variable, seed) = (Crowd::SEED_VARIABLE, self.seed);
-        panic!("{assertion} is broken: {what}\nto repeat this crowd: {variable}={seed}");
+        let seed = self.seed;
+        panic!("{assertion} is broken: {what}\nto repeat this crowd: {SEED_VARIABLE}={seed}");
     }
 }

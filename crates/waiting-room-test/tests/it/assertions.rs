@@ -1,6 +1,9 @@
 //! Each assertion fails for a service that breaks it, and says what happened.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 use tower_waiting_room::{
     Quota, RateLimit,
@@ -47,7 +50,7 @@ fn never_above_fails_for_a_room_with_one_slot_too_many() {
 #[test]
 fn never_above_counts_visitors_of_a_single_page_that_come_at_the_same_time() {
     waiting_room_test::run(async |clock| {
-        let habits = Habits::api_client().staying(SECOND * 0);
+        let habits = Habits::api_client().staying(Duration::ZERO);
         let crowd = Crowd::new().seed(17).group(3, habits, Arrivals::at_once());
         let record = crowd.visit(open_shop(), clock).await;
         record.never_above(3);
@@ -62,7 +65,7 @@ fn in_order_fails_for_a_shop_that_lets_the_first_visitor_wait() {
     waiting_room_test::run(async |clock| {
         let first = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
         let wait = move |client| if client == first { 3 * MINUTE } else { 10 * SECOND };
-        let times = Arrivals::at([SECOND * 0, 20 * SECOND, 40 * SECOND]);
+        let times = Arrivals::at([Duration::ZERO, 20 * SECOND, 40 * SECOND]);
         let record = crowd(3, times).visit(arbitrary_shop(clock, wait), clock).await;
         record.in_order(150 * SECOND);
         let message = message_of(|| record.in_order(26 * SECOND));
@@ -118,8 +121,8 @@ fn never_early_finds_a_slot_that_is_not_given_away() {
     waiting_room_test::run(async |clock| {
         // Two visitors get in, and the third waits for longer than their sessions can last.
         let third = IpAddr::from(Ipv4Addr::new(198, 18, 0, 3));
-        let wait = move |client| if client == third { 10 * MINUTE } else { SECOND * 0 };
-        let times = Arrivals::at([SECOND * 0, SECOND, 2 * SECOND]);
+        let wait = move |client| if client == third { 10 * MINUTE } else { Duration::ZERO };
+        let times = Arrivals::at([Duration::ZERO, SECOND, 2 * SECOND]);
         let record = crowd(3, times).visit(arbitrary_shop(clock, wait), clock).await;
         let rules = config(2).build().unwrap().room().unwrap().clone();
         let message = message_of(|| record.never_early(&rules));
@@ -133,7 +136,7 @@ fn never_early_finds_a_slot_that_is_not_given_away() {
 fn never_before_fails_for_doors_that_are_open() {
     waiting_room_test::run(async |clock| {
         let record = one_by_one().visit(open_shop(), clock).await;
-        record.never_before(SECOND * 0);
+        record.never_before(Duration::ZERO);
         let message = message_of(|| record.never_before(MINUTE));
         let expected = "never_before(60s) is broken: visitor 0 (browser) was forwarded at 0.000 s";
         assert_eq!(message, expected.to_owned() + REPEAT);
@@ -183,10 +186,10 @@ fn no_refusals_fails_for_a_limit() {
     let crowd_at = |arrivals| crowd(2, arrivals);
     waiting_room_test::run(async |clock| {
         let limited = config(5).rate_limit(RateLimit::per_ip(Quota::per_minute(3)));
-        let arrivals = Arrivals::at([SECOND * 0, SECOND]);
+        let arrivals = Arrivals::at([Duration::ZERO, SECOND]);
         let record: CrowdRecord = crowd_at(arrivals).visit(shop(limited, clock), clock).await;
         let message = message_of(|| record.no_refusals());
-        let expected = "no_refusals is broken: visitor 0 (browser) was refused at 30.000 s (429 \
+        let expected = "no_refusals is broken: visitor 0 (browser) was refused at 50.000 s (429 \
                         refused:rate:per_ip), and there are ";
         assert!(message.starts_with(expected), "{message}");
     });

@@ -27,13 +27,13 @@ fn a_mixed_crowd_finds_every_promise_of_a_room_kept() {
 }
 
 #[test]
-fn visitors_that_stay_are_never_above_the_limit_of_visitors_that_check_in_at_last() {
+fn six_times_as_many_visitors_as_slots_are_all_admitted_round_by_round() {
     waiting_room_test::run(async |clock| {
         let record = Crowd::new()
             .group(90, Habits::api_client().staying(2 * MINUTE), Arrivals::within(MINUTE))
-            .visit(shop(config(50), clock), clock)
+            .visit(shop(config(15), clock), clock)
             .await;
-        record.never_above(50).in_order(CHECK_IN).every_visitor_admitted().no_refusals();
+        record.never_above(15).in_order(CHECK_IN).every_visitor_admitted().no_refusals();
         assert!(record.visits().iter().all(|visit| visit.ending() == Ending::Done));
         let last = record.visits().iter().map(|visit| visit.waited()).max().unwrap();
         // Six rounds of fifteen visitors, each of two minutes and a session.
