@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::{MemoryStore, room::Recovery};
 use waiting_room_sim::{Day, DayError, Scenario, Trace, fresh_seeds};
-use waiting_room_test::conformance::{Coverage, Divergence, Plan, run};
+use waiting_room_test::conformance::{Coverage, Divergence, SuitePlan, run};
 
 use crate::{
     accuracy::{Crowd, Traffic},
@@ -261,7 +261,7 @@ impl Simulate {
 
 /// Runs the conformance suite on a store in memory.
 pub(crate) fn hold_against_the_model(seed: u64, commands: u64) -> Result<Coverage, Divergence> {
-    pollster::block_on(run(Plan::new(seed, commands), async |rules, clock| {
+    pollster::block_on(run(SuitePlan::new(seed, commands), async |rules, clock| {
         MemoryStore::with_clock(rules, clock).expect("the suite makes valid rules")
     }))
 }

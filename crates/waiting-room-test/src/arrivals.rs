@@ -9,10 +9,10 @@ use rand_distr::{Distribution, Exp1};
 ///
 /// Random times are drawn from the seed of the crowd, as whole milliseconds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arrivals(Times);
+pub struct Arrivals(ArrivalTimes);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Times {
+enum ArrivalTimes {
     /// At these times.
     At(Vec<Duration>),
     /// After this time, at a rate that falls.
@@ -25,27 +25,27 @@ impl Arrivals {
     /// All visitors arrive at once, at the start.
     #[must_use]
     pub const fn at_once() -> Self {
-        Self(Times::Within(Duration::ZERO))
+        Self(ArrivalTimes::Within(Duration::ZERO))
     }
 
     /// One visitor arrives at each of these times. The group must have as many visitors.
     #[must_use]
     pub fn at(times: impl IntoIterator<Item = Duration>) -> Self {
-        Self(Times::At(times.into_iter().collect()))
+        Self(ArrivalTimes::At(times.into_iter().collect()))
     }
 
     /// The visitors arrive at random times within `duration`, as a Poisson process that has this
     /// number of arrivals.
     #[must_use]
     pub const fn within(duration: Duration) -> Self {
-        Self(Times::Within(duration))
+        Self(ArrivalTimes::Within(duration))
     }
 
     /// The doors open at `after`: no visitor arrives before, most arrive right after it, and the
     /// visitors are late by `mean` on average, with exponentially distributed delays.
     #[must_use]
     pub const fn doors_open(after: Duration, mean: Duration) -> Self {
-        Self(Times::Burst { after, mean })
+        Self(ArrivalTimes::Burst { after, mean })
     }
 
     /// Returns the times of `count` visitors, in order.
@@ -56,15 +56,15 @@ impl Arrivals {
     #[track_caller]
     pub(crate) fn draw(&self, count: u32, random: &mut impl Rng) -> Vec<Duration> {
         let mut draw = || match &self.0 {
-            Times::Within(duration) => duration.mul_f64(random.random()),
-            Times::Burst { after, mean } => {
+            ArrivalTimes::Within(duration) => duration.mul_f64(random.random()),
+            ArrivalTimes::Burst { after, mean } => {
                 let late: f64 = Exp1.sample(random);
                 *after + mean.mul_f64(late)
             }
-            Times::At(_) => Duration::ZERO,
+            ArrivalTimes::At(_) => Duration::ZERO,
         };
         let mut times: Vec<_> = match &self.0 {
-            Times::At(times) => {
+            ArrivalTimes::At(times) => {
                 let given = times.len();
                 assert!(
                     u32::try_from(given) == Ok(count),

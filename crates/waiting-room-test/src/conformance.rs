@@ -1,7 +1,7 @@
 //! The conformance suite that every [`Store`](waiting_room_core::Store) must pass.
 //!
 //! [`store_conformance`] is the whole suite with the usual settings, as one line of a test.
-//! [`run`] runs a single [`Plan`], for longer campaigns and for stores whose state outlives the
+//! [`run`] runs a single [`SuitePlan`], for longer campaigns and for stores whose state outlives the
 //! process.
 //!
 //! A seeded stream of commands goes to the store and, at the same instants, to a naive model. Both
@@ -27,7 +27,7 @@
 //! | "cheap to clone" | each command goes to a fresh clone, so clones must share the state |
 //! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
 //! | "atomic" | [`run_at_once`]: visitors that enter in the same instant never exceed a limit |
-//! | after a restart | an empty store goes on with older passes and tickets; a store that [lasts](Memory::Lasts) goes on as if nothing had happened |
+//! | after a restart | an empty store goes on with older passes and tickets; a store that [lasts](Durability::Lasts) goes on as if nothing had happened |
 //!
 //! # What it does not prove
 //!
@@ -56,7 +56,7 @@ mod suite;
 
 pub use self::{
     at_once::run_at_once,
-    plan::{Coverage, Divergence, Memory, Plan},
+    plan::{Coverage, Divergence, Durability, SuitePlan},
     suite::{run, store_conformance},
 };
 

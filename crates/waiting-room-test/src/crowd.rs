@@ -12,7 +12,7 @@ use waiting_room_core::time::Clock;
 
 use crate::{
     arrivals::Arrivals, clock::TestClock, habits::Habits, record::CrowdRecord, seed::seed,
-    visitor::Visitor,
+    visitor::CrowdVisitor,
 };
 
 /// Visitors that arrive at a service, wait, visit and leave, in virtual time.
@@ -43,12 +43,12 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Crowd {
     seed: u64,
-    groups: Vec<Group>,
+    groups: Vec<CrowdGroup>,
     lasts: Duration,
 }
 
 #[derive(Clone, Debug)]
-struct Group {
+struct CrowdGroup {
     count: u32,
     habits: Habits,
     arrivals: Arrivals,
@@ -75,7 +75,7 @@ impl Crowd {
     /// The run panics if the arrivals list times, and not `count` of them.
     #[must_use]
     pub fn group(mut self, count: u32, habits: Habits, arrivals: Arrivals) -> Self {
-        self.groups.push(Group { count, habits, arrivals });
+        self.groups.push(CrowdGroup { count, habits, arrivals });
         self
     }
 
@@ -127,16 +127,16 @@ impl Crowd {
         CrowdRecord::new(seed, start, visits.await)
     }
 
-    fn visitors<S: Clone>(self, service: &S, clock: TestClock) -> Vec<Visitor<S>> {
+    fn visitors<S: Clone>(self, service: &S, clock: TestClock) -> Vec<CrowdVisitor<S>> {
         let start = clock.now();
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let mut visitors = Vec::new();
-        for Group { count, habits, arrivals } in self.groups {
+        for CrowdGroup { count, habits, arrivals } in self.groups {
             for arrival in arrivals.draw(count, &mut random) {
                 let number = u32::try_from(visitors.len()).unwrap_or(u32::MAX);
                 let times = (start + arrival, start + self.lasts);
                 let (habits, service) = (habits.clone(), service.clone());
-                visitors.push(Visitor::new(number, habits, service, clock, times));
+                visitors.push(CrowdVisitor::new(number, habits, service, clock, times));
             }
         }
         visitors

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A visitor that has not arrived yet.
-pub(crate) struct Visitor<S> {
+pub(crate) struct CrowdVisitor<S> {
     habits: Habits,
     clock: TestClock,
     client: TestClient<S>,
@@ -26,7 +26,7 @@ pub(crate) struct Visitor<S> {
     record: VisitRecord,
 }
 
-impl<S> Visitor<S> {
+impl<S> CrowdVisitor<S> {
     pub(crate) fn new(
         number: u32,
         habits: Habits,
@@ -42,7 +42,7 @@ impl<S> Visitor<S> {
     }
 }
 
-impl<S, B> Visitor<S>
+impl<S, B> CrowdVisitor<S>
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone,
     S::Error: fmt::Debug,

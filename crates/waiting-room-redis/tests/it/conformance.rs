@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
 use waiting_room_sim::fresh_seeds;
-use waiting_room_test::conformance::{self, Coverage, Divergence, Memory, Plan};
+use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
 use crate::support::{open, patient, start};
 
@@ -40,11 +40,11 @@ async fn agrees_with_the_model(engine: Engine) {
 
 /// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
-    let memory = if seed.is_multiple_of(2) { Memory::Lasts } else { Memory::Forgets };
-    let plan = Plan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).memory(memory);
+    let durability = if seed.is_multiple_of(2) { Durability::Lasts } else { Durability::Forgets };
+    let plan = SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).durability(durability);
     let lives = Cell::new(0);
     conformance::run(plan, async |rules, clock| {
-        if memory == Memory::Forgets {
+        if durability == Durability::Forgets {
             lives.set(lives.get() + 1);
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);

@@ -13,7 +13,7 @@ use super::{
     at_once::run_at_once,
     commands::{Command, Commands},
     model::{Model, Numbers, StoreChoice},
-    plan::{Coverage, Divergence, Memory, Plan},
+    plan::{Coverage, Divergence, Durability, SuitePlan},
     settings::Settings,
 };
 use crate::seed::{SEED_VARIABLE, seed};
@@ -38,7 +38,7 @@ pub async fn store_conformance<S: Store>(
     eprintln!("seeds of the suite: {first} and the {} after it", SEEDS - 1);
     let mut coverage = Coverage::default();
     for seed in (0..SEEDS).map(|index| first.wrapping_add(index)) {
-        let ran = match run(Plan::new(seed, COMMANDS), &mut build).await {
+        let ran = match run(SuitePlan::new(seed, COMMANDS), &mut build).await {
             Ok(replies) => {
                 coverage.add(&replies);
                 run_at_once(seed, &mut build).await
@@ -63,13 +63,13 @@ pub async fn store_conformance<S: Store>(
 ///
 /// The first command at which the store and the model disagree, with the seed to repeat it.
 pub async fn run<S: Store>(
-    plan: Plan,
+    plan: SuitePlan,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
 ) -> Result<Coverage, Divergence> {
     let clock = ManualClock::new(START);
     let mut commands = Commands::new(plan.seed);
     let settings = commands.settings();
-    let mut run = Run {
+    let mut run = SuiteRun {
         plan,
         store: build(settings.rules(), clock.clone()).await,
         model: Model::new(settings, START),
@@ -88,7 +88,7 @@ pub async fn run<S: Store>(
             }
             Command::Restart => {
                 run.store = build(run.settings.rules(), clock.clone()).await;
-                if plan.memory == Memory::Forgets {
+                if plan.durability == Durability::Forgets {
                     run.model = Model::new(run.settings, run.now);
                 }
             }
@@ -98,8 +98,8 @@ pub async fn run<S: Store>(
     Ok(run.coverage)
 }
 
-struct Run<S> {
-    plan: Plan,
+struct SuiteRun<S> {
+    plan: SuitePlan,
     store: S,
     model: Model,
     settings: Settings,
@@ -108,7 +108,7 @@ struct Run<S> {
     coverage: Coverage,
 }
 
-impl<S: Store> Run<S> {
+impl<S: Store> SuiteRun<S> {
     async fn compare(
         &mut self,
         command: &Command,

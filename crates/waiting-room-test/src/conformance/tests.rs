@@ -6,13 +6,13 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-use super::{Coverage, Divergence, Plan, run as check, run_at_once, store_conformance};
+use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, store_conformance};
 use crate::seed::{SEED_VARIABLE, seed};
 
 const COMMANDS: u64 = 20_000;
 
 fn run(seed: u64, fault: Fault) -> Result<Coverage, Divergence> {
-    let plan = Plan::new(seed, COMMANDS);
+    let plan = SuitePlan::new(seed, COMMANDS);
     block_on(check(plan, async |rules, clock| Faulty::new(fault, rules, clock)))
 }
 

@@ -6,7 +6,7 @@ use waiting_room_core::{RoomRules, Timestamp};
 
 use super::{
     fairness::{first_queued_early, most_overtaken},
-    streak::{Inside, Wait},
+    streak::{Inside, WaitStreak},
     visit::{AnswerRecord, VisitRecord},
 };
 use crate::{seed::SEED_VARIABLE, seen::SeenAs};
@@ -106,7 +106,7 @@ impl CrowdRecord {
     /// Panics if a visitor was overtaken. The message names the one that waited longest.
     #[track_caller]
     pub fn in_order(&self, tolerance: Duration) -> &Self {
-        let waits: Vec<_> = self.visits.iter().flat_map(Wait::all).collect();
+        let waits: Vec<_> = self.visits.iter().flat_map(WaitStreak::all).collect();
         if let Some(found) = most_overtaken(&waits, tolerance) {
             let (first, other) = (found.waiting, found.admitted);
             let what = format!(

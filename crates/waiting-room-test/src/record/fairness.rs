@@ -5,7 +5,7 @@ use std::time::Duration;
 use waiting_room_core::{Reason, RoomRules, Timestamp, room::QueueingMethod};
 
 use super::{
-    streak::Wait,
+    streak::WaitStreak,
     visit::{AnswerRecord, VisitRecord},
 };
 use crate::seen::SeenAs;
@@ -13,8 +13,8 @@ use crate::seen::SeenAs;
 /// A visitor with a place that waited on after a visitor that had come later was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overtaken<'a> {
-    pub(super) waiting: Wait<'a>,
-    pub(super) admitted: Wait<'a>,
+    pub(super) waiting: WaitStreak<'a>,
+    pub(super) admitted: WaitStreak<'a>,
     pub(super) at: Timestamp,
     /// The time for which the visitor waited on.
     pub(super) by: Duration,
@@ -24,13 +24,16 @@ pub(super) struct Overtaken<'a> {
 ///
 /// A visitor counts as overtaken only from its second touch on, which gives it its place. Two first
 /// touches of which neither had been answered before the other was sent have no order.
-pub(super) fn most_overtaken<'a>(waits: &[Wait<'a>], tolerance: Duration) -> Option<Overtaken<'a>> {
+pub(super) fn most_overtaken<'a>(
+    waits: &[WaitStreak<'a>],
+    tolerance: Duration,
+) -> Option<Overtaken<'a>> {
     let mut admitted: Vec<_> = waits.iter().filter(|wait| wait.admission.is_some()).collect();
     admitted.sort_by_key(|wait| wait.until());
     let mut worst: Option<Overtaken<'a>> = None;
     for waiting in waits.iter().filter(|wait| !wait.has_refusal()) {
         let Some(placed) = waiting.placed() else { continue };
-        let is_later = |other: &&&Wait<'_>| {
+        let is_later = |other: &&&WaitStreak<'_>| {
             let asked = other.admission.map_or(Timestamp::ZERO, |answer| answer.sent);
             other.since() > waiting.touched() && asked > placed
         };
@@ -63,8 +66,8 @@ pub(super) fn first_queued_early<'a>(
     visits: &'a [VisitRecord],
     rules: &RoomRules,
 ) -> Option<QueuedEarly<'a>> {
-    let waits: Vec<_> = visits.iter().flat_map(Wait::all).collect();
-    let room = Room {
+    let waits: Vec<_> = visits.iter().flat_map(WaitStreak::all).collect();
+    let room = Evidence {
         active: visits.iter().flat_map(|visit| held(visit, rules.pass_lifetime())).collect(),
         new: waits.iter().flat_map(admissions).map(|answer| span(answer, MINUTE)).collect(),
         waits: &waits,
@@ -77,16 +80,16 @@ pub(super) fn first_queued_early<'a>(
 }
 
 /// What the visitors of a crowd allow to conclude about the room.
-struct Room<'a, 'b> {
+struct Evidence<'a, 'b> {
     active: Spans,
     new: Spans,
-    waits: &'b [Wait<'a>],
+    waits: &'b [WaitStreak<'a>],
     rules: &'b RoomRules,
 }
 
-impl<'a> Room<'a, '_> {
+impl<'a> Evidence<'a, '_> {
     /// Returns the visitor of this answer, if the answer should have admitted it.
-    fn judge(&self, wait: &Wait<'a>, answer: &'a AnswerRecord) -> Option<QueuedEarly<'a>> {
+    fn judge(&self, wait: &WaitStreak<'a>, answer: &'a AnswerRecord) -> Option<QueuedEarly<'a>> {
         if !is_for_lack_of_a_slot(answer) {
             return None;
         }
@@ -108,7 +111,12 @@ impl<'a> Room<'a, '_> {
             && self.rules.new_users_per_minute().is_none_or(|limit| below(new, limit))
     }
 
-    fn may_be_ahead(&self, other: &Wait<'a>, wait: &Wait<'a>, answer: &AnswerRecord) -> bool {
+    fn may_be_ahead(
+        &self,
+        other: &WaitStreak<'a>,
+        wait: &WaitStreak<'a>,
+        answer: &AnswerRecord,
+    ) -> bool {
         let is_in_order = self.rules.queueing_method() == QueueingMethod::Fifo;
         let is_other = other.visit.number() != wait.visit.number();
         // A place lapses after the last answer, not with the end of the visit.
@@ -163,7 +171,7 @@ fn held(visit: &VisitRecord, lifetime: Duration) -> Vec<(Timestamp, Timestamp)> 
 
 /// Returns the answers of a wait with which the visitor may have been admitted. One that is refused
 /// by a limit may have been admitted by the room.
-fn admissions<'a>(wait: &Wait<'a>) -> impl Iterator<Item = &'a AnswerRecord> {
+fn admissions<'a>(wait: &WaitStreak<'a>) -> impl Iterator<Item = &'a AnswerRecord> {
     let refused = wait.answers.iter().filter(|answer| answer.seen_as == SeenAs::Refused);
     refused.chain(wait.admission)
 }

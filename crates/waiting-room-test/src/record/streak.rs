@@ -7,7 +7,7 @@ use crate::seen::SeenAs;
 
 /// The time of one visitor from a first touch to its admission, or to its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wait<'a> {
+pub(super) struct WaitStreak<'a> {
     pub(super) visit: &'a VisitRecord,
     /// The answers before the admission.
     pub(super) answers: &'a [AnswerRecord],
@@ -25,7 +25,7 @@ pub(super) struct Inside<'a> {
     pub(super) until: Timestamp,
 }
 
-impl<'a> Wait<'a> {
+impl<'a> WaitStreak<'a> {
     /// Returns all waits of a visitor. A visitor that gets in at once has a wait without answers.
     pub(super) fn all(visit: &'a VisitRecord) -> Vec<Self> {
         let mut waits = Vec::new();
