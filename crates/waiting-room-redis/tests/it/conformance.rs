@@ -31,6 +31,7 @@ async fn agrees_with_the_model(engine: Engine) {
     for run in join_all(runs).await {
         coverage.add(&run.unwrap_or_else(|divergence| panic!("{engine}: {divergence}")));
     }
+    at_once(&client, seeds[0]).await.unwrap_or_else(|divergence| panic!("{engine}: {divergence}"));
     println!("{engine}, seeds {seeds:?}:\n{coverage}");
     let is_campaign = seeds.len() as u64 * number("CONFORMANCE_COMMANDS", COMMANDS) >= 200_000;
     for said in Coverage::SAID.iter().filter(|_| is_campaign) {
@@ -49,6 +50,18 @@ async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> 
             lives.set(lives.get() + 1);
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
+        let connection = open(client.clone()).await.unwrap();
+        RedisStore::with_connection(connection, rules, options).await.unwrap()
+    })
+    .await
+}
+
+/// Lets visitors enter in the same instant.
+async fn at_once(client: &redis::Client, seed: u64) -> Result<(), Divergence> {
+    let stores = Cell::new(0);
+    conformance::run_at_once(seed, async |rules, clock| {
+        stores.set(stores.get() + 1);
+        let options = patient().prefix(format!("{seed}:at-once:{}", stores.get())).clock(clock);
         let connection = open(client.clone()).await.unwrap();
         RedisStore::with_connection(connection, rules, options).await.unwrap()
     })
