@@ -1,6 +1,6 @@
 //! The conformance suite that every [`Store`](waiting_room_core::Store) must pass.
 //!
-//! [`store_conformance`] is the whole suite with the usual settings, as one line of a test.
+//! [`store_conformance`](crate::store_conformance) is the whole suite with the usual settings, as one line of a test.
 //! [`run`] runs a single [`SuitePlan`], for longer campaigns and for stores whose state outlives the
 //! process.
 //!
@@ -52,12 +52,12 @@ mod commands;
 mod model;
 mod plan;
 mod settings;
-mod suite;
+pub(crate) mod suite;
 
 pub use self::{
     at_once::run_at_once,
     plan::{Coverage, Divergence, Durability, SuitePlan},
-    suite::{run, store_conformance},
+    suite::run,
 };
 
 #[cfg(test)]

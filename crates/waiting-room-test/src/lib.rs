@@ -48,7 +48,7 @@ pub use crate::{
     arrivals::Arrivals,
     client::TestClient,
     clock::{TestClock, run},
-    conformance::store_conformance,
+    conformance::suite::store_conformance,
     crowd::Crowd,
     habits::Habits,
     record::{AnswerRecord, CrowdRecord, Ending, VisitRecord},

@@ -6,13 +6,17 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, store_conformance};
+use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
 use crate::seed::{SEED_VARIABLE, seed};
 
 const COMMANDS: u64 = 20_000;
 
 fn run(seed: u64, fault: Fault) -> Result<Coverage, Divergence> {
-    let plan = SuitePlan::new(seed, COMMANDS);
+    run_commands(seed, COMMANDS, fault)
+}
+
+fn run_commands(seed: u64, commands: u64, fault: Fault) -> Result<Coverage, Divergence> {
+    let plan = SuitePlan::new(seed, commands);
     block_on(check(plan, async |rules, clock| Faulty::new(fault, rules, clock)))
 }
 
@@ -29,12 +33,18 @@ fn seeds(count: u64) -> Vec<u64> {
     (0..count).map(|index| first.wrapping_add(index)).collect()
 }
 
+/// Returns a number from the environment, which makes a run longer, for campaigns.
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
 #[test]
 fn the_room_agrees_with_the_naive_model() {
     let mut coverage = Coverage::default();
-    let seeds = seeds(10);
+    let seeds = seeds(number("CONFORMANCE_SEEDS", 10));
+    let commands = number("CONFORMANCE_COMMANDS", COMMANDS);
     for &seed in &seeds {
-        match run(seed, Fault::None) {
+        match run_commands(seed, commands, Fault::None) {
             Ok(seen) => coverage.add(&seen),
             Err(divergence) => panic!("{divergence}"),
         }
