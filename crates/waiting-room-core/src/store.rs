@@ -28,10 +28,10 @@ use crate::{
 ///   never been called.
 ///
 /// The crate `waiting-room-test` contains the conformance suite, which the stores of this project
-/// pass. For any other store, the suite is one call in a test, `store_conformance`. The suite compares
-/// all replies with those of a naive model, sends each command to a fresh clone, and lets visitors
-/// enter in the same instant. It does not test errors and cancellation, because a suite for any store
-/// cannot cause them.
+/// pass. For any other store, the suite is one call in a test, `store_conformance`. The suite
+/// compares all replies with those of a naive model, sends each command to a fresh clone, and lets
+/// visitors enter in the same instant. It does not test errors and cancellation, because a suite
+/// for any store cannot cause them.
 pub trait Store: Clone + Send + Sync + 'static {
     /// The store's time, as estimated by this node without a round trip.
     fn now(&self) -> Timestamp;

@@ -244,7 +244,8 @@ impl Kept {
 }
 
 /// Returns the address of the client with this number, from the network 198.18.0.0/15, which is
-/// reserved for measurements (RFC 2544, appendix C.2.2). After 131 070 clients, the addresses repeat.
+/// reserved for measurements (RFC 2544, appendix C.2.2). After 131 070 clients, the addresses
+/// repeat.
 pub(crate) fn address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from_be_bytes([198, 18, 0, 1]) + number % 131_070)
 }

@@ -1,8 +1,8 @@
 //! The conformance suite that every [`Store`](waiting_room_core::Store) must pass.
 //!
-//! [`store_conformance`](crate::store_conformance) is the whole suite with the usual settings, as one line of a test.
-//! [`run`] runs a single [`SuitePlan`], for longer campaigns and for stores whose state outlives the
-//! process.
+//! [`store_conformance`](crate::store_conformance) is the whole suite with the usual settings, as
+//! one line of a test. [`run`] runs a single [`SuitePlan`], for longer campaigns and for stores
+//! whose state outlives the process.
 //!
 //! A seeded stream of commands goes to the store and, at the same instants, to a naive model. Both
 //! must give the same replies: each verdict with its reason, its position and every field of the

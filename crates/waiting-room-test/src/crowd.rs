@@ -67,8 +67,8 @@ impl Crowd {
         Self { seed: seed(), groups: Vec::new(), lasts: Duration::from_secs(24 * 60 * 60) }
     }
 
-    /// Adds `count` visitors with these habits. Visitors are numbered from 0 on, in the order of the
-    /// groups and, within a group, in the order of arrival.
+    /// Adds `count` visitors with these habits. Visitors are numbered from 0 on, in the order of
+    /// the groups and, within a group, in the order of arrival.
     ///
     /// # Panics
     ///

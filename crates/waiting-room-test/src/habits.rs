@@ -98,8 +98,8 @@ impl Habits {
         self
     }
 
-    /// Lets a visitor that waits reload the page at this interval, even if it was asked to come back
-    /// later. Zero counts as a millisecond.
+    /// Lets a visitor that waits reload the page at this interval, even if it was asked to come
+    /// back later. Zero counts as a millisecond.
     #[must_use]
     pub const fn reloading_every(mut self, interval: Duration) -> Self {
         self.reload_every = Some(interval);

@@ -9,13 +9,17 @@ use waiting_room_core::{
 
 use crate::clock::TestClock;
 
-/// The state to bring a room into, such as "full, with 100 active visitors and 40 in line, and paused".
+/// The state to bring a room into, such as "full, with 100 active visitors and 40 in line, and
+/// paused".
 ///
 /// The state is reached through the interface of any [`Store`]: visitors enter, wait and check in.
 /// It takes a few seconds of virtual time, because a visitor gets its place with its second touch.
 ///
 /// ```
-/// use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::{MemoryStore, RoomMode, StoreFailure}};
+/// use tower_waiting_room::{
+///     WaitingRoomConfig, WaitingRoomLayer,
+///     room::{MemoryStore, RoomMode, StoreFailure},
+/// };
 /// use waiting_room_test::{RoomState, TestClient};
 ///
 /// waiting_room_test::run(async |clock| {
@@ -65,8 +69,8 @@ impl RoomState {
         Self::default()
     }
 
-    /// Sets the number of active visitors, 0 by default. They are admitted as if there were no limit
-    /// on new visitors, and count as new for a minute.
+    /// Sets the number of active visitors, 0 by default. They are admitted as if there were no
+    /// limit on new visitors, and count as new for a minute.
     #[must_use]
     pub const fn active(mut self, visitors: u32) -> Self {
         self.active = visitors;
@@ -83,8 +87,8 @@ impl RoomState {
         self
     }
 
-    /// Sets the mode: [`RoomMode::QueueAll`] for a room that is paused, for example. By default, the
-    /// mode of the rules is left as it is.
+    /// Sets the mode: [`RoomMode::QueueAll`] for a room that is paused, for example. By default,
+    /// the mode of the rules is left as it is.
     #[must_use]
     pub const fn mode(mut self, mode: RoomMode) -> Self {
         self.mode = Some(mode);

@@ -16,13 +16,13 @@ use super::plan::Divergence;
 /// Lets visitors enter a room with few slots in the same instant, and compares the number that is
 /// admitted with the limits.
 ///
-/// The calls are polled concurrently, so a store that first reads its state and then writes it, with
-/// an `await` in between, admits too many.
+/// The calls are polled concurrently, so a store that first reads its state and then writes it,
+/// with an `await` in between, admits too many.
 ///
 /// # Errors
 ///
-/// Returns an error if a call failed, if the number of admitted visitors is not that of the slots, or
-/// if the snapshot differs from it.
+/// Returns an error if a call failed, if the number of admitted visitors is not that of the slots,
+/// or if the snapshot differs from it.
 pub async fn run_at_once<S: Store>(
     seed: u64,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
@@ -44,7 +44,8 @@ pub async fn run_at_once<S: Store>(
             seed,
             step,
             command: format!(
-                "{VISITORS} visitors enter at once, with {slots} slots and {minute} new visitors per minute"
+                "{VISITORS} visitors enter at once, with {slots} slots and {minute} new visitors \
+                 per minute"
             ),
             expected: format!("{expected} admitted, and {expected} active in the snapshot"),
             given,

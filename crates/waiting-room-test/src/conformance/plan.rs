@@ -27,7 +27,8 @@ impl SuitePlan {
         Self { seed, commands, durability: Durability::Forgets }
     }
 
-    /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by default.
+    /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by
+    /// default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;

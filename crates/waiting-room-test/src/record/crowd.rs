@@ -95,11 +95,11 @@ impl CrowdRecord {
 
     /// Asserts that visitors were admitted in the order of their first touches.
     ///
-    /// It fails if a visitor with a place waited for more than `tolerance` after a visitor that came
-    /// later had been admitted. A visitor learns that it is its turn at its next check-in, so the
-    /// tolerance should be the longest time between two check-ins: 1.3 refresh intervals, which are
-    /// 26 s by default. A visitor that was refused meanwhile is not considered, and the first touch
-    /// alone does not give a place.
+    /// It fails if a visitor with a place waited for more than `tolerance` after a visitor that
+    /// came later had been admitted. A visitor learns that it is its turn at its next check-in, so
+    /// the tolerance should be the longest time between two check-ins: 1.3 refresh intervals, which
+    /// are 26 s by default. A visitor that was refused meanwhile is not considered, and the first
+    /// touch alone does not give a place.
     ///
     /// # Panics
     ///

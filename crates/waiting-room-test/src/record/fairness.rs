@@ -1,4 +1,5 @@
-//! Unfair waits: visitors that were overtaken, and visitors that were queued although a slot was free.
+//! Unfair waits: visitors that were overtaken, and visitors that were queued although a slot was
+//! free.
 
 use std::time::Duration;
 
