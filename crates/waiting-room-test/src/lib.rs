@@ -27,10 +27,11 @@
 //!
 //! # What it does not do
 //!
-//! Nothing opens a socket, so a test does not cover the server, TLS or a proxy. The browsers of a
-//! crowd run no scripts: they obey the `Refresh` header of the waiting page. A seed repeats the
-//! behaviour of a crowd, but not the random ids that the layer draws, on which the intervals of
-//! check-ins depend.
+//! Nothing opens a socket, so a test does not cover the server, TLS or a proxy. A room on a server,
+//! such as Redis, does not fit a crowd: while a reply is on its way, every task waits, so virtual
+//! time jumps and deadlines pass. The browsers of a crowd run no scripts: they obey the `Refresh`
+//! header of the waiting page. A seed repeats the behaviour of a crowd, but not the random ids that
+//! the layer draws, on which the intervals of check-ins depend.
 
 mod arrivals;
 mod client;

@@ -15,7 +15,7 @@ mod running;
 mod store;
 
 pub(crate) use self::{
-    built::patches,
+    built::{patches, write},
     listing::{Listing, workspace},
 };
 

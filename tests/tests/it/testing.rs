@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use crate::programs::{Listing, patches, workspace};
+use crate::programs::{Listing, patches, workspace, write};
 
 #[test]
 fn every_test_of_the_page_passes_and_fails_if_the_service_has_a_mistake() {
@@ -49,13 +49,13 @@ fn write_workspace(listings: &[Listing]) -> PathBuf {
         fs::create_dir_all(package.join("src")).unwrap();
         fs::create_dir_all(package.join("tests")).unwrap();
         let head = format!("[package]\nname = \"docs-{name}\"\nedition = \"2024\"\n\n");
-        fs::write(package.join("Cargo.toml"), head + dependencies).unwrap();
-        fs::write(package.join("src/lib.rs"), "").unwrap();
-        fs::write(package.join("tests/it.rs"), program).unwrap();
+        write(&package.join("Cargo.toml"), &(head + dependencies));
+        write(&package.join("src/lib.rs"), "");
+        write(&package.join("tests/it.rs"), program);
     }
     let manifest =
         format!("[workspace]\nresolver = \"3\"\nmembers = [\n{members}]\n\n{}", patches(&OURS));
-    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    write(&folder.join("Cargo.toml"), &manifest);
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     folder
 }

@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
+use axum::{Router, routing::get};
 use tower_waiting_room::{
-    Quota, RateLimit,
+    Quota, RateLimit, WaitingRoomLayer,
     room::{QueueingMethod, RoomMode},
 };
 use waiting_room_test::{Arrivals, Crowd, CrowdRecord, Ending, Habits};
@@ -57,6 +58,28 @@ fn never_above_counts_visitors_of_a_single_page_that_come_at_the_same_time() {
         let message = message_of(|| record.never_above(2));
         assert!(message.contains("3 visitors were inside at 0.000 s"), "{message}");
         assert!(message.contains("visitor 2 (API client)"), "{message}");
+    });
+}
+
+#[test]
+fn never_above_does_not_count_a_visitor_that_was_last_seen_as_another_came() {
+    waiting_room_test::run(async |clock| {
+        let habits = Habits::browser().staying(MINUTE).page_every(MINUTE);
+        let crowd = Crowd::new().seed(17).group(2, habits, Arrivals::at([Duration::ZERO, MINUTE]));
+        crowd.visit(open_shop(), clock).await.never_above(1);
+    });
+}
+
+#[test]
+fn never_above_does_not_count_a_session_that_ends_with_its_first_answer() {
+    waiting_room_test::run(async |clock| {
+        let last = get(async || ([("waiting-room-command", "revoke")], "Good-bye."));
+        let layer = WaitingRoomLayer::with_clock(config(1).build().unwrap(), clock);
+        let shop = Router::new().route("/", last).layer(layer);
+        let habits = Habits::api_client().staying(Duration::ZERO);
+        let crowd = Crowd::new().seed(17).group(3, habits, Arrivals::at_once());
+        let record = crowd.visit(shop, clock).await;
+        record.never_above(1).every_visitor_admitted().waits_at_most(SECOND);
     });
 }
 

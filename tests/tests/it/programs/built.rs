@@ -77,7 +77,7 @@ pub(crate) fn patches(names: &[&str]) -> String {
 }
 
 /// Writes a file unless it has this content already, because cargo recompiles changed files.
-fn write(file: &Path, text: &str) {
+pub(crate) fn write(file: &Path, text: &str) {
     if fs::read_to_string(file).ok().as_deref() != Some(text) {
         fs::write(file, text).unwrap();
     }
