@@ -83,6 +83,7 @@ OWN_DEPENDENCIES: dict[str, set[str]] = {
     "waiting-room-core": set(),
     "waiting-room-redis": {"waiting-room-core"},
     "waiting-room-sim": {"waiting-room-core"},
+    "waiting-room-test": {"tower-waiting-room", "waiting-room-core"},
 }
 
 FILE_LINES = 500

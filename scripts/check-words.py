@@ -13,15 +13,19 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"]
+CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
 
 # Names that several private types have, each with the one meaning that they share.
 SHARED = {
     "Kind": "the variants of the type in whose file it stands",
+    "Ended": "a session that was ended, in the room and in the naive model",
     "Line": "a line of visitors; a line of a queue served in one order is one too",
+    "Place": "a place in the line, in the room and in the naive model",
+    "Readme": "the doc test of a README",
     "Report": "what is reported about limits or about an address",
     "RateLimit": "a limit, in code and as written in a rules file",
     "Running": "requests that run",
+    "Seen": "what was seen of a file, and of an answer",
     "Sessions": "the sessions that a room holds, and those that a node knows",
     "Shared": "what the clones of one handle share",
     "Stage": "a step of a request or of a waiter",

@@ -13,7 +13,7 @@ import re
 import secrets
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"]
+CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
 SHORTEST = 4  # words
 
 

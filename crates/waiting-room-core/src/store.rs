@@ -27,7 +27,11 @@ use crate::{
 /// - **Cancel safe**: dropping a future leaves the room as if the operation had either completed or
 ///   never been called.
 ///
-/// The conformance suite in `waiting-room-sim` checks any implementation against this contract.
+/// The crate `waiting-room-test` contains the conformance suite, which the stores of this project
+/// pass. For any other store, the suite is one call in a test, `store_conformance`. The suite
+/// compares all replies with those of a naive model, sends each command to a fresh clone, and lets
+/// visitors enter in the same instant. It does not test errors and cancellation, because a suite
+/// for any store cannot cause them.
 pub trait Store: Clone + Send + Sync + 'static {
     /// The store's time, as estimated by this node without a round trip.
     fn now(&self) -> Timestamp;

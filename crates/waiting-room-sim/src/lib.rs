@@ -1,17 +1,17 @@
 //! Seeded crowds in front of a waiting room, and the oracle that judges what they saw.
 //!
-//! There are three independent ways to check whether a room keeps its promises:
+//! There are two independent ways to check whether a room keeps its promises. A third one, the suite
+//! that every store must pass, is in `waiting-room-test`.
 //!
 //! | tool | compares | with |
 //! |---|---|---|
-//! | [`conformance()`] | replies of any [`Store`](waiting_room_core::Store) | a naive [`Model`] |
 //! | [`World`] | a room under a day of visitors, in virtual time | its promises, by the oracle |
 //! | [`Oracle`] | any waiting room, even across a real network | its promises, from outside |
 //!
 //! ```text
-//!   Trace ─► Arrivals ─► visitors ──requests──► room        conformance:
-//!   (a day)  (Poisson)      │ ▲                  │            Commands ─┬─► Store ─┐
-//!                           │ └────answers───────┘                      └─► Model ─┴─► equal?
+//!   Trace ─► Arrivals ─► visitors ──requests──► room
+//!   (a day)  (Poisson)      │ ▲                  │
+//!                           │ └────answers───────┘
 //!                           ▼
 //!                        Oracle ─► Report
 //! ```
@@ -45,7 +45,6 @@
 //! `day`, off by default: `Day` reads the traffic of a real day from a CSV file.
 
 mod arrivals;
-mod conformance;
 #[cfg(feature = "day")]
 mod day;
 mod desk;
@@ -60,10 +59,6 @@ mod world;
 pub use self::day::{Day, DayError};
 pub use self::{
     arrivals::{Arrivals, Trace},
-    conformance::{
-        Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
-        conformance,
-    },
     oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},

@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use waiting_room_core::{MemoryStore, room::Recovery};
-use waiting_room_sim::{
-    Coverage, Day, DayError, Divergence, Plan, Scenario, Trace, conformance, fresh_seeds,
-};
+use waiting_room_core::room::Recovery;
+use waiting_room_sim::{Day, DayError, Scenario, Trace, fresh_seeds};
 
 use crate::{
     accuracy::{Crowd, Traffic},
@@ -28,8 +26,6 @@ pub(crate) struct Cli {
 pub(crate) enum Task {
     /// Measure how often rate-limit algorithms are wrong, and how much they admit.
     Accuracy(Accuracy),
-    /// Compare the room in memory with a naive model, command by command.
-    Conformance(Conformance),
     /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
     Crowding,
     /// Measure the known properties of the policies for many sites, and check their bars.
@@ -69,15 +65,6 @@ pub(crate) struct Accuracy {
     /// Print the figures as JSON.
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Conformance {
-    #[command(flatten)]
-    pub chance: Chance,
-    /// The number of commands for each seed.
-    #[arg(long, default_value_t = 1_000_000)]
-    pub commands: u64,
 }
 
 #[derive(Args, Debug)]
@@ -258,13 +245,6 @@ impl Simulate {
             None => scenario,
         }
     }
-}
-
-/// Runs the conformance suite on a store in memory.
-pub(crate) fn hold_against_the_model(seed: u64, commands: u64) -> Result<Coverage, Divergence> {
-    pollster::block_on(conformance(Plan::new(seed, commands), async |rules, clock| {
-        MemoryStore::with_clock(rules, clock).expect("the suite makes valid rules")
-    }))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]

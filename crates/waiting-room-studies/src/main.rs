@@ -29,7 +29,6 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let kept = match &cli.task {
         Some(Task::Accuracy(args)) => accuracy(args),
-        Some(Task::Conformance(args)) => conformance(args),
         Some(Task::Crowding) => say(crowding::table()).map(|()| true).map_err(Into::into),
         Some(Task::Gate(args)) => gate(args),
         Some(Task::Figures(args)) => figures(args),
@@ -64,28 +63,6 @@ fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
         report::print_violations(report);
     }
     Ok(reports.iter().all(|report| report.violations().is_empty()))
-}
-
-/// Compares the room in memory with the naive model. Returns whether they agreed.
-fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Error>> {
-    let seeds = args.chance.seeds();
-    eprintln!("seeds: {seeds:?}");
-    let commands = args.commands;
-    let runs: Vec<_> =
-        seeds.par_iter().map(|&seed| cli::hold_against_the_model(seed, commands)).collect();
-    let mut tried = waiting_room_sim::Coverage::default();
-    let mut agreed = true;
-    for run in runs {
-        match run {
-            Ok(coverage) => tried.add(&coverage),
-            Err(divergence) => {
-                agreed = false;
-                eprintln!("{divergence}");
-            }
-        }
-    }
-    print!("{tried}");
-    Ok(agreed)
 }
 
 /// Compares rate-limit algorithms with an exact log. Returns whether the sliding log agreed with

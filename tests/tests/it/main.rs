@@ -16,4 +16,5 @@ mod nodes;
 mod programs;
 mod python;
 mod restart;
+mod testing;
 mod upgrade;

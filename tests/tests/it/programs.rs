@@ -14,7 +14,10 @@ mod room;
 mod running;
 mod store;
 
-use self::listing::Listing;
+pub(crate) use self::{
+    built::{patches, write},
+    listing::{Listing, workspace},
+};
 
 #[test]
 fn every_program_of_the_docs_is_run_by_a_test() {

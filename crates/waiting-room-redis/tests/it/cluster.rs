@@ -11,7 +11,8 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStore};
-use waiting_room_sim::{Memory, Plan, conformance, fresh_seeds};
+use waiting_room_sim::fresh_seeds;
+use waiting_room_test::conformance::{self, Durability, SuitePlan};
 
 use crate::{
     limits::support::{ask, policy},
@@ -90,8 +91,8 @@ async fn a_room_in_a_cluster_says_what_the_model_says() {
         let cluster = Cluster::start(engine).await;
         let connection = cluster.connect().await;
         for seed in fresh_seeds(2) {
-            let plan = Plan::new(seed, 1_500).memory(Memory::Lasts);
-            let ran = conformance(plan, async |rules, clock| {
+            let plan = SuitePlan::new(seed, 1_500).durability(Durability::Lasts);
+            let ran = conformance::run(plan, async |rules, clock| {
                 let options = patient().prefix(format!("{seed}")).clock(clock);
                 RedisStore::with_connection(connection.clone(), rules, options).await.unwrap()
             });

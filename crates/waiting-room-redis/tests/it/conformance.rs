@@ -5,7 +5,8 @@ use std::{cell::Cell, env};
 use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
-use waiting_room_sim::{Coverage, Divergence, Memory, Plan, conformance, fresh_seeds};
+use waiting_room_sim::fresh_seeds;
+use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
 use crate::support::{open, patient, start};
 
@@ -30,6 +31,7 @@ async fn agrees_with_the_model(engine: Engine) {
     for run in join_all(runs).await {
         coverage.add(&run.unwrap_or_else(|divergence| panic!("{engine}: {divergence}")));
     }
+    at_once(&client, seeds[0]).await.unwrap_or_else(|divergence| panic!("{engine}: {divergence}"));
     println!("{engine}, seeds {seeds:?}:\n{coverage}");
     let is_campaign = seeds.len() as u64 * number("CONFORMANCE_COMMANDS", COMMANDS) >= 200_000;
     for said in Coverage::SAID.iter().filter(|_| is_campaign) {
@@ -39,14 +41,27 @@ async fn agrees_with_the_model(engine: Engine) {
 
 /// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
-    let memory = if seed.is_multiple_of(2) { Memory::Lasts } else { Memory::Forgets };
-    let plan = Plan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).memory(memory);
+    let durability = if seed.is_multiple_of(2) { Durability::Lasts } else { Durability::Forgets };
+    let plan =
+        SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).durability(durability);
     let lives = Cell::new(0);
-    conformance(plan, async |rules, clock| {
-        if memory == Memory::Forgets {
+    conformance::run(plan, async |rules, clock| {
+        if durability == Durability::Forgets {
             lives.set(lives.get() + 1);
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
+        let connection = open(client.clone()).await.unwrap();
+        RedisStore::with_connection(connection, rules, options).await.unwrap()
+    })
+    .await
+}
+
+/// Lets visitors enter in the same instant.
+async fn at_once(client: &redis::Client, seed: u64) -> Result<(), Divergence> {
+    let stores = Cell::new(0);
+    conformance::run_at_once(seed, async |rules, clock| {
+        stores.set(stores.get() + 1);
+        let options = patient().prefix(format!("{seed}:at-once:{}", stores.get())).clock(clock);
         let connection = open(client.clone()).await.unwrap();
         RedisStore::with_connection(connection, rules, options).await.unwrap()
     })

@@ -57,12 +57,7 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
         // On any free port, since tests run concurrently.
         write(&source.join("main.rs"), &program.replace("127.0.0.1:3000", "127.0.0.1:0"));
     }
-    // The programs depend on released crates, which are replaced by those of this repository.
-    manifest += "]\n\n[patch.crates-io]\n";
-    for name in OURS {
-        let path = workspace().join("crates").join(name);
-        manifest += &format!("{name} = {{ path = {path:?} }}\n");
-    }
+    manifest += &format!("]\n\n{}", patches(&OURS));
     // Without debug information, a program takes 20 MB of disk space instead of 80.
     manifest += "\n[profile.dev.package]\n";
     for Listing { name, .. } in listings {
@@ -72,8 +67,17 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 }
 
+/// The section of a workspace that replaces these released crates by those of this repository.
+pub(crate) fn patches(names: &[&str]) -> String {
+    let patch = |name: &&str| {
+        let path = workspace().join("crates").join(name);
+        format!("{name} = {{ path = {path:?} }}\n")
+    };
+    "[patch.crates-io]\n".to_owned() + &names.iter().map(patch).collect::<String>()
+}
+
 /// Writes a file unless it has this content already, because cargo recompiles changed files.
-fn write(file: &Path, text: &str) {
+pub(crate) fn write(file: &Path, text: &str) {
     if fs::read_to_string(file).ok().as_deref() != Some(text) {
         fs::write(file, text).unwrap();
     }

@@ -6,12 +6,13 @@ use std::{
 };
 
 /// A program on a page, and the dependencies listed with it.
+#[derive(Clone)]
 pub(crate) struct Listing {
     /// The heading of the section, as in its URL: `a-waiting-room`.
     pub(crate) name: String,
-    /// The `[dependencies]` section.
+    /// The sections of the manifest from `[dependencies]` on.
     pub(crate) dependencies: String,
-    /// The complete `main.rs`.
+    /// The complete `main.rs` or, on the page about tests, `tests/it.rs`.
     pub(crate) program: String,
 }
 
@@ -23,7 +24,12 @@ impl Listing {
 
     /// All programs of `docs/programs.md`, one per section.
     pub(crate) fn all() -> Vec<Self> {
-        let page = page("docs/programs.md");
+        Self::in_page("docs/programs.md")
+    }
+
+    /// All programs of a page, one per section.
+    pub(crate) fn in_page(path: &str) -> Vec<Self> {
+        let page = page(path);
         let sections = page.split("\n## ").skip(1).map(|section| {
             let (heading, text) = section.split_once('\n').unwrap();
             Self::first_in(&heading.to_lowercase().replace(' ', "-"), text)

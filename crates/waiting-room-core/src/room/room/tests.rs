@@ -1,4 +1,4 @@
-//! Tests of the promises of a room, one by one. The naive model in `waiting-room-sim` tests all
+//! Tests of the promises of a room, one by one. The naive model in `waiting-room-test` tests all
 //! promises together.
 
 use super::*;

@@ -11,7 +11,7 @@ use super::settings::Settings;
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub(crate) struct Model {
     settings: Settings,
     sessions: Vec<Pass>,
     ended: Vec<Ended>,
@@ -23,26 +23,26 @@ pub struct Model {
 
 /// The parts of a reply that the model cannot know, taken from the store's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub(crate) struct StoreChoice {
     /// The time after which the visitor is to return.
-    pub interval: Duration,
+    pub(crate) interval: Duration,
     /// Whether the visitor was admitted. Matters only in a random line, where a draw decides.
-    pub let_in: bool,
+    pub(crate) let_in: bool,
 }
 
 /// The room in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     /// The slots that are taken.
-    pub active: usize,
+    pub(crate) active: usize,
     /// Visitors admitted within the last 60 seconds.
-    pub new_in_last_minute: usize,
+    pub(crate) new_in_last_minute: usize,
     /// Places in the line.
-    pub waiting: usize,
+    pub(crate) waiting: usize,
     /// Visitors in the line who are present.
-    pub present: usize,
+    pub(crate) present: usize,
     /// How long the first visitor in line has waited; `None` for a random line.
-    pub oldest_wait: Option<Duration>,
+    pub(crate) oldest_wait: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ impl Model {
 
     /// Creates an empty room at `now`.
     #[must_use]
-    pub fn new(settings: Settings, now: Timestamp) -> Self {
+    pub(crate) fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
             Recovery::Pause => now + settings.rules().pass_lifetime().max(Self::MINUTE),
             _ => Timestamp::ZERO,
@@ -83,13 +83,18 @@ impl Model {
     }
 
     /// A visitor without a pass or a ticket asks for a slot.
-    pub fn enter(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
+    pub(crate) fn enter(&mut self, id: VisitorId, now: Timestamp, told: StoreChoice) -> Verdict {
         self.sweep(now);
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now, told))
     }
 
     /// A waiting visitor checks in.
-    pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp, told: Told) -> Verdict {
+    pub(crate) fn check_in(
+        &mut self,
+        ticket: &Ticket,
+        now: Timestamp,
+        told: StoreChoice,
+    ) -> Verdict {
         self.sweep(now);
         let mut ticket = *ticket;
         if let Some(verdict) = self.active(ticket.id, now) {
@@ -131,7 +136,7 @@ impl Model {
     }
 
     /// An active visitor renews its pass.
-    pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
+    pub(crate) fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.sweep(now);
         let known = self.sessions.iter().find(|session| session.id == pass.id).copied();
         let has_left = |ended: &Ended| ended.has_left && ended.voids(pass.id, pass.last_check_in);
@@ -162,7 +167,7 @@ impl Model {
     }
 
     /// A visitor leaves.
-    pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
+    pub(crate) fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.places.retain(|place| place.id != id);
         let longest = self.settings.rules().pass_lifetime().max(3 * self.settings.retention);
@@ -173,7 +178,7 @@ impl Model {
     }
 
     /// Drops sessions, places and records that have lapsed.
-    pub fn sweep(&mut self, now: Timestamp) {
+    pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.ended.retain(|ended| ended.forget_at > now);
         self.places.retain(|place| place.kept_until > now);
         self.admissions.retain(|&at| at + Self::MINUTE > now);
@@ -190,7 +195,7 @@ impl Model {
     }
 
     /// The room in numbers.
-    pub fn numbers(&mut self, now: Timestamp) -> Numbers {
+    pub(crate) fn numbers(&mut self, now: Timestamp) -> Numbers {
         self.sweep(now);
         let first = self.places.iter().map(|place| place.rank()).min();
         let oldest = first.map_or(Duration::ZERO, |(first_seen, _)| now.since(first_seen));
@@ -204,7 +209,7 @@ impl Model {
     }
 
     /// Puts new rules in force.
-    pub fn configure(&mut self, settings: Settings, now: Timestamp) {
+    pub(crate) fn configure(&mut self, settings: Settings, now: Timestamp) {
         self.sweep(now);
         self.settings = settings;
     }

@@ -11,7 +11,7 @@ use waiting_room_core::{
 
 /// All rules of a room except its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub(super) slots: u32,
     pub(super) minute: Option<u32>,
     pub(super) session: Duration,
@@ -82,7 +82,7 @@ impl Settings {
 
     /// Returns the rules of the room.
     #[must_use]
-    pub fn rules(&self) -> RoomRules {
+    pub(crate) fn rules(&self) -> RoomRules {
         RoomRules::new(Self::NAME, self.slots)
             .with_new_users_per_minute(self.minute)
             .with_session_duration(self.session)

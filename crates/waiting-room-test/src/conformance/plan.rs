@@ -4,33 +4,34 @@ use std::{collections::BTreeMap, error::Error, fmt};
 
 /// The plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct SuitePlan {
     pub(super) seed: u64,
     pub(super) commands: u64,
-    pub(super) memory: Memory,
+    pub(super) durability: Durability,
 }
 
 /// Whether the state of a store outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the state outlives the process or not")]
-pub enum Memory {
+pub enum Durability {
     /// It does not: after a restart the room is empty.
     Forgets,
     /// It does: after a restart the room goes on.
     Lasts,
 }
 
-impl Plan {
+impl SuitePlan {
     /// Plans a run of `commands` commands with this seed, for a store in the memory of the process.
     #[must_use]
     pub const fn new(seed: u64, commands: u64) -> Self {
-        Self { seed, commands, memory: Memory::Forgets }
+        Self { seed, commands, durability: Durability::Forgets }
     }
 
-    /// Sets whether the state of the store outlives the process. [`Memory::Forgets`] by default.
+    /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by
+    /// default.
     #[must_use]
-    pub const fn memory(mut self, memory: Memory) -> Self {
-        self.memory = memory;
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
         self
     }
 }

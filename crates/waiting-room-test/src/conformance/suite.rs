@@ -1,4 +1,5 @@
-//! The run of the suite: gives the same commands to a store and to the model, and compares.
+//! The run of the suite: gives the same commands to a store and to the model, and compares the
+//! replies.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -9,11 +10,49 @@ use waiting_room_core::{
 };
 
 use super::{
+    at_once::run_at_once,
     commands::{Command, Commands},
-    model::{Model, Numbers, Told},
-    plan::{Coverage, Divergence, Memory, Plan},
+    model::{Model, Numbers, StoreChoice},
+    plan::{Coverage, Divergence, Durability, SuitePlan},
     settings::Settings,
 };
+use crate::seed::{SEED_VARIABLE, seed};
+
+/// Runs the conformance suite on the stores that `build` makes, and prints the seeds to standard
+/// error.
+///
+/// `build` receives the rules of the room and its clock, and returns a store with an empty room. It
+/// is called several times. The stores must not share a room, so a store on a server needs a new
+/// name or prefix each time. The store must read its time from the given clock.
+///
+/// The returned numbers show which replies occurred.
+///
+/// # Panics
+///
+/// Panics at the first reply that differs from the model's, with the command, both replies and the
+/// seed. To repeat a run, set [`SEED_VARIABLE`]. Panics also if the variable is not a number.
+pub async fn store_conformance<S: Store>(
+    mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
+) -> Coverage {
+    let first = seed();
+    eprintln!("seeds of the suite: {first} and the {} after it", SEEDS - 1);
+    let mut coverage = Coverage::default();
+    for seed in (0..SEEDS).map(|index| first.wrapping_add(index)) {
+        let ran = match run(SuitePlan::new(seed, COMMANDS), &mut build).await {
+            Ok(replies) => {
+                coverage.add(&replies);
+                run_at_once(seed, &mut build).await
+            }
+            Err(divergence) => Err(divergence),
+        };
+        if let Err(divergence) = ran {
+            panic!(
+                "the store breaks its contract: {divergence}\nto repeat: {SEED_VARIABLE}={seed}"
+            );
+        }
+    }
+    coverage
+}
 
 /// Runs a plan against the stores that `build` makes: one at the start, and another after each
 /// restart.
@@ -23,14 +62,14 @@ use super::{
 /// # Errors
 ///
 /// The first command at which the store and the model disagree, with the seed to repeat it.
-pub async fn conformance<S: Store>(
-    plan: Plan,
+pub async fn run<S: Store>(
+    plan: SuitePlan,
     mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
 ) -> Result<Coverage, Divergence> {
     let clock = ManualClock::new(START);
     let mut commands = Commands::new(plan.seed);
     let settings = commands.settings();
-    let mut run = Run {
+    let mut run = SuiteRun {
         plan,
         store: build(settings.rules(), clock.clone()).await,
         model: Model::new(settings, START),
@@ -49,7 +88,7 @@ pub async fn conformance<S: Store>(
             }
             Command::Restart => {
                 run.store = build(run.settings.rules(), clock.clone()).await;
-                if plan.memory == Memory::Forgets {
+                if plan.durability == Durability::Forgets {
                     run.model = Model::new(run.settings, run.now);
                 }
             }
@@ -59,8 +98,8 @@ pub async fn conformance<S: Store>(
     Ok(run.coverage)
 }
 
-struct Run<S> {
-    plan: Plan,
+struct SuiteRun<S> {
+    plan: SuitePlan,
     store: S,
     model: Model,
     settings: Settings,
@@ -69,13 +108,15 @@ struct Run<S> {
     coverage: Coverage,
 }
 
-impl<S: Store> Run<S> {
+impl<S: Store> SuiteRun<S> {
     async fn compare(
         &mut self,
         command: &Command,
         commands: &mut Commands,
     ) -> Result<(), Divergence> {
-        let (store, now) = (&self.store, self.now);
+        self.check_time(command)?;
+        // Each command goes to a fresh clone, because all clones share the state.
+        let (store, now) = (self.store.clone(), self.now);
         match command {
             Command::Enter(id) => {
                 let given = store.enter(*id).await;
@@ -127,12 +168,21 @@ impl<S: Store> Run<S> {
         }
     }
 
+    /// Compares the store's time with the clock that the store was given.
+    fn check_time(&self, command: &Command) -> Result<(), Divergence> {
+        let (expected, given) = (format!("the time is {:?}", self.now), self.store.now());
+        if given == self.now {
+            return Ok(());
+        }
+        Err(self.divergence(command, expected, format!("the time is {given:?}")))
+    }
+
     fn verdict(
         &mut self,
         command: &Command,
         given: Result<Verdict, StoreError>,
         commands: &mut Commands,
-        verb: impl FnOnce(&mut Model, Told) -> Verdict,
+        verb: impl FnOnce(&mut Model, StoreChoice) -> Verdict,
     ) -> Result<(), Divergence> {
         let given = given.map_err(|error| self.failure(command, &error))?;
         commands.saw_verdict(&given);
@@ -146,7 +196,7 @@ impl<S: Store> Run<S> {
             let expected = format!("whole seconds, at most {longest:?}");
             return Err(self.divergence(command, expected, format!("{given:?}")));
         }
-        let told = Told {
+        let told = StoreChoice {
             interval: interval.unwrap_or_default(),
             let_in: matches!(given, Verdict::Admit { .. }),
         };
@@ -249,3 +299,9 @@ fn snapshot(
     expected.mode = settings.mode;
     expected
 }
+
+/// The number of streams.
+const SEEDS: u64 = 4;
+
+/// The number of commands of each stream: enough for all but the rarest replies.
+const COMMANDS: u64 = 4_000;

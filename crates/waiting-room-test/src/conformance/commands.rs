@@ -11,7 +11,7 @@ use super::settings::Settings;
 /// One command of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Command {
+pub(crate) enum Command {
     /// Time passes.
     Advance(Duration),
     /// A waiting visitor checks in, with its last ticket or an old one.
@@ -39,7 +39,7 @@ pub enum Command {
 /// It keeps the proofs of earlier replies and presents them again, most often the newest. And it
 /// advances the time to instants at which something lapses, or to a millisecond before.
 #[derive(Clone, Debug)]
-pub struct Commands {
+pub(crate) struct Commands {
     rng: Pcg64Mcg,
     settings: Settings,
     tickets: VecDeque<Ticket>,
@@ -56,7 +56,7 @@ impl Commands {
 
     /// Creates the stream of this seed.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let settings = Settings::draw(&mut rng);
         Self { rng, settings, tickets: VecDeque::new(), passes: VecDeque::new() }
@@ -64,12 +64,12 @@ impl Commands {
 
     /// The rules in force.
     #[must_use]
-    pub const fn settings(&self) -> Settings {
+    pub(crate) const fn settings(&self) -> Settings {
         self.settings
     }
 
     /// Draws the next command, at `now`.
-    pub fn draw(&mut self, now: Timestamp) -> Command {
+    pub(crate) fn draw(&mut self, now: Timestamp) -> Command {
         match self.rng.random_range(0..1_000) {
             0..220 => Command::Enter(self.visitor()),
             220..520 => self.shown_ticket(now).map_or(Command::Sweep, Command::CheckIn),
@@ -92,7 +92,7 @@ impl Commands {
     }
 
     /// Keeps the proof in a verdict.
-    pub fn saw_verdict(&mut self, verdict: &Verdict) {
+    pub(crate) fn saw_verdict(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Admit { pass, .. } => keep(&mut self.passes, *pass),
             Verdict::Refuse { ticket, .. } => {
@@ -103,7 +103,7 @@ impl Commands {
     }
 
     /// Keeps the pass in a renewal.
-    pub fn saw_renewal(&mut self, renewal: &Renewal) {
+    pub(crate) fn saw_renewal(&mut self, renewal: &Renewal) {
         if let Renewal::Renew(pass) = renewal {
             keep(&mut self.passes, *pass);
         }

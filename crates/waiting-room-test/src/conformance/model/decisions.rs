@@ -5,7 +5,7 @@ use waiting_room_core::{
     room::{CookieTest, PlacesPerNetwork, QueueingMethod, RoomMode, SessionRenewal},
 };
 
-use super::{Ended, Model, Place, Told};
+use super::{Ended, Model, Place, StoreChoice};
 
 impl Model {
     pub(super) fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
@@ -15,7 +15,7 @@ impl Model {
         Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
     }
 
-    pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
+    pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: StoreChoice) -> Verdict {
         let mut ticket = Ticket::new(id, now, now, now + told.interval);
         if self.settings.method != QueueingMethod::Random {
             let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
@@ -80,7 +80,7 @@ impl Model {
         ahead: usize,
         reason: Reason,
         now: Timestamp,
-        told: Told,
+        told: StoreChoice,
     ) -> Verdict {
         if !ticket.placed && self.settings.method == QueueingMethod::Reject {
             return self.rejected(&reason);

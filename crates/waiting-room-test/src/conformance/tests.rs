@@ -2,26 +2,49 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{PlacesPerNetwork, Renewal, RoomSnapshot},
+    room::{PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot},
     time::ManualClock,
 };
 
-use super::{Coverage, Divergence, Plan, conformance};
-use crate::seeds::seeds;
+use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
+use crate::seed::{SEED_VARIABLE, seed};
 
 const COMMANDS: u64 = 20_000;
 
 fn run(seed: u64, fault: Fault) -> Result<Coverage, Divergence> {
-    let plan = Plan::new(seed, COMMANDS);
-    pollster::block_on(conformance(plan, async |rules, clock| Faulty::new(fault, rules, clock)))
+    run_commands(seed, COMMANDS, fault)
+}
+
+fn run_commands(seed: u64, commands: u64, fault: Fault) -> Result<Coverage, Divergence> {
+    let plan = SuitePlan::new(seed, commands);
+    block_on(check(plan, async |rules, clock| Faulty::new(fault, rules, clock)))
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    crate::run(async |_| future.await)
+}
+
+/// Returns `count` seeds: fresh ones, unless one is fixed.
+fn seeds(count: u64) -> Vec<u64> {
+    let is_fixed = std::env::var_os(SEED_VARIABLE).is_some();
+    let count = if is_fixed { 1 } else { count };
+    let first = seed();
+    eprintln!("seeds: {first} and {} more", count - 1);
+    (0..count).map(|index| first.wrapping_add(index)).collect()
+}
+
+/// Returns a number from the environment, which makes a run longer, for campaigns.
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 
 #[test]
 fn the_room_agrees_with_the_naive_model() {
     let mut coverage = Coverage::default();
-    let seeds = seeds(10);
+    let seeds = seeds(number("CONFORMANCE_SEEDS", 10));
+    let commands = number("CONFORMANCE_COMMANDS", COMMANDS);
     for &seed in &seeds {
-        match run(seed, Fault::None) {
+        match run_commands(seed, commands, Fault::None) {
             Ok(seen) => coverage.add(&seen),
             Err(divergence) => panic!("{divergence}"),
         }
@@ -51,6 +74,35 @@ fn a_divergence_is_the_same_for_the_same_seed() {
     assert!(first.to_string().starts_with(&format!("seed {seed}, step {}", first.step())));
 }
 
+#[test]
+fn a_store_that_reads_first_and_writes_later_is_found_by_visitors_that_enter_at_once() {
+    for seed in seeds(3) {
+        let racy = async |rules: RoomRules, clock| {
+            let wide = rules.clone().with_total_active_users(1_000).with_new_users_per_minute(None);
+            let store = Faulty::new(Fault::Races, wide, clock);
+            Faulty { limit: rules.total_active_users(), ..store }
+        };
+        let divergence = block_on(run_at_once(seed, racy)).unwrap_err();
+        assert!(divergence.given().contains(" admitted, and "), "{divergence}");
+        let sound = async |rules, clock| Faulty::new(Fault::None, rules, clock);
+        assert_eq!(block_on(run_at_once(seed, sound)), Ok(()));
+    }
+}
+
+#[test]
+fn the_whole_suite_passes_a_sound_store_and_says_what_the_store_replied() {
+    let sound = async |rules, clock| Faulty::new(Fault::None, rules, clock);
+    let coverage = block_on(store_conformance(sound));
+    assert!(coverage.count("admitted:slot") > 0, "{coverage}");
+}
+
+#[test]
+#[should_panic(expected = "the store breaks its contract: seed ")]
+fn the_whole_suite_panics_at_a_store_with_a_fault() {
+    let faulty = async |rules, clock| Faulty::new(Fault::OneTooMany, rules, clock);
+    block_on(store_conformance(faulty));
+}
+
 /// The faults that a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -65,15 +117,21 @@ enum Fault {
     OneTooMany,
     /// A place is given at the first touch.
     OneTouch,
+    /// The store decides by a number that was read before an `await`.
+    Races,
     /// The position may go up.
     RaisesPositions,
     /// A pass resumes a session that was ended.
     Resurrects,
     /// A network gets one place more than its share.
     SharesTooMuch,
+    /// Each clone has a state of its own.
+    Splits,
+    /// The store's time is a millisecond ahead.
+    TimeAhead,
 }
 
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 10] = [
     Fault::ForgetsArrivals,
     Fault::KeepsSlots,
     Fault::LapsesLate,
@@ -82,12 +140,16 @@ const FAULTS: [Fault; 8] = [
     Fault::RaisesPositions,
     Fault::Resurrects,
     Fault::SharesTooMuch,
+    Fault::Splits,
+    Fault::TimeAhead,
 ];
 
 /// A store with a fault.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Faulty {
     fault: Fault,
+    /// The number of slots of a store that races.
+    limit: u32,
     clock: ManualClock,
     /// The clock of the room, which may lag behind that of the run.
     late: ManualClock,
@@ -102,7 +164,7 @@ impl Faulty {
         };
         let late = ManualClock::new(waiting_room_core::time::Clock::now(&clock).before(lag));
         let room = MemoryStore::with_clock(Self::rules(fault, rules), late.clone()).unwrap();
-        Self { fault, clock, late, room }
+        Self { fault, limit: u32::MAX, clock, late, room }
     }
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
@@ -125,9 +187,25 @@ impl Faulty {
     }
 }
 
+impl Clone for Faulty {
+    fn clone(&self) -> Self {
+        let (fault, limit) = (self.fault, self.limit);
+        let (clock, late) = (self.clock.clone(), self.late.clone());
+        let room = match fault {
+            Fault::Splits => {
+                let rules = RoomRules::clone(&self.room.rules());
+                MemoryStore::with_clock(rules, late.clone()).unwrap()
+            }
+            _ => self.room.clone(),
+        };
+        Self { fault, limit, clock, late, room }
+    }
+}
+
 impl Store for Faulty {
     fn now(&self) -> Timestamp {
-        self.room().now()
+        let ahead = u64::from(self.fault == Fault::TimeAhead);
+        self.room().now() + Duration::from_millis(ahead)
     }
 
     fn remembers_since(&self) -> Timestamp {
@@ -139,6 +217,13 @@ impl Store for Faulty {
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        if self.fault == Fault::Races {
+            let is_free = self.room().snapshot().await?.active < self.limit;
+            tokio::task::yield_now().await;
+            if !is_free {
+                self.room().configure(|rules| rules.with_mode(RoomMode::QueueAll)).await?;
+            }
+        }
         match self.room().enter(id).await? {
             Verdict::Wait { ticket, .. } if self.fault == Fault::OneTouch => {
                 self.room().check_in(ticket).await

@@ -1,0 +1,64 @@
+//! The conformance suite that every [`Store`](waiting_room_core::Store) must pass.
+//!
+//! [`store_conformance`](crate::store_conformance) is the whole suite with the usual settings, as
+//! one line of a test. [`run`] runs a single [`SuitePlan`], for longer campaigns and for stores
+//! whose state outlives the process.
+//!
+//! A seeded stream of commands goes to the store and, at the same instants, to a naive model. Both
+//! must give the same replies: each verdict with its reason, its position and every field of the
+//! proof that it contains, and the numbers of the snapshot.
+//!
+//! ```text
+//!              ┌────────► store ──── reply ───┐
+//!   commands ──┤  (ManualClock)               ├──► equal? ──► next command
+//!       ▲      └────────► model ──── reply ───┘                    │
+//!       └──────────── tickets and passes, old ones too ────────────┘
+//! ```
+//!
+//! Three things are up to the store: the intervals after which visitors are to return, within
+//! bounds; the estimates of their waits; and the draw of a random line. The model takes them from
+//! the replies.
+//!
+//! # What passing proves
+//!
+//! | part of the contract | is tested |
+//! |---|---|
+//! | the replies, and the rules that they follow | all verbs, against the model, with proofs that are old, lapsed or presented twice |
+//! | "cheap to clone" | each command goes to a fresh clone, so clones must share the state |
+//! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
+//! | "atomic" | [`run_at_once`]: visitors that enter in the same instant never exceed a limit |
+//! | after a restart | an empty store goes on with older passes and tickets; a store that [lasts](Durability::Lasts) goes on as if nothing had happened |
+//!
+//! # What it does not prove
+//!
+//! The suite causes no failures, so it tests neither what a store does during an outage nor that a
+//! dropped future leaves the room consistent. It polls all futures on one thread, and knows one
+//! node only.
+//!
+//! # Example
+//!
+//! ```
+//! use waiting_room_core::MemoryStore;
+//! use waiting_room_test::store_conformance;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! store_conformance(async |rules, clock| MemoryStore::with_clock(rules, clock).unwrap()).await;
+//! # }
+//! ```
+
+mod at_once;
+mod commands;
+mod model;
+mod plan;
+mod settings;
+pub(crate) mod suite;
+
+pub use self::{
+    at_once::run_at_once,
+    plan::{Coverage, Divergence, Durability, SuitePlan},
+    suite::run,
+};
+
+#[cfg(test)]
+mod tests;

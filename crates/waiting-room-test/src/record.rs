@@ -1,0 +1,21 @@
+//! The record of a crowd: what each visitor sent and received, and the assertions on it.
+//!
+//! ```text
+//!   answers of a visitor ─► streaks of waiting and being inside ─► assertions
+//!      (visit.rs)              (streak.rs)                          (crowd.rs)
+//!                                                                      └─ fairness.rs
+//! ```
+//!
+//! An assertion fails only if what the visitors saw proves that it is broken. A request was decided
+//! at some time between its sending and its answer, so the assertions assume the time that is best
+//! for the service.
+
+mod crowd;
+mod fairness;
+mod streak;
+mod visit;
+
+pub use self::{
+    crowd::CrowdRecord,
+    visit::{AnswerRecord, Ending, VisitRecord},
+};

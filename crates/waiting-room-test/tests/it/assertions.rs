@@ -1,0 +1,219 @@
+//! Each assertion fails for a service that breaks it, and says what happened.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
+
+use axum::{Router, routing::get};
+use tower_waiting_room::{
+    Quota, RateLimit, WaitingRoomLayer,
+    room::{QueueingMethod, RoomMode},
+};
+use waiting_room_test::{Arrivals, Crowd, CrowdRecord, Ending, Habits};
+
+use crate::fakes::{MINUTE, SECOND, arbitrary_shop, config, message_of, open_shop, shop};
+
+/// The end of each message.
+const REPEAT: &str = "\nto repeat this crowd: WAITING_ROOM_SEED=17";
+
+fn crowd(count: u32, arrivals: Arrivals) -> Crowd {
+    Crowd::new().seed(17).group(count, Habits::browser().staying(MINUTE), arrivals)
+}
+
+/// Ten visitors, one each second.
+fn one_by_one() -> Crowd {
+    crowd(10, Arrivals::at((0..10).map(|number| SECOND * number)))
+}
+
+#[test]
+fn never_above_fails_for_a_shop_without_a_room() {
+    waiting_room_test::run(async |clock| {
+        let record = one_by_one().visit(open_shop(), clock).await;
+        record.never_above(10);
+        let message = message_of(|| record.never_above(4));
+        let expected = "never_above(4) is broken: 5 visitors were inside at 4.000 s, the last of \
+                        them visitor 4 (browser)";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn never_above_fails_for_a_room_with_one_slot_too_many() {
+    waiting_room_test::run(async |clock| {
+        let record = one_by_one().visit(shop(config(5), clock), clock).await;
+        record.never_above(5);
+        let message = message_of(|| record.never_above(4));
+        assert!(message.contains("5 visitors were inside at 4.000 s"), "{message}");
+    });
+}
+
+#[test]
+fn never_above_counts_visitors_of_a_single_page_that_come_at_the_same_time() {
+    waiting_room_test::run(async |clock| {
+        let habits = Habits::api_client().staying(Duration::ZERO);
+        let crowd = Crowd::new().seed(17).group(3, habits, Arrivals::at_once());
+        let record = crowd.visit(open_shop(), clock).await;
+        record.never_above(3);
+        let message = message_of(|| record.never_above(2));
+        assert!(message.contains("3 visitors were inside at 0.000 s"), "{message}");
+        assert!(message.contains("visitor 2 (API client)"), "{message}");
+    });
+}
+
+#[test]
+fn never_above_does_not_count_a_visitor_that_was_last_seen_as_another_came() {
+    waiting_room_test::run(async |clock| {
+        let habits = Habits::browser().staying(MINUTE).page_every(MINUTE);
+        let crowd = Crowd::new().seed(17).group(2, habits, Arrivals::at([Duration::ZERO, MINUTE]));
+        crowd.visit(open_shop(), clock).await.never_above(1);
+    });
+}
+
+#[test]
+fn never_above_does_not_count_a_session_that_ends_with_its_first_answer() {
+    waiting_room_test::run(async |clock| {
+        let last = get(async || ([("waiting-room-command", "revoke")], "Good-bye."));
+        let layer = WaitingRoomLayer::with_clock(config(1).build().unwrap(), clock);
+        let shop = Router::new().route("/", last).layer(layer);
+        let habits = Habits::api_client().staying(Duration::ZERO);
+        let crowd = Crowd::new().seed(17).group(3, habits, Arrivals::at_once());
+        let record = crowd.visit(shop, clock).await;
+        record.never_above(1).every_visitor_admitted().waits_at_most(SECOND);
+    });
+}
+
+#[test]
+fn in_order_fails_for_a_shop_that_lets_the_first_visitor_wait() {
+    waiting_room_test::run(async |clock| {
+        let first = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
+        let wait = move |client| if client == first { 3 * MINUTE } else { 10 * SECOND };
+        let times = Arrivals::at([Duration::ZERO, 20 * SECOND, 40 * SECOND]);
+        let record = crowd(3, times).visit(arbitrary_shop(clock, wait), clock).await;
+        record.in_order(150 * SECOND);
+        let message = message_of(|| record.in_order(26 * SECOND));
+        let expected = "in_order(26s) is broken: visitor 0 (browser) came at 0.000 s and waited \
+                        until 180.000 s, but visitor 1 (browser) came at 20.000 s and was admitted \
+                        at 30.000 s, which is 150s earlier";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn in_order_fails_for_a_random_line() {
+    waiting_room_test::run(async |clock| {
+        let config = config(2).queueing_method(QueueingMethod::Random);
+        let times = Arrivals::at((0..30).map(|number| 5 * SECOND * number));
+        let record = crowd(30, times).visit(shop(config, clock), clock).await;
+        record.never_above(2).every_visitor_admitted();
+        let message = message_of(|| record.in_order(26 * SECOND));
+        assert!(message.starts_with("in_order(26s) is broken: visitor "), "{message}");
+    });
+}
+
+#[test]
+fn never_early_fails_for_a_room_with_a_slot_too_few() {
+    waiting_room_test::run(async |clock| {
+        let record = one_by_one().visit(shop(config(4), clock), clock).await;
+        let claimed = |slots| config(slots).build().unwrap().room().unwrap().clone();
+        record.never_early(&claimed(4));
+        let message = message_of(|| record.never_early(&claimed(5)));
+        let expected = "never_early is broken: visitor 4 (browser) was queued at 4.000 s (503 \
+                        queued:active_limit), but at most 4 of 5 slots were taken, and at most 0 \
+                        visitors were ahead";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn never_early_fails_for_a_room_that_admits_fewer_per_minute_than_it_may() {
+    waiting_room_test::run(async |clock| {
+        let rules = |minute| config(10).new_users_per_minute(minute);
+        let record = one_by_one().visit(shop(rules(3), clock), clock).await;
+        let claimed = |minute| rules(minute).build().unwrap().room().unwrap().clone();
+        record.never_early(&claimed(3));
+        let message = message_of(|| record.never_early(&claimed(4)));
+        let expected = "visitor 3 (browser) was queued at 3.000 s (503 queued:rate), but at most 3 \
+                        of 10 slots were taken, at most 3 of 4 were new";
+        assert!(message.contains(expected), "{message}");
+    });
+}
+
+#[test]
+fn never_early_finds_a_slot_that_is_not_given_away() {
+    waiting_room_test::run(async |clock| {
+        // Two visitors get in, and the third waits for longer than their sessions can last.
+        let third = IpAddr::from(Ipv4Addr::new(198, 18, 0, 3));
+        let wait = move |client| if client == third { 10 * MINUTE } else { Duration::ZERO };
+        let times = Arrivals::at([Duration::ZERO, SECOND, 2 * SECOND]);
+        let record = crowd(3, times).visit(arbitrary_shop(clock, wait), clock).await;
+        let rules = config(2).build().unwrap().room().unwrap().clone();
+        let message = message_of(|| record.never_early(&rules));
+        // The last page of the others is at 61 s, and a pass lasts for 67.5 s.
+        let expected = "visitor 2 (browser) was queued at 132.000 s (503), but at most 0 of 2";
+        assert!(message.contains(expected), "{message}");
+    });
+}
+
+#[test]
+fn never_before_fails_for_doors_that_are_open() {
+    waiting_room_test::run(async |clock| {
+        let record = one_by_one().visit(open_shop(), clock).await;
+        record.never_before(Duration::ZERO);
+        let message = message_of(|| record.never_before(MINUTE));
+        let expected = "never_before(60s) is broken: visitor 0 (browser) was forwarded at 0.000 s";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn every_visitor_admitted_fails_for_a_room_that_is_paused() {
+    waiting_room_test::run(async |clock| {
+        let patient = Habits::browser().patience(MINUTE);
+        let arrivals = Arrivals::at((0..3).map(|number| SECOND * number));
+        let crowd = Crowd::new().seed(17).group(3, patient, arrivals);
+        let paused = shop(config(5).mode(RoomMode::QueueAll), clock);
+        let record = crowd.visit(paused, clock).await;
+        let message = message_of(|| record.every_visitor_admitted());
+        let expected = "every_visitor_admitted is broken: visitor 0 (browser) was not admitted \
+                        until it ended at 60.000 s (LostPatience, its last answer was 503 \
+                        queue_all), nor were 2 other visitors";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+        assert_eq!(record.admitted(), 0);
+    });
+}
+
+#[test]
+fn waits_at_most_names_the_longest_wait_even_of_a_visitor_that_gave_up() {
+    waiting_room_test::run(async |clock| {
+        let wait = |client| if client == IpAddr::from([198, 18, 0, 2]) { MINUTE } else { SECOND };
+        let record = one_by_one().visit(arbitrary_shop(clock, wait), clock).await;
+        record.waits_at_most(MINUTE);
+        let message = message_of(|| record.waits_at_most(30 * SECOND));
+        let expected = "waits_at_most(30s) is broken: visitor 1 (browser) came at 1.000 s and \
+                        waited for 60s until it was admitted";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+    waiting_room_test::run(async |clock| {
+        let crowd = one_by_one().lasting(2 * MINUTE);
+        let record = crowd.visit(arbitrary_shop(clock, |_| 10 * MINUTE), clock).await;
+        let message = message_of(|| record.waits_at_most(MINUTE));
+        let expected = "visitor 0 (browser) came at 0.000 s and waited for 120s until it was gone";
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(record.visits()[0].ending(), Ending::CrowdIsOver);
+    });
+}
+
+#[test]
+fn no_refusals_fails_for_a_limit() {
+    let crowd_at = |arrivals| crowd(2, arrivals);
+    waiting_room_test::run(async |clock| {
+        let limited = config(5).rate_limit(RateLimit::per_ip(Quota::per_minute(3)));
+        let arrivals = Arrivals::at([Duration::ZERO, SECOND]);
+        let record: CrowdRecord = crowd_at(arrivals).visit(shop(limited, clock), clock).await;
+        let message = message_of(|| record.no_refusals());
+        let expected = "no_refusals is broken: visitor 0 (browser) was refused at 50.000 s (429 \
+                        refused:rate:per_ip), and there are ";
+        assert!(message.starts_with(expected), "{message}");
+    });
+}

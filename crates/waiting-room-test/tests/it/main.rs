@@ -1,0 +1,10 @@
+//! Tests of the kit: of its clock, its clients and its states, and of each assertion, which must
+//! pass for a service that keeps its promise and fail for one that breaks it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails if its service cannot be built")]
+
+mod assertions;
+mod clients;
+mod crowds;
+mod fakes;
+mod states;
