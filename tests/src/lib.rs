@@ -48,15 +48,21 @@
 
 mod browser;
 mod driver;
+mod page;
 mod process;
 mod program;
+mod replay;
 mod server;
+mod session;
 mod visitor;
 
 pub use crate::{
     browser::Browser,
+    page::{Block, pages},
     process::Process,
     program::{Program, installed, workspace},
+    replay::{Reader, replay},
     server::{House, application, config},
+    session::Session,
     visitor::{Seen, Visitor, obey, until},
 };
