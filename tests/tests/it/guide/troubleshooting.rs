@@ -37,7 +37,10 @@ fn names(file: &str) -> Vec<String> {
 fn variants(path: &str) -> usize {
     let api = fs::read_to_string(workspace("docs/api.txt")).unwrap();
     let (_, rest) = api.split_once(&format!("\n{path} (enum)\n")).unwrap();
-    rest.lines().take_while(|line| line.starts_with("    ")).filter(|line| line.contains("variant ")).count()
+    rest.lines()
+        .take_while(|line| line.starts_with("    "))
+        .filter(|line| line.contains("variant "))
+        .count()
 }
 
 /// Returns what follows `before`, up to `after`, in the lines that start with `before`.
