@@ -8,7 +8,7 @@
 //! | `console` | a transcript: each command follows `$ `, and its output follows the command |
 //!
 //! In a transcript, `…` matches any characters of a line, and a line that contains nothing else
-//! matches any number of lines. A time until a retry or a reset may be up to five seconds shorter
+//! matches any number of lines. A time until a refresh, a reset or a retry may be up to five seconds shorter
 //! than on the page. A command that starts with `cargo run --quiet` or `redis-server` keeps running: its
 //! output is compared as soon as it has printed as much as the page shows, and it is stopped when
 //! the page starts a server with the same output, or ends.
@@ -165,7 +165,7 @@ fn lines_match(expected: &[&str], printed: &[&str]) -> bool {
 
 fn line_matches(expected: &str, line: &str) -> bool {
     let lower = expected.to_lowercase();
-    let is_time = ["retry", "reset"].iter().any(|word| lower.contains(word));
+    let is_time = ["refresh", "reset", "retry"].iter().any(|word| lower.contains(word));
     if is_time && !expected.contains(ANYTHING) {
         let (expected, line) = (split_numbers(expected), split_numbers(line));
         return expected.len() == line.len()
