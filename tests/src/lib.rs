@@ -35,6 +35,9 @@
 //! A test of a restart opens the second server on the port of the first, with [`House::open_at`];
 //! its visitors then return without noticing the restart.
 //!
+//! A [`Session`] is a shell in which [`replay`] follows a page of the documentation, so that the
+//! tests of the guide and `scripts/newcomer.sh` compare the same things.
+//!
 //! `cargo run -p tests --bin screenshot` uses the same parts to take the screenshots of the waiting
 //! page in the README.
 //!

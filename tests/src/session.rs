@@ -7,7 +7,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A shell that runs commands one after another, and servers beside them.
@@ -99,17 +99,16 @@ impl Session {
         let start = format!("setsid {command} >'{}' 2>&1 & echo $!", log.display());
         let group = self.run(&start).1.trim().to_owned();
         self.servers.push(Server { name: name.to_owned(), group: group.clone() });
-        let begin = Instant::now();
-        loop {
+        for _ in 0..PATIENCE.as_millis() / POLL.as_millis() {
             let printed = fs::read_to_string(&log).unwrap_or_default();
             if is_ready(&printed) {
                 return printed;
             }
             let (status, _) = self.run(&format!("kill -0 {group}"));
             assert_eq!(status, "0", "{command} has ended:\n{printed}");
-            assert!(begin.elapsed() < PATIENCE, "{command} is not ready:\n{printed}");
-            thread::sleep(POLL);
+            wait();
         }
+        panic!("{command} is not ready: {}", fs::read_to_string(&log).unwrap_or_default());
     }
 
     /// Stops the server with this name, if it is running.
@@ -131,6 +130,11 @@ impl Drop for Session {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file of a foreign process has to be polled")]
+fn wait() {
+    thread::sleep(POLL);
 }
 
 /// The environment variables that the shell inherits.

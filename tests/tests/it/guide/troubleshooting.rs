@@ -8,16 +8,25 @@ use tests::workspace;
 fn each_code_has_a_section_in_troubleshooting() {
     let codes = names("crates/tower-waiting-room/src/misconfiguration.rs");
     assert_eq!(codes.len(), variants("tower_waiting_room::config::Misconfiguration"));
-    assert_eq!(sorted(codes), sorted(listed("### `", "`")));
+    assert_same(&codes, &listed("### `", "`"));
 }
 
 #[test]
 fn each_reason_has_a_row_in_troubleshooting() {
     let reasons = names("crates/waiting-room-core/src/room/verdict.rs");
     assert_eq!(reasons.len(), variants("tower_waiting_room::Reason"));
-    let rows = listed("| `", "` |").into_iter().map(|row| row.replace(['<', '>'], "\""));
-    let reasons = reasons.into_iter().map(|reason| reason.replace(['{', '}'], "\""));
-    assert_eq!(sorted(reasons.collect()), sorted(rows.collect()));
+    let rows: Vec<_> =
+        listed("| `", "` |").iter().map(|row| row.replace(['<', '>'], "|")).collect();
+    let reasons: Vec<_> = reasons.iter().map(|name| name.replace(['{', '}'], "|")).collect();
+    assert_same(&reasons, &rows);
+}
+
+/// Checks that the page lists each name once, and no other name.
+fn assert_same(names: &[String], listed: &[String]) {
+    let missing: Vec<_> = names.iter().filter(|name| !listed.contains(name)).collect();
+    let unknown: Vec<_> = listed.iter().filter(|name| !names.contains(name)).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "missing: {missing:?}, unknown: {unknown:?}");
+    assert_eq!(names.len(), listed.len(), "a name is listed twice");
 }
 
 /// Returns the texts to which a file maps the variants of an enum: `Self::Variant => "text"`, or
@@ -48,9 +57,4 @@ fn listed(before: &str, after: &str) -> Vec<String> {
     let page = fs::read_to_string(workspace("docs/guide/troubleshooting.md")).unwrap();
     let lines = page.lines().filter_map(|line| line.strip_prefix(before));
     lines.filter_map(|line| Some(line.split_once(after)?.0.to_owned())).collect()
-}
-
-fn sorted(mut names: Vec<String>) -> Vec<String> {
-    names.sort();
-    names
 }
