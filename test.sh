@@ -92,6 +92,9 @@ step "tests"
 # cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
+step "the quick start of the guide, followed from cargo new"
+scripts/newcomer.sh
+
 step "attacks over real sockets, in short, with a fresh seed"
 cargo run --quiet -p abuse -- --short
 

@@ -35,6 +35,9 @@
 //! A test of a restart opens the second server on the port of the first, with [`House::open_at`];
 //! its visitors then return without noticing the restart.
 //!
+//! A [`Session`] is a shell in which [`replay`] follows a page of the documentation, so that the
+//! tests of the guide and `scripts/newcomer.sh` compare the same things.
+//!
 //! `cargo run -p tests --bin screenshot` uses the same parts to take the screenshots of the waiting
 //! page in the README.
 //!
@@ -48,15 +51,21 @@
 
 mod browser;
 mod driver;
+mod page;
 mod process;
 mod program;
+mod replay;
 mod server;
+mod session;
 mod visitor;
 
 pub use crate::{
     browser::Browser,
+    page::{Block, pages},
     process::Process,
     program::{Program, installed, workspace},
+    replay::{Reader, replay},
     server::{House, application, config},
+    session::Session,
     visitor::{Seen, Visitor, obey, until},
 };

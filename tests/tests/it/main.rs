@@ -9,6 +9,7 @@ mod curl;
 mod curl_oddities;
 mod gate;
 mod grpc;
+mod guide;
 mod hyper_service;
 mod interop;
 mod node;

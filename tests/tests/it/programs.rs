@@ -1,4 +1,4 @@
-//! The programs of the README and of `docs/programs.md`. They compile in empty packages, they
+//! The programs of the README, of `docs/programs.md` and of the guide. They compile in empty packages, they
 //! serve, and each does what the page claims.
 //!
 //! ```text
@@ -7,6 +7,7 @@
 
 mod built;
 mod front;
+mod guide;
 mod limits;
 mod listing;
 mod readme;
@@ -15,7 +16,8 @@ mod running;
 mod store;
 
 pub(crate) use self::{
-    built::{patches, write},
+    built::{patches, program, write},
+    guide::GuidePrograms,
     listing::{Listing, workspace},
 };
 

@@ -1,0 +1,60 @@
+//! The page on causes and reasons lists exactly those that exist.
+
+use std::fs;
+
+use tests::workspace;
+
+#[test]
+fn each_code_has_a_section_in_troubleshooting() {
+    let codes = names("crates/tower-waiting-room/src/misconfiguration.rs");
+    assert_eq!(codes.len(), variants("tower_waiting_room::config::Misconfiguration"));
+    assert_same(&codes, &listed("### `", "`"));
+}
+
+#[test]
+fn each_reason_has_a_row_in_troubleshooting() {
+    let reasons = names("crates/waiting-room-core/src/room/verdict.rs");
+    assert_eq!(reasons.len(), variants("tower_waiting_room::Reason"));
+    let rows: Vec<_> =
+        listed("| `", "` |").iter().map(|row| row.replace(['<', '>'], "|")).collect();
+    let reasons: Vec<_> = reasons.iter().map(|name| name.replace(['{', '}'], "|")).collect();
+    assert_same(&reasons, &rows);
+}
+
+/// Checks that the page lists each name once, and no other name.
+fn assert_same(names: &[String], listed: &[String]) {
+    let missing: Vec<_> = names.iter().filter(|name| !listed.contains(name)).collect();
+    let unknown: Vec<_> = listed.iter().filter(|name| !names.contains(name)).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "missing: {missing:?}, unknown: {unknown:?}");
+    assert_eq!(names.len(), listed.len(), "a name is listed twice");
+}
+
+/// Returns the texts to which a file maps the variants of an enum: `Self::Variant => "text"`, or
+/// `Self::Variant(value) => … write!(f, "text:{value}")`.
+fn names(file: &str) -> Vec<String> {
+    let source = fs::read_to_string(workspace(file)).unwrap();
+    let arms = source.lines().filter_map(|line| line.trim().strip_prefix("Self::"));
+    let named = arms.filter_map(|arm| {
+        let (_, result) = arm.split_once(" => ")?;
+        let result = result.strip_prefix("return write!(f, ").unwrap_or(result);
+        Some(result.strip_prefix('"')?.split('"').next()?.to_owned())
+    });
+    named.collect()
+}
+
+/// Returns the number of variants of a public enum.
+fn variants(path: &str) -> usize {
+    let api = fs::read_to_string(workspace("docs/api.txt")).unwrap();
+    let (_, rest) = api.split_once(&format!("\n{path} (enum)\n")).unwrap();
+    rest.lines()
+        .take_while(|line| line.starts_with("    "))
+        .filter(|line| line.contains("variant "))
+        .count()
+}
+
+/// Returns what follows `before`, up to `after`, in the lines that start with `before`.
+fn listed(before: &str, after: &str) -> Vec<String> {
+    let page = fs::read_to_string(workspace("docs/guide/troubleshooting.md")).unwrap();
+    let lines = page.lines().filter_map(|line| line.strip_prefix(before));
+    lines.filter_map(|line| Some(line.split_once(after)?.0.to_owned())).collect()
+}

@@ -1,0 +1,87 @@
+//! The programs in `docs/guide`, except for those of the quick start, which
+//! `scripts/newcomer.sh` compiles like a new user. All excerpts together are one more program.
+
+use std::{fmt::Write, fs};
+
+use tests::{Block, pages};
+
+use super::listing::Listing;
+
+/// The programs of the guide, and their names.
+pub(crate) struct GuidePrograms;
+
+impl GuidePrograms {
+    /// The program that runs all excerpts.
+    pub(crate) const EXCERPTS: &str = "guide-excerpts";
+
+    /// The name of a program: it is the `number`th on this page, counted from 1.
+    pub(crate) fn name(page: &str, number: usize) -> String {
+        format!("guide-{page}-{number}")
+    }
+
+    pub(crate) fn listings() -> Vec<Listing> {
+        let mut listings = Vec::new();
+        let mut excerpts = Excerpts::default();
+        for file in pages("docs/guide") {
+            let page = file.file_stem().unwrap().to_str().unwrap();
+            let blocks = Block::all(&fs::read_to_string(&file).unwrap());
+            excerpts.add(page, &blocks);
+            if page != "quick-start" {
+                listings.extend(programs(page, &blocks));
+            }
+        }
+        listings.push(excerpts.listing());
+        listings
+    }
+}
+
+/// The programs of a page. Each has the dependencies that the page lists last before it.
+fn programs(page: &str, blocks: &[Block]) -> Vec<Listing> {
+    let mut programs = Vec::new();
+    let mut dependencies = None;
+    for block in blocks {
+        if block.language == "toml" && block.text.starts_with("[dependencies]") {
+            dependencies = Some(&block.text);
+        } else if block.is_program() {
+            let dependencies = dependencies.unwrap_or_else(|| panic!("{page} lists none"));
+            programs.push(Listing {
+                name: GuidePrograms::name(page, programs.len() + 1),
+                dependencies: dependencies.clone(),
+                program: block.text.clone(),
+            });
+        }
+    }
+    programs
+}
+
+/// One function for each excerpt, and a `main` function that calls them.
+#[derive(Default)]
+struct Excerpts {
+    functions: String,
+    calls: String,
+}
+
+impl Excerpts {
+    fn add(&mut self, page: &str, blocks: &[Block]) {
+        for Block { text, line, .. } in blocks.iter().filter(|block| block.is_excerpt()) {
+            let name = format!("{}_{line}", page.replace('-', "_"));
+            let result = "Result<(), Box<dyn std::error::Error>>";
+            write!(self.functions, "async fn {name}() -> {result} {{\n{text}\nOk(())\n}}\n\n")
+                .unwrap();
+            writeln!(self.calls, "    println!(\"{page}.md:{line}\");\n    {name}().await?;")
+                .unwrap();
+        }
+    }
+
+    /// The excerpts may use what the program with Redis depends on.
+    fn listing(self) -> Listing {
+        let redis = Listing::all().into_iter().find(|listing| listing.name == "redis").unwrap();
+        let main = "#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n";
+        let Self { functions, calls } = self;
+        Listing {
+            name: GuidePrograms::EXCERPTS.to_owned(),
+            dependencies: redis.dependencies,
+            program: format!("#![allow(unused)]\n\n{functions}{main}{calls}    Ok(())\n}}\n"),
+        }
+    }
+}
