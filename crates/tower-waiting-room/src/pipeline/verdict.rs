@@ -29,7 +29,7 @@ impl<St: Store> Pipeline<St> {
         &self,
         head: RequestHead<'_>,
         journey: &mut Journey,
-        verdict: Result<Verdict, StoreError>,
+        mut verdict: Result<Verdict, StoreError>,
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let now = journey.now;
@@ -37,6 +37,9 @@ impl<St: Store> Pipeline<St> {
             && let Some(pass) = Self::valid_pass(room, journey)
         {
             return Self::undecided(pass, head, journey);
+        }
+        if let Ok(verdict) = &mut verdict {
+            room.observe(&journey.visitor, verdict);
         }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {

@@ -52,6 +52,15 @@ impl Frequent {
     }
 }
 
+/// A time of a request at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GateTime {
+    /// The time for which the request held its permit.
+    Hold,
+    /// The time for which the request waited for its permit.
+    Wait,
+}
+
 /// The outcome of a request at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateEvent {

@@ -10,6 +10,8 @@ mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
+#[cfg(feature = "metrics")]
+mod figures;
 mod gate;
 mod handle;
 #[cfg(feature = "metrics")]
