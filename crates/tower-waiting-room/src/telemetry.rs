@@ -195,6 +195,7 @@ impl Telemetry {
 
     /// Reports the decision that one limit made for a request.
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
+        limit.decisions.count(what);
         let name = &limit.name;
         if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
@@ -304,15 +305,6 @@ impl Telemetry {
         set(table::GATE_OLDEST_WAIT, oldest.as_secs_f64());
     }
 
-    /// Sets the gauge of the keys that a limit tracks.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn limit_gauge(&self, limit: &Arc<str>, keys: usize) {
-        let (room, limit) = (Arc::clone(&self.room), Arc::clone(limit));
-        // The number of keys is bounded by 2^24, so it is exact as a float.
-        metrics::gauge!(table::LIMIT_KEYS.name, "room" => room, "limit" => limit)
-            .set(u32::try_from(keys).unwrap_or(u32::MAX));
-    }
-
     /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
     /// or the reason why they were not.
     #[cfg(feature = "rules-file")]
@@ -324,13 +316,16 @@ impl Telemetry {
                 tracing::error!(room, %error, "rules file not applied: the old limits remain");
             }
         }
+        // Both series exist from the first attempt, so that the first refusal is an increase.
         #[cfg(feature = "metrics")]
-        metrics::counter!(
-            table::RULES_FILE_LOADS.name,
-            "room" => Arc::clone(&self.room),
-            "outcome" => if error.is_none() { "in_force" } else { "refused" },
-        )
-        .increment(1);
+        {
+            let loads = |outcome: &'static str| {
+                let room = Arc::clone(&self.room);
+                metrics::counter!(table::RULES_FILE_LOADS.name, "room" => room, "outcome" => outcome)
+            };
+            let (in_force, refused) = (loads("in_force"), loads("refused"));
+            if error.is_none() { in_force } else { refused }.increment(1);
+        }
     }
 
     /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is

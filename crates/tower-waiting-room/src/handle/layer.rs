@@ -50,8 +50,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets all gauges: those of the room, of the rate limits, and of the gates. Call this method
-    /// before each scrape, or every few seconds if metrics are pushed. `docs/metrics.md` lists the
+    /// Sets all gauges: those of the room and of the gates. Call this method before each scrape, or every few seconds if metrics are pushed. `docs/metrics.md` lists the
     /// metrics.
     ///
     /// The figures of the room come from its store, with one call. If the store does not answer,
@@ -71,9 +70,6 @@ impl<St: Store> WaitingRoomHandle<St> {
         telemetry.describe();
         for gate in self.pipeline.gates.gates() {
             telemetry.gate_gauges(gate.name(), &gate.snapshots());
-        }
-        for policy in self.pipeline.limits.in_force.policies.load().iter() {
-            telemetry.limit_gauge(&policy.name, policy.limiter.len());
         }
         #[cfg(feature = "room")]
         if self.pipeline.room.is_some() {

@@ -153,8 +153,6 @@ table! {
         "waiting_room_rate_decisions_total",
         "Decisions of rate limits on requests",
     );
-    LIMIT_KEYS =
-        Metric::gauge("waiting_room_limit_keys", "Keys that a rate limit tracks on this node");
     LIMIT_KEYS_DISPLACED = Metric::counter(
         "waiting_room_limit_keys_displaced_total",
         "Keys that lost their places in the full table of a rate limit",
