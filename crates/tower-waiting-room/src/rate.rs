@@ -59,7 +59,8 @@ mod turn;
 pub use waiting_room_core::{
     Quota,
     rate::{
-        Algorithm, Alignment, ChargeReply, ChargeRequest, KeyCensus, RatePolicy, RateStore, Refusals,
+        Algorithm, Alignment, ChargeReply, ChargeRequest, KeyCensus, RatePolicy, RateStore,
+        Refusals,
     },
 };
 

@@ -131,7 +131,16 @@ async fn prometheus_reads_who_is_active_who_waits_and_who_is_admitted() {
     reads(&prometheus, "waiting_room_wait_seconds_count", 1.0).await;
     reads(&prometheus, "waiting_room_session_seconds_bucket{le=\"+Inf\"}", 1.0).await;
     reads(&prometheus, "sum(waiting_room_estimate_error_seconds_count)", 1.0).await;
-    check(&Client::new().get(format!("http://{shop}/metrics")).send().await.unwrap().text().await.unwrap());
+    check(
+        &Client::new()
+            .get(format!("http://{shop}/metrics"))
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap(),
+    );
 }
 
 /// Lets `promtool` check the text that Prometheus scrapes.

@@ -51,9 +51,12 @@ impl House {
         let handle = layer.handle();
         let app = Router::new()
             .route("/", get(|| async { "inside" }))
-            .route("/end", get(|request: Request<Body>| async move {
-                request.extensions().get::<Visit>().unwrap().end();
-            }))
+            .route(
+                "/end",
+                get(|request: Request<Body>| async move {
+                    request.extensions().get::<Visit>().unwrap().end();
+                }),
+            )
             .route("/slow", get(std::future::pending::<()>))
             .layer(layer);
         Self { clock, store, handle, app, runtime }

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    process::Command,
     sync::Mutex,
 };
 
@@ -17,7 +18,7 @@ use opentelemetry_sdk::metrics::{
     InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
     data::{AggregatedMetrics, MetricData},
 };
-use tests::workspace;
+use tests::{installed, workspace};
 
 use crate::everything::everything;
 
@@ -150,12 +151,19 @@ fn names(text: &str) -> BTreeSet<String> {
         .map(|word| {
             let suffixes = ["_bucket", "_count", "_sum"];
             let base = suffixes.iter().find_map(|suffix| word.strip_suffix(suffix));
-            let is_histogram = |name: &&str| {
-                documented.get(*name).is_some_and(|row| row.kind == "histogram")
-            };
+            let is_histogram =
+                |name: &&str| documented.get(*name).is_some_and(|row| row.kind == "histogram");
             base.filter(is_histogram).unwrap_or(word).to_owned()
         })
         .collect()
+}
+
+#[test]
+fn promtool_accepts_the_alerts() {
+    let mut promtool = Command::new(installed("promtool"));
+    let output = promtool.args(["check", "rules"]).arg(workspace("deploy/alerts.yml")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl LimitsHandle {
     /// number that it refused or would have refused, and the number of keys near it.
     ///
     /// The numbers of requests are those of this node since the limit was added. A change of the
-    /// quota does not reset them. The keys are counted by visiting up to 65 536 places of each
+    /// quota does not reset them. The keys are counted by visiting up to 262 144 places of each
     /// limit's table, so call this method for an operator rather than for each request. If a store
     /// counts the limits, the keys are those that this node has counted itself.
     ///

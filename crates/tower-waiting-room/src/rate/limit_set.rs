@@ -18,9 +18,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use waiting_room_core::{
-    ConfigError, Limiter, Timestamp, error::ConfigErrorKind, time::Clock,
-};
+use waiting_room_core::{ConfigError, Limiter, Timestamp, error::ConfigErrorKind, time::Clock};
 
 use super::{
     diagnosis,

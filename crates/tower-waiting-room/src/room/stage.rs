@@ -287,7 +287,9 @@ impl<St: Store> RoomStage<St> {
             // Otherwise the visitor is already active, and its session continues.
             Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
                 let ticket = match visitor {
-                    Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => Some(&**ticket),
+                    Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
+                        Some(&**ticket)
+                    }
                     _ => None,
                 };
                 let rules = self.store.rules();

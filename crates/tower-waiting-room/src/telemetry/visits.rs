@@ -8,9 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waiting_room_core::{Pass, StoreError, Ticket};
 #[cfg(feature = "metrics")]
 use waiting_room_core::room::{RoomMode, RoomSnapshot};
+use waiting_room_core::{Pass, StoreError, Ticket};
 
 use super::Telemetry;
 #[cfg(feature = "metrics")]

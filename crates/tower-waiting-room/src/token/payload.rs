@@ -84,9 +84,9 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     let placed = if ticket.placed { PLACED } else { 0 };
     let approximate = if ticket.is_approximate { APPROXIMATE } else { 0 };
     // Zero represents a ticket without a promise, so that a promise of 0 s is kept as 1.
-    let promised = ticket.promised_wait.map_or(0, |wait| {
-        seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1 << PROMISED_SHIFT
-    });
+    let promised = ticket
+        .promised_wait
+        .map_or(0, |wait| seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1 << PROMISED_SHIFT);
     writer.put((placed | approximate | promised).to_le_bytes());
     bytes
 }

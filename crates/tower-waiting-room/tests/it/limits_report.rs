@@ -18,10 +18,11 @@ fn by_key(name: &'static str, per_hour: u32) -> RateLimit {
 
 #[tokio::test]
 async fn a_report_counts_refusals_and_the_keys_near_the_limit() {
-    for algorithm in [Algorithm::Gcra, Algorithm::FixedWindow(Alignment::Clock)] {
+    for algorithm in [Algorithm::Gcra, Algorithm::FixedWindow(Alignment::Epoch)] {
         let strict = by_key("strict", 10).algorithm(algorithm);
         let trial = by_key("trial", 4).over_limit(OverLimit::Shadow);
-        let house = House::new(WaitingRoomConfig::builder("api").rate_limit(strict).rate_limit(trial));
+        let config = WaitingRoomConfig::builder("api").rate_limit(strict).rate_limit(trial);
+        let house = House::new(config);
         for (key, requests) in [("one", 1), ("seven", 7), ("eight", 8), ("twelve", 12)] {
             for _ in 0..requests {
                 send(&house, key).await;
@@ -48,7 +49,8 @@ trial          26        -      50.00%        4               3";
 
 #[tokio::test]
 async fn a_new_quota_keeps_the_counts_and_a_large_table_is_estimated() {
-    let house = House::new(WaitingRoomConfig::builder("api").rate_limit(by_key("each", 100)));
+    let each = by_key("each", 100).max_keys(1 << 20);
+    let house = House::new(WaitingRoomConfig::builder("api").rate_limit(each));
     for number in 0..2_000 {
         send(&house, &number.to_string()).await;
     }
@@ -63,6 +65,6 @@ async fn a_new_quota_keeps_the_counts_and_a_large_table_is_estimated() {
     assert_eq!(before.limits[0].requests(), 2_000);
     let keys = before.limits[0].keys;
     assert!(keys.is_estimate && keys.near_limit == 0, "{keys:?}");
-    // With 2 000 keys in a random part of the table, five standard deviations are below 20 %.
-    assert!((1_600..2_400).contains(&keys.tracked), "{keys:?}");
+    // About 250 keys are in the part that is visited, so five standard deviations are 32 %.
+    assert!((1_300..2_700).contains(&keys.tracked), "{keys:?}");
 }

@@ -59,7 +59,7 @@ impl Limiter {
     /// The largest number of tiers.
     pub const MAX_TIERS: usize = 64;
     /// The number of places of a table that a [census](Self::census) visits.
-    const COUNTED_PLACES: usize = 1 << 16;
+    const COUNTED_PLACES: usize = 1 << 18;
 
     /// Creates a limiter with one quota for each tier, and room for `keys` keys in use at a time.
     ///
@@ -186,7 +186,7 @@ impl Limiter {
     /// Counts the keys that the limiter tracks at `now`, and those that have at most a fifth of
     /// their limit left.
     ///
-    /// The method visits up to about 65 536 places of each table, and estimates the numbers of a
+    /// The method visits up to about 262 144 places of each table, and estimates the numbers of a
     /// larger table from them. If there are several tiers, the token bucket, GCRA and the leaky
     /// queue compare every key with the limit of tier 0.
     #[must_use]

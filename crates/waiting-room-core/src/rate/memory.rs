@@ -20,9 +20,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    KeyCensus,
-    Algorithm, Charge, FixedWindow, Gcra, KeyHash, LazyDecision, LeakyQueue, Meter, Quota,
-    SlidingCounter, SlidingLog, TokenBucket,
+    Algorithm, Charge, FixedWindow, Gcra, KeyCensus, KeyHash, LazyDecision, LeakyQueue, Meter,
+    Quota, SlidingCounter, SlidingLog, TokenBucket,
     gcra::Bucket,
     lazy::BucketDecision,
     table::{AtomicTable, LockedTable},

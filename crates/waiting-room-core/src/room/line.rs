@@ -339,6 +339,20 @@ mod tests {
     }
 
     #[test]
+    fn places_that_lapse_or_are_given_up_are_abandoned_and_others_are_not() {
+        let mut line = Line::default();
+        let [first, second, third] = [1, 2, 3].map(|who| stand(&mut line, who, 10, 40, 300));
+        line.remove(first);
+        assert_eq!(line.abandoned(), 0);
+        line.abandon(second);
+        line.abandon(second);
+        assert_eq!(line.abandoned(), 1);
+        line.reap(at(300));
+        line.settle(third);
+        assert_eq!((line.abandoned(), line.len()), (2, 0));
+    }
+
+    #[test]
     fn a_place_is_gone_when_its_time_is_over() {
         let mut line = Line::default();
         stand(&mut line, 1, 10, 40, 300);
