@@ -78,8 +78,6 @@
 //! | `lottery` | [draws](room::event#a-verifiable-draw) that every entrant can recompute |
 //! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires, and of snapshots |
 
-#[cfg(feature = "serde")]
-mod as_seconds;
 pub mod error;
 pub mod gate;
 mod memory;

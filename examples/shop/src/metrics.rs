@@ -17,7 +17,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     PrometheusBuilder::new()
         .set_buckets_for_metric(named("wait"), WAITS)?
         .set_buckets_for_metric(named("estimate_error"), WAITS)?
-        .set_buckets_for_metric(named("session"), WAITS)?
+        .set_buckets_for_metric(named("session"), SESSIONS)?
         .set_buckets_for_metric(Matcher::Prefix("waiting_room_gate_".to_owned()), REQUESTS)?
         .install_recorder()
 }
@@ -51,6 +51,10 @@ const UPKEEP: Duration = Duration::from_secs(5);
 const WAITS: &[f64] = &[
     1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0,
 ];
+/// Buckets for sessions, in seconds. A visitor rarely checks out within half a minute, and may stay
+/// for hours if it visits often enough.
+const SESSIONS: &[f64] =
+    &[30.0, 60.0, 120.0, 180.0, 300.0, 450.0, 600.0, 900.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0];
 /// Buckets for requests, in seconds.
 const REQUESTS: &[f64] =
     &[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];

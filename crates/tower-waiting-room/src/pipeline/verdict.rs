@@ -38,9 +38,7 @@ impl<St: Store> Pipeline<St> {
         {
             return Self::undecided(pass, head, journey);
         }
-        if let Ok(verdict) = &mut verdict {
-            room.observe(&journey.visitor, verdict);
-        }
+        verdict.iter_mut().for_each(|verdict| room.observe(&journey.visitor, verdict));
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if has_new_id(&journey.visitor, &pass) {

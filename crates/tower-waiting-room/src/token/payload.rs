@@ -86,7 +86,7 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     // Zero represents a ticket without a promise, so that a promise of 0 s is kept as 1.
     let promised = ticket
         .promised_wait
-        .map_or(0, |wait| seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1 << PROMISED_SHIFT);
+        .map_or(0, |wait| (seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1) << PROMISED_SHIFT);
     writer.put((placed | approximate | promised).to_le_bytes());
     bytes
 }

@@ -57,7 +57,7 @@ async fn a_new_quota_keeps_the_counts_and_a_large_table_is_estimated() {
     let limits = house.handle().limits();
     let change = |quota: Quota| {
         move |all: Vec<RateLimit>| {
-            all.into_iter().map(|limit| limit.quota(quota.clone())).collect::<Vec<_>>()
+            all.into_iter().map(|limit| limit.quota(quota)).collect::<Vec<_>>()
         }
     };
     limits.change(change(Quota::per_hour(50))).unwrap();

@@ -98,7 +98,10 @@ pub struct GateSnapshot {
     /// The longest current wait, or zero if no request is waiting.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "oldest_wait_seconds", serialize_with = "crate::as_seconds::of_duration")
+        serde(
+            rename = "oldest_wait_seconds",
+            serialize_with = "crate::time::as_seconds::of_duration"
+        )
     )]
     pub oldest_wait: Duration,
     /// The number of requests served per second while other requests are waiting, or `None` until

@@ -7,6 +7,19 @@ use crate::Timestamp;
 ///
 /// A key that is near its limit is either an offender or a client for whom the limit is too low. If
 /// a limit in use has no keys near it, the limit has no effect.
+///
+/// ```
+/// use waiting_room_core::{Limiter, Quota, Timestamp, rate::{Algorithm, KeyHasher}};
+///
+/// let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_minute(2)], 1_000)?;
+/// let (hasher, now) = (KeyHasher::new([1, 2, 3, 4]), Timestamp::from_secs(1_000));
+/// for key in ["ann", "bob", "bob"] {
+///     assert!(limiter.charge(hasher.hash(key), 0, 1, now).is_ok());
+/// }
+/// let census = limiter.census(now);
+/// assert_eq!((census.tracked, census.near_limit), (2, 1));
+/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

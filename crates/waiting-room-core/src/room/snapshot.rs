@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[cfg(feature = "serde")]
-use crate::as_seconds;
+use crate::time::as_seconds;
 use crate::{RoomRules, Timestamp, room::RoomMode};
 
 /// The figures of a room, all taken at the same instant.
