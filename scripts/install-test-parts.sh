@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
-# driver, curl, OpenSSL for a client in Rust, HAProxy, Redis, Valkey, valgrind, and the clients for
-# Node and Python. For Debian. Asks no questions, and does nothing if everything is installed.
+# driver, curl, OpenSSL for a client in Rust, HAProxy, Redis, Valkey, valgrind, Prometheus, and the
+# clients for Node and Python. For Debian. Asks no questions, and does nothing if everything is
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,6 +27,7 @@ has redis-server || packages+=(redis-server)
 has openssl || packages+=(openssl)
 has haproxy || packages+=(haproxy)
 has valgrind || packages+=(valgrind)
+has prometheus && has promtool || packages+=(prometheus)
 has pkg-config || packages+=(pkg-config)
 pkg-config --exists openssl 2>/dev/null || packages+=(libssl-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)

@@ -13,9 +13,15 @@
 mod gate;
 mod layer;
 mod limits;
+mod limits_report;
 #[cfg(feature = "room")]
 mod room;
 
 #[cfg(feature = "room")]
 pub use self::room::RoomHandle;
-pub use self::{gate::GateHandle, layer::WaitingRoomHandle, limits::LimitsHandle};
+pub use self::{
+    gate::GateHandle,
+    layer::WaitingRoomHandle,
+    limits::LimitsHandle,
+    limits_report::{LimitReport, LimitsReport},
+};

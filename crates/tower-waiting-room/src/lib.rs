@@ -145,7 +145,7 @@
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
 //! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in five languages; without this feature, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
-//! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
+//! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
 mod ambient;

@@ -125,6 +125,10 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) fn observe(&self, _: &Visitor, _: &mut Verdict) {
+        match self.pace {}
+    }
+
     pub(crate) fn overload_interval(&self, _draw: u64) -> Duration {
         match self.pace {}
     }

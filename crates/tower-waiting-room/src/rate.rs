@@ -58,7 +58,10 @@ mod turn;
 
 pub use waiting_room_core::{
     Quota,
-    rate::{Algorithm, Alignment, ChargeReply, ChargeRequest, RatePolicy, RateStore, Refusals},
+    rate::{
+        Algorithm, Alignment, ChargeReply, ChargeRequest, KeyCensus, RatePolicy, RateStore,
+        Refusals,
+    },
 };
 
 #[cfg(feature = "rules-file")]

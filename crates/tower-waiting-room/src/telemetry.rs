@@ -1,8 +1,8 @@
 //! Everything that the layer reports: events, one field of a span, and metrics.
 //!
-//! All stages report through [`Telemetry`], so every name is defined in this file. Events are
-//! always emitted, while metrics require the `metrics` feature. Neither events nor metrics are sent
-//! to clients.
+//! All stages report through [`Telemetry`]. Events are always emitted, while metrics require the
+//! `metrics` feature. Neither events nor metrics are sent to clients. The metrics are those of
+//! `table.rs`, which `docs/metrics.md` describes; the events are:
 //!
 //! | kind | name | fields or labels |
 //! |---|---|---|
@@ -17,22 +17,7 @@
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
-//! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
-//! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
-//! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room`, `policy` |
-//! | counter (feature `metrics`) | `waiting_room_limit_store_failures_total` | `room`, `mode`, `error` |
-//! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
-//! | counter (feature `metrics`) | `waiting_room_gate_outcomes_total` | `room`, `gate`, `outcome` |
-//! | histogram, seconds (feature `metrics`) | `waiting_room_gate_wait_seconds` | `room`, `gate` |
-//! | histogram, seconds (feature `metrics`) | `waiting_room_gate_hold_seconds` | `room`, `gate` |
-//! | gauge (feature `metrics`) | `waiting_room_gate_in_flight` | `room`, `gate` |
-//! | gauge (feature `metrics`) | `waiting_room_gate_limit` | `room`, `gate` |
-//! | gauge (feature `metrics`) | `waiting_room_gate_queued` | `room`, `gate` |
-//! | gauge, seconds (feature `metrics`) | `waiting_room_gate_oldest_wait_seconds` | `room`, `gate` |
-//! | counter (feature `metrics`) | `waiting_room_limit_keys_displaced_total` | `room`, `limit` |
-//! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
-//! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
 //! Four rare events have no metric and are logged where they occur: a configuration without a key
 //! and a folder that cannot be watched (`WARN`), an answer that cannot be written (`ERROR`), and a
@@ -44,6 +29,8 @@
 //! | label | reported for | values |
 //! |---|---|---|
 //! | `error` | rejected tokens | the names of `OpenError`, such as `expired` and `forged` |
+//! | `waited` | errors of estimates | `longer`, `shorter` (than the visitor was told) |
+//! | `mode` | the mode of the room | `auto`, `drain`, `queue_all`, `suspended` |
 //! | `policy` | failures of the room's store | `admit`, `local_share`, `wait` |
 //! | `mode` | failures of the rate limit store | `admit`, `local_share`, `refuse`, or `overload` |
 //! | `error` | failures of the rate limit store | `busy`, `timeout`, `unavailable` |
@@ -54,13 +41,16 @@
 //!
 //! Install a metrics recorder before the first request: a counter that is looked up before the
 //! recorder is installed discards every increment. The gauges show the state as of the last call to
-//! [`record_gates`](crate::WaitingRoomHandle::record_gates), because gates do not update their
-//! gauges themselves.
+//! [`record`](crate::WaitingRoomHandle::record), because no request updates a gauge.
 //!
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
 mod subject;
+#[cfg(feature = "metrics")]
+mod table;
+#[cfg(feature = "room")]
+mod visits;
 
 #[cfg(feature = "metrics")]
 use std::ops::Add;
@@ -78,7 +68,7 @@ use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
-pub(crate) use self::subject::{GateEvent, Rate, Subject};
+pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -99,11 +89,20 @@ pub(crate) struct Telemetry {
     /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
+    /// The counter of first tickets.
+    #[cfg(all(feature = "metrics", feature = "room"))]
+    first_touches: Arc<Frequent>,
+    /// The counter of sessions that began.
+    #[cfg(all(feature = "metrics", feature = "room"))]
+    admissions: Arc<Frequent>,
 }
 
 impl Telemetry {
     /// Creates the telemetry of the room with this name.
     pub(crate) fn new(room: Arc<str>) -> Self {
+        // A recorder for OpenTelemetry needs the unit of a metric before its first use.
+        #[cfg(feature = "metrics")]
+        table::describe();
         Self {
             room,
             misconfigured: Arc::default(),
@@ -113,7 +112,19 @@ impl Telemetry {
             passes: Arc::default(),
             #[cfg(feature = "metrics")]
             others: Arc::default(),
+            #[cfg(all(feature = "metrics", feature = "room"))]
+            first_touches: Arc::default(),
+            #[cfg(all(feature = "metrics", feature = "room"))]
+            admissions: Arc::default(),
         }
+    }
+
+    /// Gives the current recorder the units and descriptions of all metrics, in case it was
+    /// installed after the layer was created.
+    #[cfg(feature = "metrics")]
+    #[expect(clippy::unused_self, reason = "only a layer has metrics to describe")]
+    pub(crate) fn describe(&self) {
+        table::describe();
     }
 
     /// Reports the verdict on a request. Call this method exactly once per request.
@@ -154,7 +165,7 @@ impl Telemetry {
     #[cfg(feature = "metrics")]
     fn verdicts(&self, reason: &Reason) -> metrics::Counter {
         metrics::counter!(
-            "waiting_room_verdicts_total",
+            table::VERDICTS.name,
             "room" => Arc::clone(&self.room),
             "reason" => reason.to_string(),
         )
@@ -170,7 +181,7 @@ impl Telemetry {
         tracing::debug!(room, mode, error = error as &dyn std::error::Error, "limit store failed");
         #[cfg(feature = "metrics")]
         metrics::counter!(
-            "waiting_room_limit_store_failures_total",
+            table::LIMIT_STORE_FAILURES.name,
             "room" => Arc::clone(&self.room),
             "mode" => mode,
             "error" => match error.kind() {
@@ -184,6 +195,7 @@ impl Telemetry {
 
     /// Reports the decision that one limit made for a request.
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
+        limit.decisions.count(what);
         let name = &limit.name;
         if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
@@ -201,7 +213,7 @@ impl Telemetry {
     #[cfg(feature = "metrics")]
     fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
         metrics::counter!(
-            "waiting_room_rate_decisions_total",
+            table::RATE_DECISIONS.name,
             "room" => Arc::clone(&self.room),
             "limit" => Arc::clone(limit),
             "decision" => what.as_str(),
@@ -216,7 +228,7 @@ impl Telemetry {
     pub(crate) fn displaced(&self, limit: &Subject, keys: u64) {
         #[cfg(feature = "metrics")]
         metrics::counter!(
-            "waiting_room_limit_keys_displaced_total",
+            table::LIMIT_KEYS_DISPLACED.name,
             "room" => Arc::clone(&self.room),
             "limit" => Arc::clone(&limit.name),
         )
@@ -241,7 +253,7 @@ impl Telemetry {
     #[cfg(feature = "metrics")]
     fn outcomes(&self, gate: &Arc<str>, what: GateEvent) -> metrics::Counter {
         metrics::counter!(
-            "waiting_room_gate_outcomes_total",
+            table::GATE_OUTCOMES.name,
             "room" => Arc::clone(&self.room),
             "gate" => Arc::clone(gate),
             "outcome" => what.as_str(),
@@ -250,7 +262,7 @@ impl Telemetry {
 
     /// Records how long a request waited for a permit, or how long it held one.
     ///
-    /// `which` is the name of the histogram. `time` is a closure, so that the clock is not read if
+    /// `time` is a closure, so that the clock is not read if
     /// the `metrics` feature is disabled.
     #[cfg_attr(
         not(feature = "metrics"),
@@ -259,12 +271,15 @@ impl Telemetry {
     pub(crate) fn gate_time(
         &self,
         gate: &Subject,
-        which: &'static str,
+        which: GateTime,
         time: impl FnOnce() -> Duration,
     ) {
         #[cfg(feature = "metrics")]
         metrics::histogram!(
-            which,
+            match which {
+                GateTime::Hold => table::GATE_HOLD.name,
+                GateTime::Wait => table::GATE_WAIT.name,
+            },
             "room" => Arc::clone(&self.room),
             "gate" => Arc::clone(&gate.name),
         )
@@ -276,18 +291,18 @@ impl Telemetry {
     /// reported.
     #[cfg(feature = "metrics")]
     pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
-        let set = |which: &'static str, value: f64| {
+        let set = |metric: table::Metric, value: f64| {
             let (room, gate) = (Arc::clone(&self.room), Arc::clone(gate));
-            metrics::gauge!(which, "room" => room, "gate" => gate).set(value);
+            metrics::gauge!(metric.name, "room" => room, "gate" => gate).set(value);
         };
         // `Iterator::sum` returns -0.0 for an empty iterator of floats, which a gauge would show as
         // `-0`. A fold that starts at 0.0 returns 0.0.
         let sum = |of: fn(&GateSnapshot) -> f64| gates.iter().map(of).fold(0.0, f64::add);
-        set("waiting_room_gate_in_flight", sum(|gate| gate.in_flight.into()));
-        set("waiting_room_gate_limit", sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
-        set("waiting_room_gate_queued", sum(|gate| gate.queued.into()));
+        set(table::GATE_IN_FLIGHT, sum(|gate| gate.in_flight.into()));
+        set(table::GATE_LIMIT, sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
+        set(table::GATE_QUEUED, sum(|gate| gate.queued.into()));
         let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
-        set("waiting_room_gate_oldest_wait_seconds", oldest.as_secs_f64());
+        set(table::GATE_OLDEST_WAIT, oldest.as_secs_f64());
     }
 
     /// Reports the result of reading the rules file. `error` is `None` if the rules were applied,
@@ -301,13 +316,16 @@ impl Telemetry {
                 tracing::error!(room, %error, "rules file not applied: the old limits remain");
             }
         }
+        // Both series exist from the first attempt, so that the first refusal is an increase.
         #[cfg(feature = "metrics")]
-        metrics::counter!(
-            "waiting_room_rules_file_loads_total",
-            "room" => Arc::clone(&self.room),
-            "outcome" => if error.is_none() { "in_force" } else { "refused" },
-        )
-        .increment(1);
+        {
+            let loads = |outcome: &'static str| {
+                let room = Arc::clone(&self.room);
+                metrics::counter!(table::RULES_FILE_LOADS.name, "room" => room, "outcome" => outcome)
+            };
+            let (in_force, refused) = (loads("in_force"), loads("refused"));
+            if error.is_none() { in_force } else { refused }.increment(1);
+        }
     }
 
     /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is
@@ -315,7 +333,7 @@ impl Telemetry {
     pub(crate) fn misconfigured(&self, what: Misconfiguration) {
         #[cfg(feature = "metrics")]
         metrics::counter!(
-            "waiting_room_misconfigurations_total",
+            table::MISCONFIGURATIONS.name,
             "room" => Arc::clone(&self.room),
             "code" => what.code(),
         )
@@ -346,50 +364,5 @@ impl Telemetry {
     /// Returns the misconfigurations found so far, in the order in which they were found.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// Reports on the tokens and the store of a room.
-#[cfg(feature = "room")]
-impl Telemetry {
-    /// Reports how many tokens of one request were rejected, and the error for the last of them.
-    ///
-    /// The client receives no error. The request is then handled with another of its tokens, or
-    /// like a request without a token.
-    pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
-        let room = &*self.room;
-        tracing::debug!(room, tokens, error, "tokens rejected");
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            "waiting_room_tokens_rejected_total",
-            "room" => Arc::clone(&self.room),
-            "error" => error,
-        )
-        .increment(tokens as u64);
-    }
-
-    /// Reports that the store of the room has stopped answering. Call this method once per outage.
-    pub(crate) fn store_is_away(&self, error: &StoreError) {
-        let room = &*self.room;
-        let error = error as &dyn std::error::Error;
-        tracing::warn!(room, error, "the store does not answer");
-    }
-
-    /// Reports that the store of the room answers again after an outage.
-    pub(crate) fn store_answers(&self) {
-        tracing::info!(room = &*self.room, "the store answers again");
-    }
-
-    /// Reports that the store failed to decide on a request, so the failure policy applies instead.
-    pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
-        let room = &*self.room;
-        tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            "waiting_room_store_failures_total",
-            "room" => Arc::clone(&self.room),
-            "policy" => policy,
-        )
-        .increment(1);
     }
 }

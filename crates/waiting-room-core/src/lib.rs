@@ -76,7 +76,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `lottery` | [draws](room::event#a-verifiable-draw) that every entrant can recompute |
-//! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires |
+//! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires, and of snapshots |
 
 pub mod error;
 pub mod gate;

@@ -24,6 +24,7 @@
 //! | sliding log | the limit | the limit | 8 bytes per timestamp | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
+mod census;
 mod decision;
 mod event_log;
 mod fixed_window;
@@ -48,6 +49,7 @@ mod tests;
 
 pub(crate) use self::event_log::EventLog;
 pub use self::{
+    census::KeyCensus,
     decision::{Charge, Decision},
     fixed_window::{FixedWindow, FixedWindowState},
     gcra::Gcra,

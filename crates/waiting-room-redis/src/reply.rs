@@ -142,10 +142,10 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     said.push(Value::BulkString(Vec::new()));
     said.extend(take(1).ok_or_else(unreadable)?);
     said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
-    // A glance omits the last two values of a reply. The first is whether more entries have to be
-    // swept, which is the task of the node that ran the snapshot. The second is the number of first
-    // tickets, which the watch task ignores.
-    said.extend([Value::Int(0), Value::Int(0)]);
+    // A glance omits the last three values of a reply. The first is whether more entries have to be
+    // swept, which is the task of the node that ran the snapshot. The others are the numbers of
+    // first tickets and of abandoned places, which the watch task ignores.
+    said.extend([Value::Int(0), Value::Int(0), Value::Int(0)]);
     let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
     let parsed = parse(Value::Array(reply.into()))?;
     parsed.and_then(|(head, each)| Some((head, each.into_iter().next()?))).ok_or_else(unreadable)

@@ -262,6 +262,7 @@ impl Shared {
         snapshot.admissions_per_minute = head.per_second * 60.0;
         let is_more = said.signed()? == 1;
         snapshot.first_touches_in_last_minute = said.number()?;
+        snapshot.abandoned = said.number()?;
         Ok((snapshot, is_more))
     }
 

@@ -310,6 +310,7 @@ fn resumed(
         ticket.is_approximate = shown.is_approximate;
         ticket.wait = shown.wait;
         ticket.placed = shown.placed;
+        ticket.promised_wait = shown.promised_wait;
     }
     Ok(ticket)
 }

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use crate::{
     app::app,
     cli::{Cli, Mode},
-    crowd,
+    crowd, metrics,
 };
 
 /// Serves the shop, or runs a crowd. After a crowd, the exit code is a success if every promise was
@@ -34,11 +34,14 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Serves on this address until ctrl-c, then completes the running requests.
-pub(crate) async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> io::Result<()> {
+async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> Result<(), Box<dyn Error>> {
+    let prometheus = metrics::install()?;
     let room = WaitingRoomLayer::new(config);
+    let metrics = metrics::route(prometheus, room.handle());
     let listener = TcpListener::bind(listen).await?;
     eprintln!("the shop is open on http://{}; ctrl-c closes it", listener.local_addr()?);
-    axum::serve(listener, app(room)).with_graceful_shutdown(stop()).await
+    let app = app(room).merge(metrics);
+    Ok(axum::serve(listener, app).with_graceful_shutdown(stop()).await?)
 }
 
 /// Waits for ctrl-c, or for SIGTERM, which `docker stop` and systemd send.

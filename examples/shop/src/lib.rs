@@ -49,6 +49,7 @@ mod cli;
 mod command;
 mod crowd;
 mod goods;
+mod metrics;
 mod pages;
 mod replay;
 mod room;

@@ -45,7 +45,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate_headers::PolicyLine,
     request::{Caller, Found},
-    telemetry::{GateEvent, Subject, Telemetry},
+    telemetry::{GateEvent, GateTime, Subject, Telemetry},
 };
 
 /// The gates under one name, and the settings that they share.
@@ -358,7 +358,7 @@ impl GateRef {
     /// Records that a queued request was granted a permit, and how long the request waited for it.
     pub(super) fn granted(&self, permit: &Permit) {
         self.report(GateEvent::AdmittedQueued);
-        self.set.telemetry.gate_time(&self.set.subject, WAIT, || permit.waited());
+        self.set.telemetry.gate_time(&self.set.subject, GateTime::Wait, || permit.waited());
     }
 
     /// Returns the header line for a refusal with the current limit, or `None` if the gate has no
@@ -380,7 +380,7 @@ impl GateRef {
     /// Records how long a permit was held. Call this method just before the permit is dropped.
     pub(super) fn released(&self, permit: &Permit) {
         let held = || self.set.clock.now().since(permit.given_at());
-        self.set.telemetry.gate_time(&self.set.subject, HOLD, held);
+        self.set.telemetry.gate_time(&self.set.subject, GateTime::Hold, held);
     }
 
     /// Passes a sample of a finished request to the adaptive limit, and applies the limit that it
@@ -437,12 +437,6 @@ impl fmt::Debug for GateRef {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// The name of the histogram that records how long permits were held, in seconds.
-const HOLD: &str = "waiting_room_gate_hold_seconds";
-/// The name of the histogram that records how long requests waited before they got a permit, in
-/// seconds.
-const WAIT: &str = "waiting_room_gate_wait_seconds";
 
 /// Creates a gate. The seed determines how the retry times of refused clients are spread. The seed
 /// is random, so that the nodes of a service do not all spread retry times in the same way.

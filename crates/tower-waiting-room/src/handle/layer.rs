@@ -50,16 +50,31 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets the gauges of the gates: permits in use, the limit, requests in the queue, and the
-    /// longest current wait. Call this method before each scrape.
+    /// Sets all gauges: those of the room and of the gates. Call this method before each scrape, or every few seconds if metrics are pushed. `docs/metrics.md` lists the
+    /// metrics.
+    ///
+    /// The figures of the room come from its store, with one call. If the store does not answer,
+    /// the gauge `waiting_room_store_up` is set to 0, and the other gauges of the room keep their
+    /// values. All nodes that share a store report the same figures of the room.
     ///
     /// The gauges of a gate by key show the sums over all of its keys, and the longest wait for any
     /// key. The number of series therefore depends on the number of gates, but not on the number of
     /// keys. If a gate has no limit, the gauge for its limit is set to infinity.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the gauges of the room keep their values.
     #[cfg(feature = "metrics")]
-    pub fn record_gates(&self) {
+    pub async fn record(&self) {
+        let telemetry = &self.pipeline.telemetry;
+        telemetry.describe();
         for gate in self.pipeline.gates.gates() {
-            self.pipeline.telemetry.gate_gauges(gate.name(), &gate.snapshots());
+            telemetry.gate_gauges(gate.name(), &gate.snapshots());
+        }
+        #[cfg(feature = "room")]
+        if self.pipeline.room.is_some() {
+            let snapshot = self.pipeline.store.snapshot().await;
+            telemetry.room_gauges(snapshot.as_ref().ok());
         }
     }
 

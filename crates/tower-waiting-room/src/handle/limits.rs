@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use waiting_room_core::ConfigError;
 
+use super::limits_report::{LimitReport, LimitsReport};
 use crate::{
     rate::{LimitSet, Limits, RateLimit},
     rules_file::FollowedFile,
@@ -69,6 +70,31 @@ impl LimitsHandle {
             file.reload();
         }
         Ok(())
+    }
+
+    /// Returns how effective each limit is: the number of requests that it has decided on, the
+    /// number that it refused or would have refused, and the number of keys near it.
+    ///
+    /// The numbers of requests are those of this node since the limit was added. A change of the
+    /// quota does not reset them. The keys are counted by visiting up to 262 144 places of each
+    /// limit's table, so call this method for an operator rather than for each request. If a store
+    /// counts the limits, the keys are those that this node has counted itself.
+    ///
+    /// ```
+    /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+    /// # let limit = RateLimit::per_ip(Quota::per_minute(120));
+    /// # let config = WaitingRoomConfig::builder("api").rate_limit(limit).build()?;
+    /// # let layer = WaitingRoomLayer::new(config);
+    /// let report = layer.handle().limits().report();
+    /// assert_eq!(report.limits[0].requests(), 0);
+    /// println!("{report}");
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn report(&self) -> LimitsReport {
+        let now = self.set.now();
+        let policies = self.set.policies.load();
+        LimitsReport { limits: policies.iter().map(|it| LimitReport::of(it, now)).collect() }
     }
 
     /// Returns the reason why the current contents of the rules file are not in effect, or `None`

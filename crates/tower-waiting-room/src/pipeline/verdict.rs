@@ -29,7 +29,7 @@ impl<St: Store> Pipeline<St> {
         &self,
         head: RequestHead<'_>,
         journey: &mut Journey,
-        verdict: Result<Verdict, StoreError>,
+        mut verdict: Result<Verdict, StoreError>,
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let now = journey.now;
@@ -38,6 +38,7 @@ impl<St: Store> Pipeline<St> {
         {
             return Self::undecided(pass, head, journey);
         }
+        verdict.iter_mut().for_each(|verdict| room.observe(&journey.visitor, verdict));
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if has_new_id(&journey.visitor, &pass) {

@@ -18,7 +18,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use waiting_room_core::{ConfigError, Limiter, error::ConfigErrorKind, time::Clock};
+use waiting_room_core::{ConfigError, Limiter, Timestamp, error::ConfigErrorKind, time::Clock};
 
 use super::{
     diagnosis,
@@ -103,6 +103,11 @@ impl LimitSet {
     /// Creates a set without limits.
     pub(super) fn new(shared: Option<Shared>, clock: StageClock, telemetry: Telemetry) -> Self {
         Self { policies: ArcSwap::default(), written: Mutex::default(), shared, clock, telemetry }
+    }
+
+    /// Returns the current time of the limits.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Applies changed limits. A limit keeps its memory if its name, key, algorithm and number of

@@ -28,7 +28,7 @@ pub(crate) struct Policy {
     /// The number of displaced keys at the time of the last report.
     pub(super) displaced: AtomicU64,
     /// The limit as it is identified in events and metrics.
-    pub(super) subject: Subject,
+    pub(crate) subject: Subject,
     /// The constant parts of the headers for each tier.
     pub(super) lines: Box<[PolicyLine]>,
 }
@@ -70,7 +70,7 @@ impl Policy {
                 limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
             ),
             stored_keys,
-            subject: Subject::new(Arc::clone(&name)),
+            subject: Subject::new(Arc::clone(&name)).continuing(before.map(|it| &it.subject)),
             shared: shared.map(|_| known(&limit)),
             name,
             limiter,

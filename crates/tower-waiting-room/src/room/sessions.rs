@@ -183,17 +183,27 @@ impl Sessions {
         self.known.get(&pass.id).is_some_and(|known| known.has_ended(pass))
     }
 
-    /// Ends the session of this pass on this node only. Call [`owe`](Self::owe) to have the end
-    /// reported to the store.
-    pub(crate) fn end(&self, pass: &Pass) {
+    /// Ends the session of this pass on this node only, and returns whether it was known to have
+    /// ended before. Call [`owe`](Self::owe) to have the end reported to the store.
+    pub(crate) fn end(&self, pass: &Pass) -> bool {
         let ended = |forget_at| Known::Ended { accepted_at: pass.accepted_at, forget_at };
+        let mut had_ended = false;
         self.known
             .entry(pass.id)
             // The entry may belong to a newer pass that expires later. The end must be remembered
             // until the newer pass has expired too.
-            .and_modify(|known| *known = ended(known.forget_at().max(pass.expires_at)))
+            .and_modify(|known| {
+                had_ended = known.has_ended(pass);
+                *known = ended(known.forget_at().max(pass.expires_at));
+            })
             .or_insert(ended(pass.expires_at));
         self.added.fetch_add(1, Ordering::Relaxed);
+        had_ended
+    }
+
+    /// Returns whether the application has ended a session that no response has reported yet.
+    pub(crate) fn owes(&self, id: VisitorId) -> bool {
+        self.owed().contains(&id)
     }
 
     /// Records that the end of a session has to be reported to the store. A later request reports

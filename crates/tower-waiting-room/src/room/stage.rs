@@ -276,7 +276,30 @@ impl<St: Store> RoomStage<St> {
     /// processes check-ins separately (as `waiting-room-redis` does).
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
         let id = self.newcomer(head);
+        self.telemetry.touched();
         Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
+    }
+
+    /// Reports a verdict about a visitor, and records in the visitor's first ticket with a place
+    /// how long the visitor is told to wait.
+    pub(crate) fn observe(&self, visitor: &Visitor, verdict: &mut Verdict) {
+        match verdict {
+            // Otherwise the visitor is already active, and its session continues.
+            Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
+                let ticket = match visitor {
+                    Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
+                        Some(&**ticket)
+                    }
+                    _ => None,
+                };
+                let rules = self.store.rules();
+                let ticket = ticket.filter(|ticket| !rules.has_lapsed(ticket, pass.accepted_at));
+                self.telemetry.admitted(pass, ticket);
+            }
+            Verdict::Wait { ticket, .. } if ticket.placed => ticket.promise(),
+            Verdict::Wait { .. } => self.telemetry.touched(),
+            Verdict::Admit { .. } | Verdict::Refuse { .. } => {}
+        }
     }
 
     /// Returns the time after which a visitor is asked to come back if this node cannot ask the
@@ -317,7 +340,11 @@ impl<St: Store> RoomStage<St> {
         if !is_revoked && !self.sessions.is_ended(pass) {
             return None;
         }
-        self.sessions.end(pass);
+        // Several requests of one visitor may find that the session has ended, but the end counts
+        // only once: either this response ends the session, or its application has just ended it.
+        if !self.sessions.end(pass) || self.sessions.owes(pass.id) {
+            self.telemetry.session_ended(self.store.now().since(pass.accepted_at));
+        }
         self.transport.detach(headers, source);
         Some(self.leave(pass.id))
     }

@@ -5,11 +5,31 @@
 //! limit or gate. Any other counter is looked up each time it is needed. Without the `metrics`
 //! feature, a [`Subject`] contains only a name.
 
-use std::sync::Arc;
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use waiting_room_core::gate::RefusedBecause;
+
+/// The number of requests for each decision of a limit, whether or not metrics are recorded.
+#[derive(Debug, Default)]
+pub(crate) struct DecisionCounts([AtomicU64; 4]);
+
+impl DecisionCounts {
+    /// Counts a decision.
+    pub(super) fn count(&self, what: Rate) {
+        // No other memory is published with a count, so relaxed suffices.
+        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of requests with this decision.
+    pub(crate) fn of(&self, what: Rate) -> u64 {
+        self.0[what as usize].load(Ordering::Relaxed)
+    }
+}
 
 /// A limit or a gate, with its name and its most frequently incremented counters.
 #[derive(Debug)]
@@ -23,6 +43,8 @@ pub(crate) struct Subject {
     /// flood, every request increments this counter.
     #[cfg(feature = "metrics")]
     pub(super) refused: Frequent,
+    /// The decisions of a limit, which outlast a change of its quota.
+    pub(crate) decisions: Arc<DecisionCounts>,
 }
 
 impl Subject {
@@ -34,6 +56,15 @@ impl Subject {
             allowed: Frequent::default(),
             #[cfg(feature = "metrics")]
             refused: Frequent::default(),
+            decisions: Arc::default(),
+        }
+    }
+
+    /// Returns this subject with the counts of an earlier one.
+    pub(crate) fn continuing(self, before: Option<&Self>) -> Self {
+        match before {
+            Some(before) => Self { decisions: Arc::clone(&before.decisions), ..self },
+            None => self,
         }
     }
 }
@@ -50,6 +81,15 @@ impl Frequent {
     pub(super) fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
         self.0.get_or_init(find).increment(1);
     }
+}
+
+/// A time of a request at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GateTime {
+    /// The time for which the request held its permit.
+    Hold,
+    /// The time for which the request waited for its permit.
+    Wait,
 }
 
 /// The outcome of a request at a gate.

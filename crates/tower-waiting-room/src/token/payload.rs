@@ -9,7 +9,8 @@
 //! All numbers are little-endian. Timestamps are in nanoseconds since the Unix epoch, and waits are
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
-//! mean that the wait is unknown. The lengths of a pass and of a ticket are multiples of 16, the
+//! mean that the wait is unknown. Bit 0 of the flags is set if the ticket has a place, bit 1 if its
+//! position is approximate, and bits 2 to 18 contain the promised wait plus 1, or 0 without one. The lengths of a pass and of a ticket are multiples of 16, the
 //! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
@@ -82,7 +83,11 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     }
     let placed = if ticket.placed { PLACED } else { 0 };
     let approximate = if ticket.is_approximate { APPROXIMATE } else { 0 };
-    writer.put((placed | approximate).to_le_bytes());
+    // Zero represents a ticket without a promise, so that a promise of 0 s is kept as 1.
+    let promised = ticket
+        .promised_wait
+        .map_or(0, |wait| (seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1) << PROMISED_SHIFT);
+    writer.put((placed | approximate | promised).to_le_bytes());
     bytes
 }
 
@@ -121,7 +126,8 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let flags = reader.take_u32()?;
     reader.end()?;
     // An unknown flag may change the meaning of the ticket, so it must not be ignored.
-    if flags & !(PLACED | APPROXIMATE) != 0 {
+    let promised = (flags & PROMISED) >> PROMISED_SHIFT;
+    if flags & !(PLACED | APPROXIMATE | PROMISED) != 0 {
         return Err(OpenError::Malformed);
     }
     let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -132,6 +138,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     });
     ticket.placed = flags & PLACED != 0;
     ticket.is_approximate = flags & APPROXIMATE != 0;
+    ticket.promised_wait = promised.checked_sub(1).map(|wait| Duration::from_secs(wait.into()));
     Ok(ticket)
 }
 
@@ -208,6 +215,10 @@ const NO_WAIT: [u32; 3] = [u32::MAX; 3];
 const PLACED: u32 = 1;
 /// The flag of a ticket that shows an approximate position.
 const APPROXIMATE: u32 = 2;
+/// The bits of the flags that contain the promised wait in seconds plus 1, or 0 without a promise.
+const PROMISED: u32 = ((1 << 17) - 1) << PROMISED_SHIFT;
+/// The position of the lowest bit of the promised wait.
+const PROMISED_SHIFT: u32 = 2;
 
 /// The reason why a token was not accepted. The reason is reported in metrics and spans, and never
 /// to the client.
@@ -272,11 +283,12 @@ mod tests {
         let [p25, p50, p75] = [6, 7, 8].map(Duration::from_secs);
         ticket.wait = Some(WaitEstimate::new(p25, p50, p75));
         ticket.placed = true;
+        ticket.promised_wait = Some(Duration::from_secs(9));
         let expected = [1u8, 0, 0, 0]
             .into_iter()
             .chain(1u128.to_le_bytes())
             .chain([2u64, 3, 4].into_iter().flat_map(u64::to_le_bytes))
-            .chain([5u32, 6, 7, 8, 1].into_iter().flat_map(u32::to_le_bytes));
+            .chain([5u32, 6, 7, 8, 1 | 10 << 2].into_iter().flat_map(u32::to_le_bytes));
         assert!(encode_ticket(&ticket).into_iter().eq(expected));
     }
 
@@ -301,7 +313,7 @@ mod tests {
     fn a_flag_that_is_not_known_is_refused() {
         let time = Timestamp::ZERO;
         let bytes = encode_ticket(&Ticket::new(VisitorId::new(1), time, time, time));
-        for bit in 2..32 {
+        for bit in 19..32 {
             let mut bytes = bytes;
             bytes[60 + bit / 8] |= 1 << (bit % 8);
             assert_eq!(decode_ticket(&bytes), Err(OpenError::Malformed));

@@ -46,6 +46,7 @@ pub(super) fn maximal_ticket() -> Ticket {
     ticket.shown_position = Some(u32::MAX);
     ticket.wait = Some(WaitEstimate::new(WaitEstimate::MAX, WaitEstimate::MAX, WaitEstimate::MAX));
     ticket.placed = true;
+    ticket.promised_wait = Some(Ticket::MAX_PROMISED_WAIT);
     ticket
 }
 
@@ -59,8 +60,9 @@ pub(super) fn arbitrary_pass() -> impl Strategy<Value = Pass> {
 pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
     let position = prop::option::of(1..=u32::MAX);
     let wait = prop::option::of(prop::array::uniform3(0..=WaitEstimate::MAX.as_secs()));
-    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>()).prop_map(
-        |(id, times, position, wait, placed)| {
+    let promised = prop::option::of(0..=Ticket::MAX_PROMISED_WAIT.as_secs());
+    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>(), promised).prop_map(
+        |(id, times, position, wait, placed, promised)| {
             let [first_seen, last_check_in, next_check_in] = times.map(Timestamp::from_nanos);
             let id = VisitorId::new(id);
             let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -70,6 +72,7 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
                 WaitEstimate::new(p25, p50, p75)
             });
             ticket.placed = placed;
+            ticket.promised_wait = promised.map(Duration::from_secs);
             ticket
         },
     )

@@ -10,8 +10,11 @@ mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
+#[cfg(feature = "metrics")]
+mod figures;
 mod gate;
 mod handle;
+mod limits_report;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod misconfigured;

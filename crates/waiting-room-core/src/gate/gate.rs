@@ -81,7 +81,11 @@ pub(super) struct State {
 }
 
 /// The counts and measurements of a gate at one instant, for metrics and status pages.
+///
+/// With the `serde` feature, a snapshot serializes to a map of its fields. `oldest_wait` is the
+/// field `oldest_wait_seconds`, a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GateSnapshot {
     /// The number of running requests, which are counted even if there is no limit. After the limit
@@ -92,6 +96,13 @@ pub struct GateSnapshot {
     /// The number of requests waiting for a permit.
     pub queued: u32,
     /// The longest current wait, or zero if no request is waiting.
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            rename = "oldest_wait_seconds",
+            serialize_with = "crate::time::as_seconds::of_duration"
+        )
+    )]
     pub oldest_wait: Duration,
     /// The number of requests served per second while other requests are waiting, or `None` until
     /// enough releases have been observed.
@@ -105,6 +116,7 @@ pub struct GateSnapshot {
 /// Counters for the outcomes of all requests that did not run immediately. The counters start at
 /// zero when the gate is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GateOutcomes {
     /// Requests that left the queue because their futures were dropped.

@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Algorithm, Charge, Decision, KeyHash, LazyDecision, Quota,
+    Algorithm, Charge, Decision, KeyCensus, KeyHash, LazyDecision, Quota,
     memory::{Memory, bytes_per_key, remember},
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind, sync::unpoisoned};
@@ -58,6 +58,8 @@ impl Limiter {
     pub const MAX_BYTES: u64 = 4 << 30;
     /// The largest number of tiers.
     pub const MAX_TIERS: usize = 64;
+    /// The number of places of a table that a [census](Self::census) visits.
+    const COUNTED_PLACES: usize = 1 << 18;
 
     /// Creates a limiter with one quota for each tier, and room for `keys` keys in use at a time.
     ///
@@ -179,6 +181,17 @@ impl Limiter {
     #[must_use]
     pub fn displaced(&self) -> u64 {
         self.memory.displaced()
+    }
+
+    /// Counts the keys that the limiter tracks at `now`, and those that have at most a fifth of
+    /// their limit left.
+    ///
+    /// The method visits up to about 262 144 places of each table, and estimates the numbers of a
+    /// larger table from them. If there are several tiers, the token bucket, GCRA and the leaky
+    /// queue compare every key with the limit of tier 0.
+    #[must_use]
+    pub fn census(&self, now: Timestamp) -> KeyCensus {
+        self.memory.census(Self::COUNTED_PLACES, now)
     }
 
     /// Returns the decision that a charge of `cost` would get at `now`, without charging anything.

@@ -20,8 +20,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    Algorithm, Charge, FixedWindow, Gcra, KeyHash, LazyDecision, LeakyQueue, Meter, Quota,
-    SlidingCounter, SlidingLog, TokenBucket,
+    Algorithm, Charge, FixedWindow, Gcra, KeyCensus, KeyHash, LazyDecision, LeakyQueue, Meter,
+    Quota, SlidingCounter, SlidingLog, TokenBucket,
     gcra::Bucket,
     lazy::BucketDecision,
     table::{AtomicTable, LockedTable},
@@ -41,6 +41,8 @@ pub(super) trait Memory: Send + Sync {
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
     fn displaced(&self) -> u64;
+    /// Counts the keys in up to about `most` places, and estimates the rest.
+    fn census(&self, most: usize, now: Timestamp) -> KeyCensus;
 }
 
 /// Creates the memory for `keys` keys in use at a time. The quotas must be valid.
@@ -309,6 +311,17 @@ impl<M: Bucket + 'static> Memory for AtomicMemory<M> {
     fn displaced(&self) -> u64 {
         self.shared.words.displaced()
     }
+
+    fn census(&self, most: usize, now: Timestamp) -> KeyCensus {
+        let SharedAtomicMemory { words, in_force, .. } = &*self.shared;
+        let meters = in_force.load();
+        // The tier of a key is unknown, so each key counts as one of the usual tier.
+        let meter = of_tier(&meters, 0);
+        let mut census = KeyCensus::default();
+        let (words, share) = words.sample(most);
+        words.for_each(|word| census.count(meter, &word, now));
+        census.scaled(share)
+    }
 }
 
 /// The memory for states of any size. Each tier has a separate table, because the meaning of a
@@ -384,6 +397,15 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
 
     fn displaced(&self) -> u64 {
         self.tiers.iter().map(|table| table.displaced()).sum()
+    }
+
+    fn census(&self, most: usize, now: Timestamp) -> KeyCensus {
+        let of_each = self.tiers.iter().map(|table| {
+            let mut census = KeyCensus::default();
+            let share = table.sample(most, |meter, state| census.count(meter, state, now));
+            census.scaled(share)
+        });
+        of_each.fold(KeyCensus::default(), KeyCensus::and)
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Line {
     /// it is postponed only when it has been reached.
     lapses: Ranks<()>,
     networks: Networks,
+    /// The number of places that were given up: those that lapsed, and those of visitors who left.
+    abandoned: u64,
     /// The time of the latest operation.
     now: Timestamp,
 }
@@ -103,7 +105,7 @@ impl Line {
                     place.due_at = place.kept_until;
                     self.lapses.insert(Rank::at(place.due_at, id), ());
                 }
-                _ => _ = self.remove(id),
+                _ => self.abandon(id),
             }
         }
     }
@@ -114,7 +116,14 @@ impl Line {
         if self.lapses.first().is_some_and(|first| first.is_due(self.now))
             && self.places.get(&id).is_some_and(|place| place.kept_until <= self.now)
         {
-            self.remove(id);
+            self.abandon(id);
+        }
+    }
+
+    /// Gives up the place of a visitor who is not admitted, and counts it.
+    pub(super) fn abandon(&mut self, id: VisitorId) {
+        if self.remove(id) {
+            self.abandoned += 1;
         }
     }
 
@@ -202,6 +211,11 @@ impl Line {
     /// Returns the number of present visitors.
     pub(super) fn present(&self) -> u32 {
         self.arrivals.count()
+    }
+
+    /// Returns the number of places that were given up by visitors who were not admitted.
+    pub(super) const fn abandoned(&self) -> u64 {
+        self.abandoned
     }
 
     /// Returns the number of places, including the places of visitors who are away.
@@ -322,6 +336,20 @@ mod tests {
         assert_eq!((line.ahead_of(second, NONE, at(11)), line.len()), (0, 2));
         stand(&mut line, 1, 10, 80, 340);
         assert_eq!(line.ahead_of(second, NONE, at(11)), 1);
+    }
+
+    #[test]
+    fn places_that_lapse_or_are_given_up_are_abandoned_and_others_are_not() {
+        let mut line = Line::default();
+        let [first, second, third] = [1, 2, 3].map(|who| stand(&mut line, who, 10, 40, 300));
+        line.remove(first);
+        assert_eq!(line.abandoned(), 0);
+        line.abandon(second);
+        line.abandon(second);
+        assert_eq!(line.abandoned(), 1);
+        line.reap(at(300));
+        line.settle(third);
+        assert_eq!((line.abandoned(), line.len()), (2, 0));
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Room {
     /// From then on, all copies of the visitor's pass and tickets are void.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.settle(id, now);
-        self.line.remove(id);
+        self.line.abandon(id);
         // The visitor's pass and tickets are valid for at most `longest`, so the end of the session
         // is remembered for that time.
         let longest = self.rules.pass_lifetime().max(self.rules.tickets_void_after());
@@ -229,6 +229,7 @@ impl Room {
         snapshot.new_in_last_minute = u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX);
         snapshot.first_touches_in_last_minute = self.estimate.first_touches_in_last_minute(now);
         snapshot.waiting = self.line.len();
+        snapshot.abandoned = self.line.abandoned();
         snapshot.present = self.line.present();
         snapshot.oldest_wait =
             self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));

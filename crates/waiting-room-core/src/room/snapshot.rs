@@ -2,13 +2,23 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
+use crate::time::as_seconds;
 use crate::{RoomRules, Timestamp, room::RoomMode};
 
 /// The figures of a room, all taken at the same instant.
+///
+/// With the `serde` feature, a snapshot serializes to a map of its fields. Times are numbers of
+/// seconds: `at` is the field `at_unix_seconds`, and `oldest_wait` is `oldest_wait_seconds`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RoomSnapshot {
     /// The time of the snapshot, on the store's clock.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "at_unix_seconds", serialize_with = "as_seconds::of_time")
+    )]
     pub at: Timestamp,
     /// The number of slots in use, one for each visitor whose session has not ended.
     pub active: u32,
@@ -33,7 +43,15 @@ pub struct RoomSnapshot {
     pub line_capacity: u32,
     /// The time since the earliest first touch among the visitors in line; zero if the line is
     /// empty.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "oldest_wait_seconds", serialize_with = "as_seconds::of_duration")
+    )]
     pub oldest_wait: Duration,
+    /// The number of places that were given up since the room was opened: places that lapsed
+    /// because their visitors did not come back, and places of visitors who left. A place that has
+    /// lapsed is counted when it is removed, as described at [`waiting`](Self::waiting).
+    pub abandoned: u64,
     /// The number of admissions per minute, measured over the last three minutes. Until admissions
     /// have been counted for 30 seconds, the rate is derived from the limits.
     pub admissions_per_minute: f64,
@@ -58,6 +76,7 @@ impl RoomSnapshot {
             present: 0,
             line_capacity: rules.line_capacity(),
             oldest_wait: Duration::ZERO,
+            abandoned: 0,
             admissions_per_minute: 0.0,
             mode: rules.mode(),
         }

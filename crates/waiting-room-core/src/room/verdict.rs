@@ -167,9 +167,20 @@ pub struct Ticket {
     pub wait: Option<WaitEstimate>,
     /// Whether the visitor has already returned a ticket, and therefore has a place.
     pub placed: bool,
+    /// The whole wait, counted from the first touch, that the visitor was told to expect when it
+    /// first had a place and an estimate; `None` before that. The value is in whole seconds.
+    ///
+    /// The layer [records](Self::promise) this value, in order to measure how accurate the
+    /// estimates are. It has no effect on the order of the line. A store keeps the value for as
+    /// long as the visitor keeps its order of arrival.
+    pub promised_wait: Option<Duration>,
 }
 
 impl Ticket {
+    /// The longest wait that [`promised_wait`](Self::promised_wait) can have, about 36 hours.
+    /// Longer waits are recorded as this value.
+    pub const MAX_PROMISED_WAIT: Duration = Duration::from_secs((1 << 17) - 2);
+
     /// Creates a first ticket, without a place, a position, or an expected wait.
     #[must_use]
     pub const fn new(
@@ -187,6 +198,16 @@ impl Ticket {
             is_approximate: false,
             wait: None,
             placed: false,
+            promised_wait: None,
+        }
+    }
+
+    /// Records the whole wait that the visitor is told to expect, unless a wait has already been
+    /// recorded. Does nothing if the visitor has no place, or if there is no estimate.
+    pub fn promise(&mut self) {
+        if let (true, None, Some(wait)) = (self.placed, self.promised_wait, self.wait) {
+            let so_far = Duration::from_secs(self.last_check_in.since(self.first_seen).as_secs());
+            self.promised_wait = Some((so_far + wait.p50).min(Self::MAX_PROMISED_WAIT));
         }
     }
 

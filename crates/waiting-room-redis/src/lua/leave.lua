@@ -18,7 +18,7 @@ local function leave(id)
         tally(pass.expires_us, -1)
         forget_us = math.max(forget_us, pass.expires_us)
     elseif kind then
-        leave_line(id, kind)
+        abandon_line(id, kind)
     end
     remember_end(id, room.now_us, forget_us, 'left')
     return {'left'}

@@ -5,7 +5,8 @@
 -- ARGV  [2] the version of the rules that the node already knows
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1,
 --       rules or '', frontier_us or -1, {arrivals of present visitors, evenly spaced},
---       1 if more entries have to be swept, first tickets in the last 50 to 60 seconds
+--       1 if more entries have to be swept, first tickets in the last 50 to 60 seconds, places
+--       given up
 -- time  the clock of the room
 
 -- The time for which a node may use a snapshot to answer check-ins.
@@ -86,7 +87,7 @@ local samples = frontier < 0 and {} or arrivals_us()
 local numbers = {active(), count_minute(), room.places, first_arrival_us()}
 local reply = close({{
     numbers[1], numbers[2], numbers[3], numbers[4], rules, frontier, samples, is_more and 1 or 0,
-    first_touches_in_last_minute(),
+    first_touches_in_last_minute(), tonumber(redis.call('HGET', ROOM, 'abandoned') or 0),
 }})
 leave_glance(reply[1], numbers, frontier, samples)
 return reply

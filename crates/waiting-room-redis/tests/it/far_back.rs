@@ -101,3 +101,31 @@ async fn dues(server: &EngineServer) -> HashMap<Vec<u8>, u64> {
         |record: &[u8]| record[17..24].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     places.map(|record| (record[..16].to_vec(), deadline(record))).collect()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_that_lapse_or_are_given_up_are_counted() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let store = node_by(clock.clone(), &server, RoomRules::new("shop", 1)).await;
+        assert!(matches!(store.enter(VisitorId::new(1)).await, Ok(Verdict::Admit { .. })));
+        let mut tickets = Vec::new();
+        for id in [2, 3] {
+            let verdict = store.enter(VisitorId::new(id)).await.unwrap();
+            let Verdict::Wait { ticket, .. } = verdict else { panic!("the room is full") };
+            tickets.push(ticket);
+        }
+        clock.advance(Duration::from_secs(3));
+        for ticket in tickets {
+            assert!(matches!(store.check_in(ticket).await, Ok(Verdict::Wait { .. })));
+        }
+        let seen = store.snapshot().await.unwrap();
+        assert_eq!((seen.waiting, seen.abandoned), (2, 0), "{engine}");
+        store.leave(VisitorId::new(2)).await.unwrap();
+        assert_eq!(store.snapshot().await.unwrap().abandoned, 1, "{engine}");
+        clock.advance(Duration::from_secs(301));
+        let seen = store.snapshot().await.unwrap();
+        assert_eq!((seen.waiting, seen.abandoned), (0, 2), "{engine}");
+    })
+    .await;
+}

@@ -225,6 +225,17 @@ impl AtomicTable {
         places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY).count()
     }
 
+    /// The numbers of the keys in the first places, of which up to about `most` are visited, and the
+    /// part of all places that is visited. Keys are placed by their hashes, so the keys in the
+    /// first places are a random sample.
+    pub(in crate::rate) fn sample(&self, most: usize) -> (impl Iterator<Item = u64>, f64) {
+        let groups = most.div_ceil(GROUP).clamp(1, self.groups.len());
+        let places = self.groups[..groups].iter().flat_map(|group| &group.places);
+        let taken = places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY);
+        let words = taken.map(|place| place.word.load(Ordering::Relaxed));
+        (words, super::share_of(groups, self.groups.len()))
+    }
+
     /// The number of keys that have lost their places to other keys while they were in use.
     pub(in crate::rate) fn displaced(&self) -> u64 {
         // Relaxed suffices for a figure that is only reported.

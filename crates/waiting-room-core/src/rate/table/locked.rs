@@ -171,6 +171,18 @@ impl<M: Meter> LockedTable<M> {
         self.shards.iter().map(len).sum()
     }
 
+    /// Calls `see` for the keys in the first shards, with up to about `most` places, and returns the
+    /// part of all shards that is visited. Keys are spread over the shards by their hashes, so the
+    /// keys in the first shards are a random sample.
+    pub(in crate::rate) fn sample(&self, most: usize, mut see: impl FnMut(&M, &M::State)) -> f64 {
+        let shards = most.div_ceil(SHELF).clamp(1, self.shards.len());
+        for shard in &self.shards[..shards] {
+            let shard = unpoisoned(shard.lock());
+            shard.states.iter().for_each(|(_, state)| see(&shard.by.meter, state));
+        }
+        super::share_of(shards, self.shards.len())
+    }
+
     /// Locks the shard of a key, and converts its states to the current meter.
     fn shard(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);

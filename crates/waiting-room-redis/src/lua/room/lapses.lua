@@ -21,7 +21,7 @@ local function lapse(id, kind, deadline_us, second, third)
         go_away(id, second, third)
     else
         drop(id)
-        leave_line(id, kind)
+        abandon_line(id, kind)
     end
 end
 

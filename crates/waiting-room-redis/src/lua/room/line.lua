@@ -39,6 +39,12 @@ local function leave_line(id, kind)
     end
 end
 
+-- Removes a visitor who was not admitted from the line, and counts the place that is given up.
+local function abandon_line(id, kind)
+    leave_line(id, kind)
+    redis.call('HINCRBY', ROOM, 'abandoned', 1)
+end
+
 -- Gives a visitor a place, or keeps the visitor's existing place. The caller has added the visitor
 -- to PRESENT.
 --

@@ -1,0 +1,192 @@
+//! The table of all metrics: names, kinds, units and descriptions.
+//!
+//! Every metric that the layer reports is a constant of this file, so its name appears only here.
+//! `docs/metrics.md` contains the same table for operators, with labels and the place where each
+//! metric is observed. A test compares the two.
+
+use metrics::Unit;
+
+/// A metric, as a recorder describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    kind: Kind,
+    unit: Unit,
+    help: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl Metric {
+    /// A counter of events.
+    const fn counter(name: &'static str, help: &'static str) -> Self {
+        Self { name, kind: Kind::Counter, unit: Unit::Count, help }
+    }
+
+    /// A gauge that counts things.
+    const fn gauge(name: &'static str, help: &'static str) -> Self {
+        Self { name, kind: Kind::Gauge, unit: Unit::Count, help }
+    }
+
+    /// A histogram of durations.
+    const fn seconds(name: &'static str, help: &'static str) -> Self {
+        Self { name, kind: Kind::Histogram, unit: Unit::Seconds, help }
+    }
+
+    const fn with_unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// Gives the current recorder the unit and the description of this metric.
+    fn describe(&self) {
+        let Self { name, kind, unit, help } = *self;
+        match kind {
+            Kind::Counter => metrics::describe_counter!(name, unit, help),
+            Kind::Gauge => metrics::describe_gauge!(name, unit, help),
+            Kind::Histogram => metrics::describe_histogram!(name, unit, help),
+        }
+    }
+}
+
+/// Gives the current recorder the units and descriptions of all metrics.
+pub(super) fn describe() {
+    for metric in ALL {
+        metric.describe();
+    }
+}
+
+/// Defines the constants of the metrics, and the list of them all.
+macro_rules! table {
+    ($($(#[$when:meta])* $constant:ident = $metric:expr;)*) => {
+        $($(#[$when])* pub(super) const $constant: Metric = $metric;)*
+
+        /// All metrics of this build, in the order of `docs/metrics.md`.
+        const ALL: &[Metric] = &[$($(#[$when])* $constant,)*];
+    };
+}
+
+table! {
+    #[cfg(feature = "room")]
+    ACTIVE = Metric::gauge("waiting_room_active", "Slots in use");
+    #[cfg(feature = "room")]
+    ACTIVE_LIMIT = Metric::gauge("waiting_room_active_limit", "Limit on slots in use");
+    #[cfg(feature = "room")]
+    NEW_LAST_MINUTE =
+        Metric::gauge("waiting_room_new_last_minute", "Visitors admitted in the last 60 seconds");
+    #[cfg(feature = "room")]
+    NEW_LIMIT = Metric::gauge(
+        "waiting_room_new_limit",
+        "Limit on visitors admitted in any 60 seconds; infinite without a limit",
+    );
+    #[cfg(feature = "room")]
+    FIRST_TOUCHES_LAST_MINUTE = Metric::gauge(
+        "waiting_room_first_touches_last_minute",
+        "First tickets issued in the last 50 to 60 seconds",
+    );
+    #[cfg(feature = "room")]
+    WAITING = Metric::gauge("waiting_room_waiting", "Places in the line");
+    #[cfg(feature = "room")]
+    PRESENT =
+        Metric::gauge("waiting_room_present", "Visitors in the line who check in when due");
+    #[cfg(feature = "room")]
+    LINE_CAPACITY =
+        Metric::gauge("waiting_room_line_capacity", "Limit on places in the line");
+    #[cfg(feature = "room")]
+    OLDEST_WAIT = Metric::gauge("waiting_room_oldest_wait_seconds", "Longest current wait")
+        .with_unit(Unit::Seconds);
+    #[cfg(feature = "room")]
+    ADMISSIONS_PER_SECOND = Metric::gauge(
+        "waiting_room_admissions_per_second",
+        "Rate of admissions, measured over the last three minutes",
+    )
+    .with_unit(Unit::CountPerSecond);
+    #[cfg(feature = "room")]
+    MODE = Metric::gauge("waiting_room_mode", "1 for the mode that the operator has set, else 0");
+    #[cfg(feature = "room")]
+    STORE_UP = Metric::gauge(
+        "waiting_room_store_up",
+        "1 if the store answered when the gauges were last recorded, else 0",
+    );
+    #[cfg(feature = "room")]
+    ABANDONED = Metric::counter(
+        "waiting_room_abandoned_total",
+        "Places given up by visitors who were not admitted, counted by the store",
+    );
+    #[cfg(feature = "room")]
+    FIRST_TOUCHES = Metric::counter(
+        "waiting_room_first_touches_total",
+        "First tickets issued to visitors who were not admitted at once",
+    );
+    #[cfg(feature = "room")]
+    ADMITTED = Metric::counter("waiting_room_admitted_total", "Sessions that began");
+    #[cfg(feature = "room")]
+    WAIT = Metric::seconds(
+        "waiting_room_wait_seconds",
+        "Time from the first touch to the admission of visitors who had to wait",
+    );
+    #[cfg(feature = "room")]
+    ESTIMATE_ERROR = Metric::seconds(
+        "waiting_room_estimate_error_seconds",
+        "Difference between the wait first shown to a visitor in line and its actual wait",
+    );
+    #[cfg(feature = "room")]
+    SESSION = Metric::seconds(
+        "waiting_room_session_seconds",
+        "Length of the sessions that the application ended",
+    );
+    #[cfg(feature = "room")]
+    TOKENS_REJECTED =
+        Metric::counter("waiting_room_tokens_rejected_total", "Tokens that could not be opened");
+    #[cfg(feature = "room")]
+    STORE_FAILURES = Metric::counter(
+        "waiting_room_store_failures_total",
+        "Requests on which the store of the room did not decide",
+    );
+    VERDICTS =
+        Metric::counter("waiting_room_verdicts_total", "Requests, by the reason of their outcome");
+    RATE_DECISIONS = Metric::counter(
+        "waiting_room_rate_decisions_total",
+        "Decisions of rate limits on requests",
+    );
+    LIMIT_KEYS_DISPLACED = Metric::counter(
+        "waiting_room_limit_keys_displaced_total",
+        "Keys that lost their places in the full table of a rate limit",
+    );
+    LIMIT_STORE_FAILURES = Metric::counter(
+        "waiting_room_limit_store_failures_total",
+        "Requests on which the rate limit store did not decide",
+    );
+    GATE_IN_FLIGHT = Metric::gauge("waiting_room_gate_in_flight", "Requests that hold a permit");
+    GATE_LIMIT = Metric::gauge(
+        "waiting_room_gate_limit",
+        "Limit on requests that hold a permit; infinite without a limit",
+    );
+    GATE_QUEUED = Metric::gauge("waiting_room_gate_queued", "Requests that wait for a permit");
+    GATE_OLDEST_WAIT =
+        Metric::gauge("waiting_room_gate_oldest_wait_seconds", "Longest current wait for a permit")
+            .with_unit(Unit::Seconds);
+    GATE_OUTCOMES =
+        Metric::counter("waiting_room_gate_outcomes_total", "Requests at a gate, by outcome");
+    GATE_WAIT = Metric::seconds(
+        "waiting_room_gate_wait_seconds",
+        "Time for which admitted requests waited for a permit",
+    );
+    GATE_HOLD = Metric::seconds(
+        "waiting_room_gate_hold_seconds",
+        "Time for which requests held a permit",
+    );
+    #[cfg(feature = "rules-file")]
+    RULES_FILE_LOADS = Metric::counter(
+        "waiting_room_rules_file_loads_total",
+        "Attempts to apply the rules file",
+    );
+    MISCONFIGURATIONS = Metric::counter(
+        "waiting_room_misconfigurations_total",
+        "Requests and settings that show a probable mistake in the configuration",
+    );
+}

@@ -1,0 +1,187 @@
+//! The table of `docs/metrics.md`, and all that has to agree with it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    process::Command,
+    sync::Mutex,
+};
+
+use metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    with_local_recorder,
+};
+use metrics_opentelemetry::{
+    OpenTelemetryMetrics, OpenTelemetryRecorder, opentelemetry::metrics::MeterProvider,
+};
+use opentelemetry_sdk::metrics::{
+    InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
+    data::{AggregatedMetrics, MetricData},
+};
+use tests::{installed, workspace};
+
+use crate::everything::everything;
+
+/// A row of the table: kind, unit, labels and meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Row {
+    kind: String,
+    unit: String,
+    labels: BTreeSet<String>,
+    meaning: String,
+}
+
+/// Reads the table of `docs/metrics.md`, by name.
+fn documented() -> BTreeMap<String, Row> {
+    let page = fs::read_to_string(workspace("docs/metrics.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `waiting_room_"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, kind, unit, labels, meaning] = cells[..] else { panic!("{line}") };
+        let labels = labels.split(", ").map(|label| label.trim_matches('`').to_owned()).collect();
+        let [kind, unit, meaning] = [kind, unit, meaning].map(str::to_owned);
+        (name.trim_matches('`').to_owned(), Row { kind, unit, labels, meaning })
+    };
+    rows.map(row).collect()
+}
+
+/// Keeps what it is told of metrics.
+#[derive(Default)]
+struct Told(Mutex<BTreeMap<String, Row>>);
+
+impl Told {
+    fn describe(&self, name: &KeyName, kind: &str, unit: Option<Unit>, meaning: &SharedString) {
+        let mut rows = self.0.lock().unwrap();
+        let row = rows.entry(name.as_str().to_owned()).or_default();
+        row.kind = kind.to_owned();
+        row.unit = unit.unwrap().as_str().to_owned();
+        row.meaning = meaning.to_string();
+    }
+
+    fn register(&self, key: &Key) {
+        let mut rows = self.0.lock().unwrap();
+        let row = rows.entry(key.name().to_owned()).or_default();
+        row.labels.extend(key.labels().map(|label| label.key().to_owned()));
+    }
+}
+
+impl Recorder for Told {
+    fn describe_counter(&self, name: KeyName, unit: Option<Unit>, meaning: SharedString) {
+        self.describe(&name, "counter", unit, &meaning);
+    }
+
+    fn describe_gauge(&self, name: KeyName, unit: Option<Unit>, meaning: SharedString) {
+        self.describe(&name, "gauge", unit, &meaning);
+    }
+
+    fn describe_histogram(&self, name: KeyName, unit: Option<Unit>, meaning: SharedString) {
+        self.describe(&name, "histogram", unit, &meaning);
+    }
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.register(key);
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.register(key);
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.register(key);
+        Histogram::noop()
+    }
+}
+
+#[test]
+fn the_table_is_what_recorders_are_told_and_every_metric_is_observed() {
+    let told = Told::default();
+    with_local_recorder(&told, everything);
+    let told = told.0.into_inner().unwrap();
+    let documented = documented();
+    for (name, row) in &told {
+        assert_eq!(documented.get(name), Some(row), "{name}");
+    }
+    assert_eq!(documented.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>());
+}
+
+/// The kind, unit and meaning of a metric as it is exported.
+fn exported(metric: &opentelemetry_sdk::metrics::data::Metric) -> (String, [String; 3]) {
+    let kind = match metric.data() {
+        AggregatedMetrics::F64(MetricData::Gauge(_)) => "gauge",
+        AggregatedMetrics::F64(MetricData::Histogram(_)) => "histogram",
+        AggregatedMetrics::U64(MetricData::Sum(sum)) if sum.is_monotonic() => "counter",
+        other => panic!("{} is exported as {other:?}", metric.name()),
+    };
+    let unit = match metric.unit() {
+        "1" => "count",
+        "1/s" => "count_per_second",
+        "s" => "seconds",
+        other => other,
+    };
+    let row = [kind, unit, metric.description()].map(str::to_owned);
+    (metric.name().to_owned(), row)
+}
+
+#[test]
+fn opentelemetry_gets_the_names_and_units_of_the_table() {
+    let exporter = InMemoryMetricExporter::default();
+    let reader = PeriodicReader::builder(exporter.clone()).build();
+    let provider = SdkMeterProvider::builder().with_reader(reader).build();
+    let recorder = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(provider.meter("shop")));
+    with_local_recorder(&recorder, everything);
+    provider.force_flush().unwrap();
+    let batches = exporter.get_finished_metrics().unwrap();
+    let metrics = batches.iter().flat_map(|batch| batch.scope_metrics());
+    let exported: BTreeMap<_, _> =
+        metrics.flat_map(|scope| scope.metrics()).map(exported).collect();
+    let documented = documented().into_iter();
+    let documented: BTreeMap<_, _> =
+        documented.map(|(name, row)| (name, [row.kind, row.unit, row.meaning])).collect();
+    assert_eq!(exported, documented);
+}
+
+/// The names of metrics in a text, each without the suffix that Prometheus adds for histograms.
+fn names(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split(|c: char| !is_part(c)).filter(|word| word.starts_with("waiting_room_"));
+    let documented = documented();
+    words
+        .map(|word| {
+            let suffixes = ["_bucket", "_count", "_sum"];
+            let base = suffixes.iter().find_map(|suffix| word.strip_suffix(suffix));
+            let is_histogram =
+                |name: &&str| documented.get(*name).is_some_and(|row| row.kind == "histogram");
+            base.filter(is_histogram).unwrap_or(word).to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn promtool_accepts_the_alerts() {
+    let mut promtool = Command::new(installed("promtool"));
+    let output = promtool.args(["check", "rules"]).arg(workspace("deploy/alerts.yml")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn alerts_and_the_dashboard_use_only_metrics_of_the_table() {
+    let documented = documented().into_keys().collect::<BTreeSet<_>>();
+    let alerts = fs::read_to_string(workspace("deploy/alerts.yml")).unwrap();
+    let dashboard = fs::read_to_string(workspace("deploy/grafana.json")).unwrap();
+    let board: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let panels = board["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let exprs = targets.map(|target| target["expr"].as_str().unwrap());
+    let exprs = exprs.collect::<Vec<_>>().join("\n");
+    for (what, text) in [("alerts.yml", &alerts), ("grafana.json", &exprs)] {
+        let used = names(text);
+        let unknown: Vec<_> = used.difference(&documented).collect();
+        assert!(unknown.is_empty() && used.len() > 10, "{what} uses {unknown:?}");
+    }
+    // The dashboard shows every metric.
+    let shown = names(&exprs);
+    assert_eq!(documented.difference(&shown).collect::<Vec<_>>(), Vec::<&String>::new());
+}
