@@ -16,6 +16,7 @@
 //! | event, `ERROR` | `rules file not applied: the old limits remain` | `room`, `error` |
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
+//! | event, `INFO` (feature `dashboard`) | `operator changed the room` | `room`, `operator`, `action`, `from`, `to`, `outcome` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
@@ -61,6 +62,8 @@
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
 mod subject;
+#[cfg(feature = "dashboard")]
+mod tally;
 
 #[cfg(feature = "metrics")]
 use std::ops::Add;
@@ -73,12 +76,16 @@ use std::{
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
 use waiting_room_core::{Reason, StoreError};
+#[cfg(feature = "room")]
+use waiting_room_core::{Ticket, Timestamp};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, Rate, Subject};
+#[cfg(feature = "dashboard")]
+pub(crate) use self::tally::{Tally, Waited};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -99,6 +106,9 @@ pub(crate) struct Telemetry {
     /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
+    /// The counts that a dashboard reads.
+    #[cfg(feature = "dashboard")]
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Telemetry {
@@ -113,11 +123,15 @@ impl Telemetry {
             passes: Arc::default(),
             #[cfg(feature = "metrics")]
             others: Arc::default(),
+            #[cfg(feature = "dashboard")]
+            tally: Arc::default(),
         }
     }
 
     /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
+        #[cfg(feature = "dashboard")]
+        self.tally.count(reason);
         let room = &*self.room;
         // In a busy service, almost every request has a valid pass. At level `DEBUG`, the events
         // for these requests would drown out all other events.
@@ -188,6 +202,8 @@ impl Telemetry {
         if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
             tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
+            #[cfg(feature = "dashboard")]
+            self.tally.over(name);
         }
         #[cfg(feature = "metrics")]
         match what {
@@ -366,6 +382,24 @@ impl Telemetry {
             "error" => error,
         )
         .increment(tokens as u64);
+    }
+
+    /// Records that a visitor was admitted at `now` after a wait, whose ticket states the time of
+    /// the first touch.
+    #[cfg_attr(
+        not(feature = "dashboard"),
+        expect(unused_variables, clippy::unused_self, reason = "there is no tally")
+    )]
+    pub(crate) fn waited(&self, ticket: &Ticket, now: Timestamp) {
+        #[cfg(feature = "dashboard")]
+        self.tally.waited(ticket.first_seen, now);
+    }
+
+    /// Reports that an operator has changed the room through the dashboard, or has tried to.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn changed(&self, operator: &str, change: [&str; 3], outcome: &str) {
+        let (room, [action, from, to]) = (&*self.room, change);
+        tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");
     }
 
     /// Reports that the store of the room has stopped answering. Call this method once per outage.
