@@ -85,7 +85,7 @@ use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, Rate, Subject};
 #[cfg(feature = "dashboard")]
-pub(crate) use self::tally::{Tally, Waited};
+pub(crate) use self::tally::{VerdictTally, VisitorWait};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -108,7 +108,7 @@ pub(crate) struct Telemetry {
     others: Arc<DashMap<Reason, metrics::Counter>>,
     /// The counts that a dashboard reads.
     #[cfg(feature = "dashboard")]
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) tally: Arc<VerdictTally>,
 }
 
 impl Telemetry {
@@ -384,15 +384,17 @@ impl Telemetry {
         .increment(tokens as u64);
     }
 
-    /// Records that a visitor was admitted at `now` after a wait, whose ticket states the time of
-    /// the first touch.
+    /// Records that a visitor was admitted at `now`. The ticket of a visitor who has waited states
+    /// the time of the first touch.
     #[cfg_attr(
         not(feature = "dashboard"),
         expect(unused_variables, clippy::unused_self, reason = "there is no tally")
     )]
-    pub(crate) fn waited(&self, ticket: &Ticket, now: Timestamp) {
+    pub(crate) fn waited(&self, ticket: Option<&Ticket>, now: Timestamp) {
         #[cfg(feature = "dashboard")]
-        self.tally.waited(ticket.first_seen, now);
+        if let Some(ticket) = ticket {
+            self.tally.waited(ticket.first_seen, now);
+        }
     }
 
     /// Reports that an operator has changed the room through the dashboard, or has tried to.

@@ -1,4 +1,4 @@
-//! The programs of the README and of `docs/programs.md`. They compile in empty packages, they
+//! The programs of the README, of `docs/programs.md` and of `docs/dashboard.md`. They compile in empty packages, they
 //! serve, and each does what the page claims.
 //!
 //! ```text
@@ -6,6 +6,7 @@
 //! ```
 
 mod built;
+mod dashboard;
 mod front;
 mod limits;
 mod listing;

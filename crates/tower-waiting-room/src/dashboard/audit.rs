@@ -8,14 +8,14 @@ use serde::Serialize;
 /// permanent record.
 #[derive(Debug, Default)]
 pub(super) struct Audit {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<ChangeRecord>,
     /// The number of changes since the start.
     recorded: u64,
 }
 
 /// A change, or an attempt at one that the store did not accept.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Entry {
+pub(super) struct ChangeRecord {
     /// The time of the change, in seconds since the Unix epoch.
     pub(super) at: u64,
     pub(super) operator: String,
@@ -33,7 +33,7 @@ impl Audit {
     pub(super) const MAX_TEXT: usize = 200;
 
     /// Adds a change, and removes the oldest one if there are too many.
-    pub(super) fn push(&mut self, mut entry: Entry) {
+    pub(super) fn push(&mut self, mut entry: ChangeRecord) {
         for text in [&mut entry.from, &mut entry.to, &mut entry.outcome] {
             if let Some((end, _)) = text.char_indices().nth(Self::MAX_TEXT) {
                 text.truncate(end);
@@ -47,7 +47,7 @@ impl Audit {
     }
 
     /// Returns the changes, newest first.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = &ChangeRecord> {
         self.entries.iter().rev()
     }
 
@@ -65,7 +65,7 @@ mod tests {
     fn the_log_keeps_the_most_recent_changes_and_cuts_long_texts() {
         let mut audit = Audit::default();
         for at in 0..1_000 {
-            let entry = Entry {
+            let entry = ChangeRecord {
                 at,
                 operator: "ann".into(),
                 action: "limits",

@@ -30,14 +30,14 @@ use super::{
     audit::Audit,
     feed::Feed,
     figures::{Figures, GateFigures, LimitFigures},
-    history::{History, Sample},
+    history::{RoomHistory, RoomSample},
     preview::time_to_serve,
-    recent::Recent,
-    waits::{Wait, WaitFigures, Waits},
+    recent::MinuteCount,
+    waits::{AdmittedWait, WaitFigures, Waits},
 };
 use crate::{
     handle::WaitingRoomHandle,
-    telemetry::{Tally, Waited},
+    telemetry::{VerdictTally, VisitorWait},
 };
 
 /// The state that all routes of a dashboard share.
@@ -52,15 +52,15 @@ pub(super) struct Board<St> {
 /// What the sampler has recorded.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) history: History,
+    pub(super) history: RoomHistory,
     pub(super) audit: Audit,
     waits: Waits,
     /// The requests with each reason.
-    reasons: HashMap<String, Recent>,
+    reasons: HashMap<String, MinuteCount>,
     /// The requests above each limit.
-    over: HashMap<Arc<str>, Recent>,
+    over: HashMap<Arc<str>, MinuteCount>,
     /// The requests with a valid pass, or admitted by the limits alone.
-    forwarded: Recent,
+    forwarded: MinuteCount,
     /// The last figures that the store returned.
     pub(super) room: Option<RoomSnapshot>,
     /// The last error of the store, and its time, until the store answers again.
@@ -153,7 +153,7 @@ impl<St: Store> Board<St> {
     }
 
     /// Updates the counts of the limits, and returns their figures.
-    fn limits(&self, state: &mut State, tally: &Tally) -> Vec<LimitFigures> {
+    fn limits(&self, state: &mut State, tally: &VerdictTally) -> Vec<LimitFigures> {
         let policies = self.handle.pipeline().limits.in_force.policies.load();
         state.over.retain(|name, _| policies.iter().any(|it| it.name == *name));
         let limits = policies.iter().map(|policy| {
@@ -210,12 +210,12 @@ impl<St> fmt::Debug for Board<St> {
 impl State {
     fn new() -> Self {
         Self {
-            history: History::new(),
+            history: RoomHistory::new(),
             audit: Audit::default(),
             waits: Waits::default(),
             reasons: HashMap::new(),
             over: HashMap::new(),
-            forwarded: Recent::default(),
+            forwarded: MinuteCount::default(),
             room: None,
             away: None,
             wait: WaitFigures::default(),
@@ -227,7 +227,7 @@ impl State {
         &mut self,
         now: Timestamp,
         room: Option<Result<RoomSnapshot, String>>,
-        tally: &Tally,
+        tally: &VerdictTally,
     ) {
         match room {
             Some(Ok(room)) => (self.room, self.away) = (Some(room), None),
@@ -245,7 +245,7 @@ impl State {
         self.wait = self.waits.figures(now.as_secs());
         // While the store does not answer, the chart has a gap.
         let room = self.room.as_ref().filter(|_| self.away.is_none());
-        self.history.push(Sample {
+        self.history.push(RoomSample {
             at: now.as_secs(),
             is_known: room.is_some(),
             active: room.map_or(0, |room| room.active),
@@ -267,7 +267,7 @@ impl State {
 
     /// Updates the counts of the reasons, and returns the number of requests that were refused since
     /// the last update.
-    fn count(&mut self, tally: &Tally) -> u32 {
+    fn count(&mut self, tally: &VerdictTally) -> u32 {
         self.forwarded.push(tally.forwarded());
         let mut refused = 0;
         for (name, total) in tally.reasons() {
@@ -281,8 +281,12 @@ impl State {
     }
 }
 
-fn wait(waited: Waited, told: Option<u32>) -> Wait {
-    Wait { at: waited.until.as_secs(), waited: millis(waited.until.since(waited.since)), told }
+fn wait(waited: VisitorWait, told: Option<u32>) -> AdmittedWait {
+    AdmittedWait {
+        at: waited.until.as_secs(),
+        waited: millis(waited.until.since(waited.since)),
+        told,
+    }
 }
 
 /// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds.

@@ -18,7 +18,7 @@ use waiting_room_core::{RoomRules, Store, StoreError, error::StoreErrorKind};
 
 use super::{
     access::Operator,
-    audit::Entry,
+    audit::ChangeRecord,
     board::Board,
     change::{BadOrder, Change, Order},
     guard::{json, problem},
@@ -82,8 +82,14 @@ async fn made<St: Store>(board: &Board<St>, request: Request) -> Result<Response
     };
     let (name, action) = (operator.name(), order.change.action());
     board.handle.pipeline().telemetry.changed(name, [action, &from, &to], &outcome);
-    let entry =
-        Entry { at: board.now().as_secs(), operator: name.into(), action, from, to, outcome };
+    let entry = ChangeRecord {
+        at: board.now().as_secs(),
+        operator: name.into(),
+        action,
+        from,
+        to,
+        outcome,
+    };
     let answer = json!({ "change": entry });
     board.state().audit.push(entry);
     match result {

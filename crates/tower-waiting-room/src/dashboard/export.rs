@@ -4,11 +4,11 @@ use std::{collections::VecDeque, fmt::Write};
 
 use waiting_room_core::Timestamp;
 
-use super::history::Sample;
+use super::history::RoomSample;
 use crate::respond::Iso;
 
 /// Returns the minutes as CSV (RFC 4180). A figure that is not known is left empty.
-pub(super) fn table(minutes: &VecDeque<Sample>) -> String {
+pub(super) fn table(minutes: &VecDeque<RoomSample>) -> String {
     let mut table = String::from(
         "minute,active_visitors,limit_on_active_visitors,visitors_in_line,admitted_in_60_s,\
          refused_requests,wait_p50_ms,wait_p95_ms,estimated_wait_ms\r\n",
@@ -41,7 +41,7 @@ pub(super) fn table(minutes: &VecDeque<Sample>) -> String {
 /// Draws the active visitors with their limit, the line, and the admissions per minute.
 ///
 /// The colours are of medium lightness, to be readable on white and on black.
-pub(super) fn chart(room: &str, minutes: &VecDeque<Sample>) -> String {
+pub(super) fn chart(room: &str, minutes: &VecDeque<RoomSample>) -> String {
     let (first, last) = match (minutes.front(), minutes.back()) {
         (Some(first), Some(last)) => (first.at, last.at.max(first.at + 60)),
         _ => (0, 60),
@@ -99,7 +99,11 @@ pub(super) fn chart(room: &str, minutes: &VecDeque<Sample>) -> String {
 }
 
 /// Returns a path through the known minutes. A gap in the record is a gap in the path.
-fn path(minutes: &VecDeque<Sample>, x: &impl Fn(u64) -> f64, y: impl Fn(&Sample) -> f64) -> String {
+fn path(
+    minutes: &VecDeque<RoomSample>,
+    x: &impl Fn(u64) -> f64,
+    y: impl Fn(&RoomSample) -> f64,
+) -> String {
     let (mut path, mut before) = (String::new(), None);
     for it in minutes.iter().filter(|it| it.is_known) {
         let pen = if before == it.at.checked_sub(60) && before.is_some() { 'L' } else { 'M' };
@@ -138,7 +142,7 @@ fn number(integer: u64) -> f64 {
 }
 
 /// The curves, with their colours.
-const CURVES: [(&str, &str, fn(&Sample) -> u32); 4] = [
+const CURVES: [(&str, &str, fn(&RoomSample) -> u32); 4] = [
     ("limit", "#8a8496", |it| it.limit),
     ("active visitors", "#6b4fe0", |it| it.active),
     ("visitors in line", "#c9692b", |it| it.waiting),
@@ -157,14 +161,14 @@ const LEGEND: f64 = 395.0;
 mod tests {
     use super::*;
 
-    fn minutes() -> VecDeque<Sample> {
-        let minute = |at, is_known, active| Sample {
+    fn minutes() -> VecDeque<RoomSample> {
+        let minute = |at, is_known, active| RoomSample {
             at,
             is_known,
             active,
             limit: 200,
             p50: Some(1_500),
-            ..Sample::default()
+            ..RoomSample::default()
         };
         [(0, true, 7), (60, false, 0), (120, true, 9), (180, true, 10)]
             .into_iter()

@@ -1,7 +1,7 @@
 //! The recent past of a room: the last 15 minutes by second, and the last two days by minute.
 //!
 //! Both are rings of fixed size, so a dashboard needs the same memory after a day as after a month.
-//! [`History::BYTES`] is the size of both rings.
+//! [`RoomHistory::BYTES`] is the size of both rings.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// The figures of one second, or of one minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct RoomSample {
     /// The beginning of the second or minute, in seconds since the Unix epoch.
     pub(super) at: u64,
     /// Whether the store answered. If not, there are no figures of the room.
@@ -34,9 +34,9 @@ pub(super) struct Sample {
 
 /// The past of a room.
 #[derive(Debug)]
-pub(super) struct History {
-    seconds: VecDeque<Sample>,
-    minutes: VecDeque<Sample>,
+pub(super) struct RoomHistory {
+    seconds: VecDeque<RoomSample>,
+    minutes: VecDeque<RoomSample>,
 }
 
 /// The figures of a period, one list for each figure.
@@ -53,14 +53,14 @@ pub(super) struct Columns {
     told: Vec<Option<u32>>,
 }
 
-impl History {
+impl RoomHistory {
     /// The number of seconds in 15 minutes.
     pub(super) const SECONDS: usize = 15 * 60;
     /// The number of minutes in two days.
     pub(super) const MINUTES: usize = 2 * 24 * 60;
     /// The size of both rings, in bytes.
     #[cfg(test)]
-    pub(super) const BYTES: usize = (Self::SECONDS + Self::MINUTES) * size_of::<Sample>();
+    pub(super) const BYTES: usize = (Self::SECONDS + Self::MINUTES) * size_of::<RoomSample>();
 
     /// Creates an empty history. All of its memory is reserved here.
     pub(super) fn new() -> Self {
@@ -72,18 +72,18 @@ impl History {
 
     /// Adds the figures of a second. A second sample of the same second replaces the first one, and
     /// keeps the requests that the first one had counted.
-    pub(super) fn push(&mut self, sample: Sample) {
+    pub(super) fn push(&mut self, sample: RoomSample) {
         let mut second = sample;
         if let Some(last) = pop_from(&mut self.seconds, sample.at) {
-            second = Sample { at: last.at, refused: last.refused + sample.refused, ..sample };
+            second = RoomSample { at: last.at, refused: last.refused + sample.refused, ..sample };
         }
         add(&mut self.seconds, second, Self::SECONDS);
 
-        let mut minute = Sample { at: second.at - second.at % 60, ..sample };
+        let mut minute = RoomSample { at: second.at - second.at % 60, ..sample };
         if let Some(last) = pop_from(&mut self.minutes, minute.at) {
             if !minute.is_known {
                 let refused = minute.refused;
-                minute = Sample { refused, ..last };
+                minute = RoomSample { refused, ..last };
             }
             minute.at = last.at;
             minute.active = minute.active.max(last.active);
@@ -94,17 +94,17 @@ impl History {
     }
 
     /// The last 15 minutes by second, oldest first.
-    pub(super) const fn seconds(&self) -> &VecDeque<Sample> {
+    pub(super) const fn seconds(&self) -> &VecDeque<RoomSample> {
         &self.seconds
     }
 
     /// The last two days by minute, oldest first.
-    pub(super) const fn minutes(&self) -> &VecDeque<Sample> {
+    pub(super) const fn minutes(&self) -> &VecDeque<RoomSample> {
         &self.minutes
     }
 
     /// Returns the figures of the second or minute that contains `at`, if they are still known.
-    pub(super) fn at(&self, at: u64) -> Option<&Sample> {
+    pub(super) fn at(&self, at: u64) -> Option<&RoomSample> {
         [&self.seconds, &self.minutes].into_iter().find_map(|ring| {
             let after = ring.partition_point(|sample| sample.at <= at);
             ring.get(after.checked_sub(1)?).filter(|sample| at - sample.at < 60)
@@ -113,20 +113,20 @@ impl History {
 }
 
 /// Removes the last sample of a ring if it does not end before `at`.
-fn pop_from(ring: &mut VecDeque<Sample>, at: u64) -> Option<Sample> {
+fn pop_from(ring: &mut VecDeque<RoomSample>, at: u64) -> Option<RoomSample> {
     if ring.back()?.at >= at { ring.pop_back() } else { None }
 }
 
 /// Adds a sample to a ring, and removes the oldest sample of a full ring.
-fn add(ring: &mut VecDeque<Sample>, sample: Sample, most: usize) {
+fn add(ring: &mut VecDeque<RoomSample>, sample: RoomSample, most: usize) {
     if ring.len() == most {
         ring.pop_front();
     }
     ring.push_back(sample);
 }
 
-impl<'a> FromIterator<&'a Sample> for Columns {
-    fn from_iter<I: IntoIterator<Item = &'a Sample>>(samples: I) -> Self {
+impl<'a> FromIterator<&'a RoomSample> for Columns {
+    fn from_iter<I: IntoIterator<Item = &'a RoomSample>>(samples: I) -> Self {
         let mut columns = Self::default();
         for sample in samples {
             let known = |figure| sample.is_known.then_some(figure);
@@ -148,13 +148,13 @@ impl<'a> FromIterator<&'a Sample> for Columns {
 mod tests {
     use super::*;
 
-    fn second(at: u64, waiting: u32, refused: u32) -> Sample {
-        Sample { at, is_known: true, waiting, refused, ..Sample::default() }
+    fn second(at: u64, waiting: u32, refused: u32) -> RoomSample {
+        RoomSample { at, is_known: true, waiting, refused, ..RoomSample::default() }
     }
 
     #[test]
     fn the_rings_keep_15_minutes_and_two_days_and_never_grow() {
-        let mut history = History::new();
+        let mut history = RoomHistory::new();
         let before = (history.seconds.capacity(), history.minutes.capacity());
         for at in 0..3 * 24 * 60 * 60 {
             history.push(second(at, 0, 1));
@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn both_rings_fit_into_a_megabyte() {
-        const { assert!(History::BYTES <= 1 << 20) };
+        const { assert!(RoomHistory::BYTES <= 1 << 20) };
     }
 
     #[test]
     fn a_minute_has_the_longest_line_of_its_seconds_and_the_sum_of_the_refusals() {
-        let mut history = History::new();
+        let mut history = RoomHistory::new();
         for (at, waiting) in [(120, 3), (121, 9), (179, 4), (180, 1)] {
             history.push(second(at, waiting, 2));
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_stands_still_adds_no_second_and_loses_no_refusal() {
-        let mut history = History::new();
+        let mut history = RoomHistory::new();
         history.push(second(60, 1, 5));
         history.push(second(60, 2, 6));
         assert_eq!(history.seconds(), &[second(60, 2, 11)]);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_time_is_looked_up_by_second_and_then_by_minute() {
-        let mut history = History::new();
+        let mut history = RoomHistory::new();
         for at in 0..2_000 {
             history.push(second(at, u32::try_from(at).unwrap(), 0));
         }

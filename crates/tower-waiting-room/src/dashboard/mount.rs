@@ -21,7 +21,7 @@ use super::{
     changes::{make_change, preview_change},
     export::{chart, table},
     guard::{Auth, guard, json, of_type, problem},
-    history::{Columns, History},
+    history::{Columns, RoomHistory},
     page,
     status::Status,
 };
@@ -84,7 +84,7 @@ async fn history<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
     board.start();
     let state = board.state();
     let minutes = state.history.minutes();
-    let day = minutes.len().saturating_sub(History::MINUTES / 2);
+    let day = minutes.len().saturating_sub(RoomHistory::MINUTES / 2);
     let seconds: Columns = state.history.seconds().iter().collect();
     let minutes: Columns = minutes.iter().skip(day).collect();
     drop(state);

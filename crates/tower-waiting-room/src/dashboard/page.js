@@ -1,8 +1,9 @@
 (() => {
   'use strict';
   const at = id => document.getElementById(id);
-  // The dashboard may be mounted anywhere, with or without a slash at the end of its address.
-  const base = location.pathname.replace(/\/+$/, '') + '/';
+  // The dashboard may be mounted anywhere, with or without a slash at the end of its address. The
+  // address of the page may contain a password, which a request must not repeat.
+  const base = location.origin + location.pathname.replace(/\/+$/, '') + '/';
   const calm = matchMedia('(prefers-reduced-motion: reduce)');
   const keys = ['at', 'active', 'limit', 'waiting', 'admitted', 'refused', 'p50', 'p95', 'told'];
   const past = {seconds: null, minutes: null};

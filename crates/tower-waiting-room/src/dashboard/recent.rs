@@ -2,7 +2,7 @@
 
 /// The total of a counter that only grows, sampled once a second.
 #[derive(Clone, Debug)]
-pub(super) struct Recent {
+pub(super) struct MinuteCount {
     total: u64,
     /// The parts added in the last 60 samples, in a ring.
     added: [u32; 60],
@@ -10,13 +10,13 @@ pub(super) struct Recent {
     samples: u64,
 }
 
-impl Default for Recent {
+impl Default for MinuteCount {
     fn default() -> Self {
         Self { total: 0, added: [0; 60], samples: 0 }
     }
 }
 
-impl Recent {
+impl MinuteCount {
     /// Records the total as of now, and returns what was added since the last sample.
     pub(super) fn push(&mut self, total: u64) -> u32 {
         let added = u32::try_from(total.saturating_sub(self.total)).unwrap_or(u32::MAX);
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_last_minute_forgets_what_is_older() {
-        let mut recent = Recent::default();
+        let mut recent = MinuteCount::default();
         assert_eq!(recent.push(1_000), 1_000);
         for total in 1_001..1_060 {
             assert_eq!(recent.push(total), 1);

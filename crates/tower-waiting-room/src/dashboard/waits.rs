@@ -12,12 +12,12 @@ use serde::Serialize;
 /// The waits of the visitors who were admitted in the last minute.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    recent: VecDeque<Wait>,
+    recent: VecDeque<AdmittedWait>,
 }
 
 /// The wait of one admitted visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(super) struct AdmittedWait {
     /// The time of the admission, in seconds since the Unix epoch.
     pub(super) at: u64,
     /// The wait, in milliseconds.
@@ -47,10 +47,10 @@ impl Waits {
     pub(super) const MAX: usize = 16_384;
     /// The memory of the waits, in bytes.
     #[cfg(test)]
-    pub(super) const BYTES: usize = Self::MAX.next_power_of_two() * size_of::<Wait>();
+    pub(super) const BYTES: usize = Self::MAX.next_power_of_two() * size_of::<AdmittedWait>();
 
     /// Adds a wait.
-    pub(super) fn push(&mut self, wait: Wait) {
+    pub(super) fn push(&mut self, wait: AdmittedWait) {
         if self.recent.len() == Self::MAX {
             self.recent.pop_front();
         }
@@ -64,7 +64,7 @@ impl Waits {
             self.recent.pop_front();
         }
         let mut waited: Vec<_> = self.recent.iter().map(|wait| wait.waited).collect();
-        let error = |wait: &Wait| Some(i64::from(wait.waited) - i64::from(wait.told?));
+        let error = |wait: &AdmittedWait| Some(i64::from(wait.waited) - i64::from(wait.told?));
         let mut errors: Vec<_> = self.recent.iter().filter_map(error).collect();
         let error_p50 = quantile(&mut errors, 50);
         errors.iter_mut().for_each(|error| *error = error.abs());
@@ -94,7 +94,7 @@ mod tests {
         let mut waits = Waits::default();
         for second in 1..=100 {
             let waited = u32::try_from(second * 1_000).unwrap();
-            waits.push(Wait { at: second, waited, told: Some(50_000) });
+            waits.push(AdmittedWait { at: second, waited, told: Some(50_000) });
         }
         // The waits of the seconds 41 to 100.
         let figures = waits.figures(100);
@@ -108,9 +108,9 @@ mod tests {
     fn visitors_who_are_admitted_early_have_a_negative_error() {
         let mut waits = Waits::default();
         for waited in [10_000, 20_000, 30_000] {
-            waits.push(Wait { at: 9, waited, told: Some(30_000) });
+            waits.push(AdmittedWait { at: 9, waited, told: Some(30_000) });
         }
-        waits.push(Wait { at: 9, waited: 7, told: None });
+        waits.push(AdmittedWait { at: 9, waited: 7, told: None });
         let figures = waits.figures(9);
         assert_eq!((figures.error_p50, figures.error_p95), (Some(-10_000), Some(20_000)));
     }
@@ -119,9 +119,9 @@ mod tests {
     fn the_memory_of_a_minute_with_too_many_admissions_is_bounded() {
         let mut waits = Waits::default();
         for waited in 0..50_000 {
-            waits.push(Wait { at: 1, waited, told: None });
+            waits.push(AdmittedWait { at: 1, waited, told: None });
         }
         assert_eq!(waits.figures(1).visitors, Waits::MAX);
-        assert!(waits.recent.capacity() * size_of::<Wait>() <= Waits::BYTES);
+        assert!(waits.recent.capacity() * size_of::<AdmittedWait>() <= Waits::BYTES);
     }
 }

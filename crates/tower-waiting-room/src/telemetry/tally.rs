@@ -17,7 +17,7 @@ use waiting_room_core::{Reason, Timestamp};
 
 /// The counts of one layer since its start.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct VerdictTally {
     /// Requests with a valid pass, or admitted by the limits alone.
     forwarded: AtomicU64,
     /// Requests with any other reason. Names in rules files may change at any time, so the number
@@ -28,19 +28,19 @@ pub(crate) struct Tally {
     /// Requests above a rate limit, whatever its effect, by the name of the limit.
     over: DashMap<Arc<str>, AtomicU64>,
     /// The waits since the last call of [`take_waits`](Self::take_waits).
-    waits: Mutex<Vec<Waited>>,
+    waits: Mutex<Vec<VisitorWait>>,
 }
 
 /// The wait of one visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waited {
+pub(crate) struct VisitorWait {
     /// The time of the visitor's first touch.
     pub(crate) since: Timestamp,
     /// The time of the admission.
     pub(crate) until: Timestamp,
 }
 
-impl Tally {
+impl VerdictTally {
     /// The maximum number of reasons, and of limits, that are counted separately.
     pub(crate) const MAX_NAMES: usize = 256;
     /// The maximum number of waits between two collections. The rest of them are not sampled.
@@ -72,12 +72,12 @@ impl Tally {
     pub(super) fn waited(&self, since: Timestamp, until: Timestamp) {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if waits.len() < Self::MAX_WAITS {
-            waits.push(Waited { since, until });
+            waits.push(VisitorWait { since, until });
         }
     }
 
     /// Returns the waits since the last call, at most [`MAX_WAITS`](Self::MAX_WAITS).
-    pub(crate) fn take_waits(&self) -> Vec<Waited> {
+    pub(crate) fn take_waits(&self) -> Vec<VisitorWait> {
         mem::take(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn requests_with_a_pass_are_counted_apart_from_the_other_reasons() {
-        let tally = Tally::default();
+        let tally = VerdictTally::default();
         tally.count(&Reason::AdmittedPass);
         tally.count(&Reason::AdmittedLimits);
         tally.count(&Reason::RefusedLineFull);
@@ -117,24 +117,24 @@ mod tests {
 
     #[test]
     fn names_beyond_the_bound_are_counted_together() {
-        let tally = Tally::default();
-        for name in 0..Tally::MAX_NAMES + 7 {
+        let tally = VerdictTally::default();
+        for name in 0..VerdictTally::MAX_NAMES + 7 {
             tally.count(&Reason::RefusedRate(name.to_string().into()));
             tally.over(&name.to_string().into());
         }
         let reasons = tally.reasons();
-        assert_eq!(reasons.len(), Tally::MAX_NAMES + 1);
+        assert_eq!(reasons.len(), VerdictTally::MAX_NAMES + 1);
         assert!(reasons.contains(&("other".to_owned(), 7)), "{reasons:?}");
         assert_eq!((tally.over_limit("0"), tally.over_limit("262")), (1, 0));
     }
 
     #[test]
     fn waits_that_are_not_collected_take_up_bounded_memory() {
-        let (tally, at) = (Tally::default(), Timestamp::from_secs);
-        for second in 0..2 * Tally::MAX_WAITS as u64 {
+        let (tally, at) = (VerdictTally::default(), Timestamp::from_secs);
+        for second in 0..2 * VerdictTally::MAX_WAITS as u64 {
             tally.waited(at(second), at(second + 1));
         }
-        assert_eq!(tally.take_waits().len(), Tally::MAX_WAITS);
+        assert_eq!(tally.take_waits().len(), VerdictTally::MAX_WAITS);
         assert_eq!(tally.take_waits(), []);
     }
 }

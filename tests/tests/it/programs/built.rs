@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    dashboard,
     listing::{Listing, workspace},
     readme,
 };
@@ -28,6 +29,7 @@ fn package(name: &str) -> String {
 fn build() -> PathBuf {
     let mut listings = Listing::all();
     listings.extend(readme::listings());
+    listings.push(dashboard::listing());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     write_workspace(&folder, &listings);
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{
-    super::{board::Board, history::History, mount::dashboard, waits::Waits},
+    super::{board::Board, history::RoomHistory, mount::dashboard, waits::Waits},
     House, ann, config,
 };
 use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
@@ -233,8 +233,9 @@ fn a_dashboard_may_be_created_without_a_runtime() {
 
 #[test]
 fn the_past_fits_into_two_mebibytes() {
-    use crate::telemetry::{Tally, Waited};
-    let waits = Waits::BYTES + Tally::MAX_WAITS * size_of::<Waited>();
-    let counts = 2 * 2 * Tally::MAX_NAMES * (size_of::<super::super::recent::Recent>() + 64);
-    assert!(History::BYTES + waits + counts < 2 << 20);
+    use crate::telemetry::{VerdictTally, VisitorWait};
+    let waits = Waits::BYTES + VerdictTally::MAX_WAITS * size_of::<VisitorWait>();
+    let counts =
+        2 * 2 * VerdictTally::MAX_NAMES * (size_of::<super::super::recent::MinuteCount>() + 64);
+    assert!(RoomHistory::BYTES + waits + counts < 2 << 20);
 }
