@@ -123,6 +123,7 @@ async fn apply<St: Store>(
     (from, change.describe(&change.apply(before)), result)
 }
 
+#[expect(clippy::result_large_err, reason = "the response is sent at once")]
 fn room<St: Store>(board: &Board<St>) -> Result<RoomHandle<St>, Response> {
     let none = || problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room to change");
     board.handle.room().ok_or_else(none)

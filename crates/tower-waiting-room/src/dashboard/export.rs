@@ -7,6 +7,13 @@ use waiting_room_core::Timestamp;
 use super::history::RoomSample;
 use crate::respond::Iso;
 
+/// A curve of the chart.
+struct Curve {
+    name: &'static str,
+    colour: &'static str,
+    of: fn(&RoomSample) -> u32,
+}
+
 /// Returns the minutes as CSV (RFC 4180). A figure that is not known is left empty.
 pub(super) fn table(minutes: &VecDeque<RoomSample>) -> String {
     let mut table = String::from(
@@ -79,7 +86,7 @@ pub(super) fn chart(room: &str, minutes: &VecDeque<RoomSample>) -> String {
             BOTTOM + 20.0,
         );
     }
-    for (index, (name, colour, of)) in CURVES.into_iter().enumerate() {
+    for (index, Curve { name, colour, of }) in CURVES.into_iter().enumerate() {
         _ = writeln!(
             svg,
             "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{}/>",
@@ -141,12 +148,11 @@ fn number(integer: u64) -> f64 {
     f64::from(u32::try_from(integer).unwrap_or(u32::MAX))
 }
 
-/// The curves, with their colours.
-const CURVES: [(&str, &str, fn(&RoomSample) -> u32); 4] = [
-    ("limit", "#8a8496", |it| it.limit),
-    ("active visitors", "#6b4fe0", |it| it.active),
-    ("visitors in line", "#c9692b", |it| it.waiting),
-    ("admitted per minute", "#1f8f6b", |it| it.admitted),
+const CURVES: [Curve; 4] = [
+    Curve { name: "limit", colour: "#8a8496", of: |it| it.limit },
+    Curve { name: "active visitors", colour: "#6b4fe0", of: |it| it.active },
+    Curve { name: "visitors in line", colour: "#c9692b", of: |it| it.waiting },
+    Curve { name: "admitted per minute", colour: "#1f8f6b", of: |it| it.admitted },
 ];
 
 const WIDTH: f64 = 960.0;

@@ -123,7 +123,6 @@ fn download(content_type: &'static str, disposition: &'static str, text: String)
 }
 
 /// Answers a request to a path that does not exist.
-#[expect(clippy::unused_async, reason = "a handler is a function that returns a future")]
 async fn elsewhere() -> Response {
     problem(StatusCode::NOT_FOUND, "not_found", "the dashboard has no such page")
 }

@@ -189,7 +189,7 @@
     drawn = Date.now();
     const seconds = values => values.map(it => it == null ? null : it / 1000);
     chart('chart-visitors', '', [['active', 'one', data.active], ['in line', 'two', data.waiting], ['limit', 'three', data.limit]]);
-    chart('chart-flow', '', [['admitted', 'one', data.admitted], [period === 'seconds' ? 'refused per s' : 'refused', 'two', data.refused]]);
+    chart('chart-flow', '', [['admitted per min', 'one', data.admitted], [period === 'seconds' ? 'refused per s' : 'refused per min', 'two', data.refused]]);
     chart('chart-wait', ' s', [['median', 'one', seconds(data.p50)], ['95 %', 'two', seconds(data.p95)], ['estimate', 'three', seconds(data.told)]]);
   };
   const choose = (wanted, button, other) => {

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::guard::of_type;
 
 /// Returns the page.
-#[expect(clippy::unused_async, reason = "a handler is a function that returns a future")]
 pub(super) async fn show() -> Response {
     let mut response = of_type("text/html; charset=utf-8", StatusCode::OK, PAGE.clone().into());
     if let Ok(policy) = HeaderValue::try_from(&*POLICY) {
