@@ -75,9 +75,7 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
-use waiting_room_core::{Reason, StoreError};
-#[cfg(feature = "room")]
-use waiting_room_core::{Ticket, Timestamp};
+use waiting_room_core::{Reason, StoreError, Ticket, Timestamp};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
@@ -239,6 +237,19 @@ impl Telemetry {
         .increment(keys);
     }
 
+    /// Records that a visitor was admitted at `now`. The ticket of a visitor who has waited states
+    /// the time of the first touch.
+    #[cfg_attr(
+        not(feature = "dashboard"),
+        expect(unused_variables, clippy::unused_self, reason = "there is no tally")
+    )]
+    pub(crate) fn waited(&self, ticket: Option<&Ticket>, now: Timestamp) {
+        #[cfg(feature = "dashboard")]
+        if let Some(ticket) = ticket {
+            self.tally.waited(ticket.first_seen, now);
+        }
+    }
+
     /// Reports the outcome of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
         if !matches!(what, GateEvent::AdmittedFast) {
@@ -382,19 +393,6 @@ impl Telemetry {
             "error" => error,
         )
         .increment(tokens as u64);
-    }
-
-    /// Records that a visitor was admitted at `now`. The ticket of a visitor who has waited states
-    /// the time of the first touch.
-    #[cfg_attr(
-        not(feature = "dashboard"),
-        expect(unused_variables, clippy::unused_self, reason = "there is no tally")
-    )]
-    pub(crate) fn waited(&self, ticket: Option<&Ticket>, now: Timestamp) {
-        #[cfg(feature = "dashboard")]
-        if let Some(ticket) = ticket {
-            self.tally.waited(ticket.first_seen, now);
-        }
     }
 
     /// Reports that an operator has changed the room through the dashboard, or has tried to.
