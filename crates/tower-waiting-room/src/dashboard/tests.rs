@@ -1,6 +1,8 @@
 //! Tests of the routes. Time is virtual: a test advances the clock, and samples by hand.
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod cost;
 mod live;
 
 use std::{convert::Infallible, sync::Arc, time::Duration};

@@ -18,7 +18,7 @@ use super::{
 use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
 
 /// The events that a stream can send now.
-fn events(body: &mut Body) -> Vec<String> {
+pub(super) fn events(body: &mut Body) -> Vec<String> {
     let (mut events, mut cx) = (Vec::new(), Context::from_waker(Waker::noop()));
     while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut *body).poll_frame(&mut cx) {
         events.push(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap());
@@ -32,7 +32,7 @@ fn figures(event: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-async fn stream(house: &House) -> Body {
+pub(super) async fn stream(house: &House) -> Body {
     let response = house.respond(ann().uri("/events").body(Body::empty()).unwrap()).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let mut body = response.into_body();
