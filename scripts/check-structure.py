@@ -62,6 +62,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "future": _PIPELINE | {"body"},
         "service": _PIPELINE | {"body", "future"},
         "handle": _PIPELINE,
+        "dashboard": _PIPELINE | {"handle"},
         "layer": _PIPELINE | {"handle", "service"},
         "root": _PIPELINE | {"body", "future", "handle", "layer", "service"},
     },

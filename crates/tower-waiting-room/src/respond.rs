@@ -53,6 +53,8 @@ mod sentences;
 mod statuses;
 mod unforwarded;
 
+#[cfg(feature = "dashboard")]
+pub(crate) use self::answer::Iso;
 #[cfg(not(feature = "page"))]
 pub(crate) use self::page::Page;
 #[cfg(feature = "page")]

@@ -16,6 +16,7 @@
 //! | event, `ERROR` | `rules file not applied: the old limits remain` | `room`, `error` |
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
+//! | event, `INFO` (feature `dashboard`) | `operator changed the room` | `room`, `operator`, `action`, `from`, `to`, `outcome` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
 //!
@@ -49,6 +50,8 @@
 mod subject;
 #[cfg(feature = "metrics")]
 mod table;
+#[cfg(feature = "dashboard")]
+mod tally;
 #[cfg(feature = "room")]
 mod visits;
 
@@ -62,13 +65,15 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
-use waiting_room_core::{Reason, StoreError};
+use waiting_room_core::{Reason, StoreError, Ticket, Timestamp};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};
+#[cfg(feature = "dashboard")]
+pub(crate) use self::tally::{VerdictTally, VisitorWait};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -95,6 +100,9 @@ pub(crate) struct Telemetry {
     /// The counter of sessions that began.
     #[cfg(all(feature = "metrics", feature = "room"))]
     admissions: Arc<Frequent>,
+    /// The counts that a dashboard reads.
+    #[cfg(feature = "dashboard")]
+    pub(crate) tally: Arc<VerdictTally>,
 }
 
 impl Telemetry {
@@ -116,6 +124,8 @@ impl Telemetry {
             first_touches: Arc::default(),
             #[cfg(all(feature = "metrics", feature = "room"))]
             admissions: Arc::default(),
+            #[cfg(feature = "dashboard")]
+            tally: Arc::default(),
         }
     }
 
@@ -129,6 +139,8 @@ impl Telemetry {
 
     /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
+        #[cfg(feature = "dashboard")]
+        self.tally.count(reason);
         let room = &*self.room;
         // In a busy service, almost every request has a valid pass. At level `DEBUG`, the events
         // for these requests would drown out all other events.
@@ -200,6 +212,8 @@ impl Telemetry {
         if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
             tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
+            #[cfg(feature = "dashboard")]
+            self.tally.over(name);
         }
         #[cfg(feature = "metrics")]
         match what {
@@ -233,6 +247,19 @@ impl Telemetry {
             "limit" => Arc::clone(&limit.name),
         )
         .increment(keys);
+    }
+
+    /// Records that a visitor was admitted at `now`. The ticket of a visitor who has waited states
+    /// the time of the first touch.
+    #[cfg_attr(
+        not(feature = "dashboard"),
+        expect(unused_variables, clippy::unused_self, reason = "there is no tally")
+    )]
+    pub(crate) fn waited(&self, ticket: Option<&Ticket>, now: Timestamp) {
+        #[cfg(feature = "dashboard")]
+        if let Some(ticket) = ticket {
+            self.tally.waited(ticket.first_seen, now);
+        }
     }
 
     /// Reports the outcome of a request at a gate.

@@ -28,6 +28,11 @@ pub struct Cli {
     /// Sets the cookie for HTTPS only, for use behind a proxy that terminates TLS.
     #[arg(long, conflicts_with = "visitors", help_heading = "Waiting room")]
     secure: bool,
+    /// Serves the operator's dashboard at /admin, for the operator `admin`.
+    ///
+    /// The password is printed at the start, unless it is set in SHOP_ADMIN_PASSWORD.
+    #[arg(long, conflicts_with = "visitors")]
+    pub(crate) admin: bool,
     #[command(flatten)]
     crowd: CrowdArgs,
 }

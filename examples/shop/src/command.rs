@@ -1,9 +1,17 @@
 //! Runs the command line: serves the shop, or sends a crowd and judges what it saw.
 
-use std::{error::Error, io, net::SocketAddr, process::ExitCode};
+use std::{env, error::Error, io, net::SocketAddr, process::ExitCode};
 
+use axum::Router;
+use rand::{
+    TryRng,
+    rngs::{SysError, SysRng},
+};
 use tokio::{net::TcpListener, signal};
-use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{
+    WaitingRoomConfig, WaitingRoomLayer,
+    dashboard::{basic_auth, dashboard},
+};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -22,7 +30,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     start_log(&cli.mode());
     match cli.mode() {
         Mode::Serve => {
-            serve(cli.config()?, cli.listen).await?;
+            serve(cli.config()?, cli.listen, cli.admin).await?;
             Ok(ExitCode::SUCCESS)
         }
         Mode::Crowd(order) => {
@@ -34,14 +42,46 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Serves on this address until ctrl-c, then completes the running requests.
-async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn serve(
+    config: WaitingRoomConfig,
+    listen: SocketAddr,
+    has_dashboard: bool,
+) -> Result<(), Box<dyn Error>> {
     let prometheus = metrics::install()?;
     let room = WaitingRoomLayer::new(config);
     let metrics = metrics::route(prometheus, room.handle());
     let listener = TcpListener::bind(listen).await?;
-    eprintln!("the shop is open on http://{}; ctrl-c closes it", listener.local_addr()?);
-    let app = app(room).merge(metrics);
-    Ok(axum::serve(listener, app).with_graceful_shutdown(stop()).await?)
+    let address = listener.local_addr()?;
+    let dashboard = if has_dashboard { Some(admin(&room, address)?) } else { None };
+    let shop = app(room).merge(metrics);
+    // The dashboard is outside of the room, so the operator does not wait in line.
+    let shop = match dashboard {
+        Some(dashboard) => shop.nest("/admin", dashboard),
+        None => shop,
+    };
+    eprintln!("the shop is open on http://{address}; ctrl-c closes it");
+    Ok(axum::serve(listener, shop).with_graceful_shutdown(stop()).await?)
+}
+
+/// The dashboard of the operator `admin`. Prints its address, and its password if it is random.
+fn admin(room: &WaitingRoomLayer, address: SocketAddr) -> Result<Router, Box<dyn Error>> {
+    let password = match env::var("SHOP_ADMIN_PASSWORD") {
+        Ok(password) => password,
+        Err(_) => {
+            let password = format!("{:032x}", u128::from_le_bytes(random_bytes()?));
+            eprintln!("the password of admin is {password}");
+            password
+        }
+    };
+    let auth = basic_auth("admin", &password)?;
+    eprintln!("the dashboard is on http://{address}/admin");
+    Ok(dashboard(room.handle(), auth))
+}
+
+fn random_bytes() -> Result<[u8; 16], SysError> {
+    let mut bytes = [0; 16];
+    SysRng.try_fill_bytes(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Waits for ctrl-c, or for SIGTERM, which `docker stop` and systemd send.

@@ -2,6 +2,7 @@
 
 mod accessibility;
 mod cross_origin;
+mod dashboard;
 mod form;
 mod history;
 mod looks;

@@ -1,11 +1,12 @@
-//! The programs of the README, of `docs/programs.md` and of the guide. They compile in empty packages, they
-//! serve, and each does what the page claims.
+//! The programs of the README, of `docs/programs.md`, of `docs/dashboard.md` and of the guide. They
+//! compile in empty packages, they serve, and each does what the page claims.
 //!
 //! ```text
 //!  docs/programs.md ─ Listing ─ Cargo.toml, main.rs ─ cargo build ─ Running ◄─ TCP ─ a test
 //! ```
 
 mod built;
+mod dashboard;
 mod front;
 mod guide;
 mod limits;

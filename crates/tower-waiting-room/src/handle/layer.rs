@@ -21,6 +21,12 @@ impl<St: Store> WaitingRoomHandle<St> {
         Self { pipeline }
     }
 
+    /// Returns the state that the services of the layer share, from which the dashboard reads.
+    #[cfg(feature = "dashboard")]
+    pub(crate) const fn pipeline(&self) -> &Arc<Pipeline<St>> {
+        &self.pipeline
+    }
+
     /// Returns the handle to the room, or `None` if the layer was configured without a room.
     #[cfg(feature = "room")]
     #[must_use]

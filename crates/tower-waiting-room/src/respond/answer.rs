@@ -269,15 +269,15 @@ pub enum JsonProfile {
 
 /// A point in time in ISO 8601 format, in UTC and with milliseconds, such as
 /// `2026-11-21T08:00:00.000Z`.
-pub(super) struct Iso(pub(super) Timestamp);
+pub(crate) struct Iso(pub(crate) Timestamp);
 
 impl Iso {
     /// The length of a formatted point in time, in bytes.
-    pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
+    pub(crate) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
     /// Formats the point in time into `buffer` and returns it as text. Every [`Timestamp`] fits,
     /// because the latest one is in the year 2554, so the year always has four digits.
-    pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
+    pub(crate) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
         let (days, seconds) = (self.0.as_secs() / 86_400, self.0.as_secs() % 86_400);
         let [year, month, day] = date(days);
         *buffer = *b"0000-00-00T00:00:00.000Z";

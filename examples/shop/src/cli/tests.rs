@@ -29,6 +29,13 @@ fn without_a_crowd_it_serves() {
 }
 
 #[test]
+fn the_dashboard_is_served_on_request_and_not_with_a_crowd() {
+    assert!(!parse("shop").unwrap().admin);
+    assert!(parse("shop --admin").unwrap().admin);
+    assert!(parse("shop --admin --crowd 5").is_err());
+}
+
+#[test]
 fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
     let session = |line| parse(line).unwrap().room.for_crowd(false).promises().session_duration;
     assert_eq!(parse("shop").unwrap().room.promises().session_duration, Duration::from_secs(300));

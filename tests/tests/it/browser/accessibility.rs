@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::{Browser, House, config, workspace};
 
 /// Asserts that axe-core finds no violation in the current page, in light and in dark mode.
-async fn expect_no_violations(browser: &Browser, what: &str) {
+pub(super) async fn expect_no_violations(browser: &Browser, what: &str) {
     let axe = std::fs::read_to_string(workspace("tests/node_modules/axe-core/axe.min.js")).unwrap();
     browser.client().execute(&axe, Vec::new()).await.unwrap();
     for scheme in ["light", "dark"] {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    dashboard,
     guide::GuidePrograms,
     listing::{Listing, workspace},
     readme,
@@ -30,6 +31,7 @@ fn build() -> PathBuf {
     let mut listings = Listing::all();
     listings.extend(readme::listings());
     listings.extend(GuidePrograms::listings());
+    listings.push(dashboard::listing());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     write_workspace(&folder, &listings);
 

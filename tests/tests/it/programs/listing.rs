@@ -37,7 +37,8 @@ impl Listing {
         sections.collect()
     }
 
-    fn first_in(name: &str, text: &str) -> Self {
+    /// The first program of a page or a section.
+    pub(crate) fn first_in(name: &str, text: &str) -> Self {
         let block = |language: &str| {
             let (_, rest) = text
                 .split_once(&format!("```{language}\n"))
@@ -56,7 +57,8 @@ impl Listing {
     }
 }
 
-fn page(path: &str) -> String {
+/// The text of a file of this repository.
+pub(crate) fn page(path: &str) -> String {
     fs::read_to_string(workspace().join(path)).unwrap()
 }
 

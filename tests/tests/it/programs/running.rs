@@ -1,6 +1,6 @@
 //! Runs a program.
 
-use std::process::Stdio;
+use std::{fs, io, process::Stdio};
 
 use tests::Visitor;
 use tokio::{
@@ -46,6 +46,27 @@ impl Running {
     /// A visitor without cookies.
     pub(crate) fn visitor(&self) -> Visitor {
         Visitor::at(&self.address)
+    }
+
+    /// The CPU time that all threads of the program have used, in nanoseconds.
+    pub(crate) fn cpu_nanos(&self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        let of_thread = |thread: io::Result<fs::DirEntry>| {
+            let text = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+            text.split(' ').next().unwrap().parse::<u64>().unwrap()
+        };
+        threads.map(of_thread).sum()
+    }
+
+    /// The resident bytes of the program.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1_024
+    }
+
+    fn id(&self) -> u32 {
+        self.process.id().expect("the program runs until it is closed")
     }
 
     /// Stops the program, and returns what it has written to standard error.

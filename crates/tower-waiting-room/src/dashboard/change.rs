@@ -1,0 +1,248 @@
+//! A change of the room, as an operator requests it, and as it is checked.
+//!
+//! Every field is checked by hand, so that the error names the field, the given value and the
+//! expected value.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use waiting_room_core::{RoomRules, room::RoomMode};
+
+/// A change of a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Changes both limits; `None` is no limit on new visitors.
+    Limits { total_active_users: u32, new_users_per_minute: Option<u32> },
+    /// Changes the mode.
+    Mode(RoomMode),
+}
+
+/// A checked request for a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) change: Change,
+    /// The text that the operator typed to confirm the change.
+    pub(super) confirm: Option<String>,
+}
+
+/// A request for a change that is not valid. The message names the field and both values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BadOrder(pub(super) String);
+
+impl Order {
+    /// Checks the body of a request.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first field that is unknown, missing or out of range.
+    pub(super) fn parse(body: &[u8], rules: &RoomRules) -> Result<Self, BadOrder> {
+        let fields: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|error| BadOrder(format!("the body is not a JSON object: {error}")))?;
+        let action = match fields.get("action") {
+            Some(Value::String(action)) => action.as_str(),
+            given => return Err(wrong("action", given, ACTIONS)),
+        };
+        let known: &[&str] = match action {
+            "limits" => &["action", "confirm", "total_active_users", "new_users_per_minute"],
+            _ => &["action", "confirm"],
+        };
+        if let Some(unknown) = fields.keys().find(|name| !known.contains(&name.as_str())) {
+            let unknown: String = unknown.chars().take(MAX_SHOWN).collect();
+            let expected = known.join(", ");
+            return Err(BadOrder(format!("the field is {unknown:?}, expected one of {expected}")));
+        }
+        let change = match action {
+            "limits" => limits(&fields, rules)?,
+            "queue_all" => Change::Mode(RoomMode::QueueAll),
+            "drain" => Change::Mode(RoomMode::Drain),
+            "suspend" => Change::Mode(RoomMode::Suspended),
+            "resume" => Change::Mode(RoomMode::Auto),
+            _ => return Err(wrong("action", fields.get("action"), ACTIONS)),
+        };
+        let confirm = match fields.get("confirm") {
+            None => None,
+            Some(Value::String(confirm)) => Some(confirm.clone()),
+            given => return Err(wrong("confirm", given, "the name of the room")),
+        };
+        Ok(Self { change, confirm })
+    }
+
+    /// Checks that the operator has typed the name of the room.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names both values.
+    pub(super) fn check_confirmation(&self, room: &str) -> Result<(), BadOrder> {
+        if self.confirm.as_deref() == Some(room) {
+            return Ok(());
+        }
+        let given = self.confirm.clone().map(Value::String);
+        Err(wrong("confirm", given.as_ref(), &format!("the name of the room, {room:?}")))
+    }
+}
+
+impl Change {
+    /// Returns the rules after this change.
+    pub(super) fn apply(self, rules: RoomRules) -> RoomRules {
+        match self {
+            Self::Limits { total_active_users, new_users_per_minute } => rules
+                .with_total_active_users(total_active_users)
+                .with_new_users_per_minute(new_users_per_minute),
+            Self::Mode(mode) => rules.with_mode(mode),
+        }
+    }
+
+    /// Returns the name of the change, as in a request and in the audit log.
+    pub(super) const fn action(self) -> &'static str {
+        match self {
+            Self::Limits { .. } => "limits",
+            Self::Mode(RoomMode::Drain) => "drain",
+            Self::Mode(RoomMode::QueueAll) => "queue_all",
+            Self::Mode(RoomMode::Suspended) => "suspend",
+            Self::Mode(_) => "resume",
+        }
+    }
+
+    /// Describes the part of these rules that this change sets, for the audit log.
+    pub(super) fn describe(self, rules: &RoomRules) -> String {
+        match self {
+            Self::Limits { .. } => format!(
+                "{} active, {} new per minute",
+                rules.total_active_users(),
+                rules.new_users_per_minute().map_or("any number".to_owned(), |new| new.to_string()),
+            ),
+            Self::Mode(_) => mode_name(rules.mode()).to_owned(),
+        }
+    }
+}
+
+/// Returns the stable name of a mode.
+pub(super) const fn mode_name(mode: RoomMode) -> &'static str {
+    match mode {
+        RoomMode::Drain => "drain",
+        RoomMode::QueueAll => "queue_all",
+        RoomMode::Suspended => "suspended",
+        _ => "auto",
+    }
+}
+
+impl fmt::Display for BadOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads the two limits. A limit that is left out does not change.
+fn limits(fields: &Map<String, Value>, rules: &RoomRules) -> Result<Change, BadOrder> {
+    let number = |name: &'static str, null: &str| match fields.get(name) {
+        Some(Value::Number(number)) => number
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .filter(|number| (1..=RoomRules::MAX_USERS).contains(number))
+            .ok_or_else(|| out_of_range(name, fields, null)),
+        _ => Err(out_of_range(name, fields, null)),
+    };
+    let total_active_users = match fields.contains_key("total_active_users") {
+        true => number("total_active_users", "")?,
+        false => rules.total_active_users(),
+    };
+    let new_users_per_minute = match fields.get("new_users_per_minute") {
+        None => rules.new_users_per_minute(),
+        Some(Value::Null) => None,
+        Some(_) => Some(number("new_users_per_minute", ", or null for no limit")?),
+    };
+    Ok(Change::Limits { total_active_users, new_users_per_minute })
+}
+
+fn out_of_range(name: &str, fields: &Map<String, Value>, null: &str) -> BadOrder {
+    let expected = format!("a whole number from 1 to {}{null}", RoomRules::MAX_USERS);
+    wrong(name, fields.get(name), &expected)
+}
+
+fn wrong(name: &str, given: Option<&Value>, expected: &str) -> BadOrder {
+    let given = given.map_or("missing".to_owned(), |given| {
+        let given = given.to_string();
+        given.chars().take(MAX_SHOWN).collect()
+    });
+    BadOrder(format!("{name} is {given}, expected {expected}"))
+}
+
+const ACTIONS: &str = "limits, queue_all, drain, suspend or resume";
+
+/// The number of characters of a wrong value that an error repeats.
+const MAX_SHOWN: usize = 80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> RoomRules {
+        RoomRules::new("shop", 200).with_new_users_per_minute(100)
+    }
+
+    fn error(body: &str) -> String {
+        Order::parse(body.as_bytes(), &rules()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_limit_that_is_left_out_does_not_change_and_null_removes_the_rate() {
+        let parsed = |body: &str| Order::parse(body.as_bytes(), &rules()).unwrap().change;
+        let limits = |total_active_users, new_users_per_minute| Change::Limits {
+            total_active_users,
+            new_users_per_minute,
+        };
+        assert_eq!(parsed(r#"{"action":"limits","total_active_users":7}"#), limits(7, Some(100)));
+        let body = r#"{"action":"limits","new_users_per_minute":null}"#;
+        assert_eq!(parsed(body), limits(200, None));
+        assert_eq!(parsed(r#"{"action":"drain"}"#), Change::Mode(RoomMode::Drain));
+    }
+
+    #[test]
+    fn an_unknown_field_is_named() {
+        let body = r#"{"action":"drain","total_active_users":7}"#;
+        let expected = "the field is \"total_active_users\", expected one of action, confirm";
+        assert_eq!(error(body), expected);
+        assert!(error(r#"{"action":"limits","limit":7}"#).starts_with("the field is \"limit\""));
+        let expected = "action is \"close\", expected limits, queue_all, drain, suspend or resume";
+        assert_eq!(error(r#"{"action":"close"}"#), expected);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_both_values() {
+        for given in ["-5", "0", "1.5", "10000001", "1e99", "18446744073709551616", "\"7\"", "null"]
+        {
+            let body = format!(r#"{{"action":"limits","total_active_users":{given}}}"#);
+            let message = error(&body);
+            assert!(message.starts_with("total_active_users is "), "{message}");
+            assert!(message.ends_with("expected a whole number from 1 to 10000000"), "{message}");
+        }
+        let body = r#"{"action":"limits","new_users_per_minute":-1}"#;
+        let expected = "new_users_per_minute is -1, expected a whole number from 1 to 10000000, or null for no limit";
+        assert_eq!(error(body), expected);
+    }
+
+    #[test]
+    fn what_is_not_a_json_object_is_refused() {
+        for body in ["", "[]", "7", "{", "\u{0}", "{\"action\":\"drain\"} {}"] {
+            assert!(error(body).starts_with("the body is not a JSON object: "), "{body}");
+        }
+        // A number too large for JSON parsers does not reach the check of the range.
+        assert!(error("{}").starts_with("action is missing, expected "));
+    }
+
+    #[test]
+    fn a_confirmation_has_to_be_the_exact_name() {
+        for (confirm, shown) in
+            [("\"Shop\"", "\"Shop\""), ("\"\"", "\"\""), ("\"shop \"", "\"shop \"")]
+        {
+            let body = format!(r#"{{"action":"drain","confirm":{confirm}}}"#);
+            let order = Order::parse(body.as_bytes(), &rules()).unwrap();
+            let expected = format!("confirm is {shown}, expected the name of the room, \"shop\"");
+            assert_eq!(order.check_confirmation("shop"), Err(BadOrder(expected)));
+        }
+        let order = Order::parse(br#"{"action":"drain"}"#, &rules()).unwrap();
+        assert!(order.check_confirmation("shop").unwrap_err().0.starts_with("confirm is missing"));
+        let order = Order::parse(br#"{"action":"drain","confirm":"shop"}"#, &rules()).unwrap();
+        assert_eq!(order.check_confirmation("shop"), Ok(()));
+    }
+}

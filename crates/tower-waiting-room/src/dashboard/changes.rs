@@ -1,0 +1,182 @@
+//! The requests with which an operator changes the room.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    body::to_bytes,
+    extract::{Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use serde_json::json;
+use tokio::time::timeout;
+use waiting_room_core::{RoomRules, Store, StoreError, error::StoreErrorKind};
+
+use super::{
+    access::Operator,
+    audit::ChangeRecord,
+    board::Board,
+    change::{BadOrder, Change, Order},
+    guard::{json, problem},
+    preview::preview,
+};
+use crate::handle::RoomHandle;
+
+/// Answers with the effect of a change, in words, without making it.
+pub(super) async fn preview_change<St: Store>(
+    State(board): State<Arc<Board<St>>>,
+    request: Request,
+) -> Response {
+    match previewed(&board, request).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// Makes a change, and records it.
+pub(super) async fn make_change<St: Store>(
+    State(board): State<Arc<Board<St>>>,
+    request: Request,
+) -> Response {
+    match made(&board, request).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Response, Response> {
+    let room = room(board)?;
+    let rules = room.rules();
+    let order = Order::parse(&body(request).await?, &rules).map_err(bad)?;
+    let Some(Ok(snapshot)) = board.snapshot().await else {
+        let detail = "the store does not answer, so the effect is unknown";
+        return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail));
+    };
+    let after = order.change.apply(RoomRules::clone(&rules));
+    Ok(json(
+        StatusCode::OK,
+        &json!({
+            "action": order.change.action(),
+            "from": order.change.describe(&rules),
+            "to": order.change.describe(&after),
+            "words": preview(order.change, &snapshot),
+        }),
+    ))
+}
+
+async fn made<St: Store>(board: &Board<St>, request: Request) -> Result<Response, Response> {
+    // The guard in front of all routes has inserted the operator.
+    let Some(operator) = request.extensions().get::<Operator>().cloned() else {
+        return Err(problem(StatusCode::FORBIDDEN, "denied", "there is no operator"));
+    };
+    let room = room(board)?;
+    let rules = room.rules();
+    let order = Order::parse(&body(request).await?, &rules).map_err(bad)?;
+    order.check_confirmation(rules.name()).map_err(bad)?;
+    let (from, to, result) = apply(&room, order.change).await;
+    let outcome = match &result {
+        Ok(()) => "done".to_owned(),
+        Err(error) => explained(error),
+    };
+    let (name, action) = (operator.name(), order.change.action());
+    board.handle.pipeline().telemetry.changed(name, [action, &from, &to], &outcome);
+    let entry = ChangeRecord {
+        at: board.now().as_secs(),
+        operator: name.into(),
+        action,
+        from,
+        to,
+        outcome,
+    };
+    let answer = json!({ "change": entry });
+    board.state().audit.push(entry);
+    match result {
+        Ok(()) => Ok(json(StatusCode::OK, &answer)),
+        Err(error) => {
+            let status = match error.kind() {
+                StoreErrorKind::Rules => StatusCode::UNPROCESSABLE_ENTITY,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            Err(problem(status, "not_changed", &explained(&error)))
+        }
+    }
+}
+
+/// Makes a change. Returns the rules before and after it, as the audit log describes them.
+async fn apply<St: Store>(
+    room: &RoomHandle<St>,
+    change: Change,
+) -> (String, String, Result<(), StoreError>) {
+    // Another operator may change the rules at the same time. The closure receives the rules to
+    // which this change applies.
+    let before = Mutex::new(RoomRules::clone(&room.rules()));
+    let result = room
+        .change(|rules| {
+            *before.lock().unwrap_or_else(PoisonError::into_inner) = rules.clone();
+            change.apply(rules)
+        })
+        .await;
+    let before = before.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let from = change.describe(&before);
+    (from, change.describe(&change.apply(before)), result)
+}
+
+#[expect(clippy::result_large_err, reason = "the response is sent at once")]
+fn room<St: Store>(board: &Board<St>) -> Result<RoomHandle<St>, Response> {
+    let none = || problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room to change");
+    board.handle.room().ok_or_else(none)
+}
+
+/// Reads the body of a request, which has to be a short JSON document.
+async fn body(request: Request) -> Result<Bytes, Response> {
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        let detail = "the content type is not application/json";
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail));
+    }
+    let too_long = || {
+        let detail = format!("the body is too long, expected at most {MAX_BODY} bytes");
+        problem(StatusCode::PAYLOAD_TOO_LARGE, "too_long", &detail)
+    };
+    let length =
+        parts.headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > MAX_BODY as u64) {
+        return Err(too_long());
+    }
+    match timeout(MAX_READ, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err(too_long()),
+        Err(_) => {
+            let detail = format!("the body did not arrive within {MAX_READ:?}");
+            Err(problem(StatusCode::REQUEST_TIMEOUT, "too_slow", &detail))
+        }
+    }
+}
+
+/// Returns whether the content type is JSON. A page of another site can send such a request only
+/// with the consent of this server (Fetch standard, "CORS-safelisted request-header").
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = value.and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn bad(error: BadOrder) -> Response {
+    problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", &error.0)
+}
+
+/// Returns the message of an error, with the message of its cause.
+fn explained(error: &StoreError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// The maximum length of a body, in bytes. A change takes less than 200.
+const MAX_BODY: usize = 4_096;
+
+/// The maximum time in which a body has to arrive.
+const MAX_READ: Duration = Duration::from_secs(5);

@@ -1,0 +1,128 @@
+//! The routes of the dashboard.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::State,
+    middleware::from_fn_with_state,
+    response::Response,
+    routing::{get, post},
+};
+use http::{HeaderValue, StatusCode, header, request::Parts};
+use serde_json::json;
+use tower_http::csrf::CsrfLayer;
+use waiting_room_core::Store;
+
+use super::{
+    access::{Denied, Operator},
+    board::Board,
+    changes::{make_change, preview_change},
+    export::{chart, table},
+    guard::{Auth, guard, json, of_type, problem},
+    history::{Columns, RoomHistory},
+    page,
+    status::Status,
+};
+use crate::handle::WaitingRoomHandle;
+
+/// Returns a router with the operator's dashboard for the layer of this handle.
+///
+/// `auth` decides about every request, including those that only read. It receives the head of the
+/// request, and returns the operator, or a refusal with status 401 or 403. See the
+/// [module docs](self) for an example, and [`basic_auth`](super::basic_auth) for a check of a
+/// password.
+///
+/// Mount the router with [`Router::nest`] or on a listener of its own, but not behind the layer.
+/// If this function is called outside of a tokio runtime, the recording of figures begins with the
+/// first request.
+pub fn dashboard<St: Store>(
+    handle: WaitingRoomHandle<St>,
+    auth: impl Fn(&Parts) -> Result<Operator, Denied> + Send + Sync + 'static,
+) -> Router {
+    routes(Board::new(handle), Arc::new(auth))
+}
+
+/// The routes of a board, behind the guard.
+pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
+    Router::new()
+        .route("/", get(page::show))
+        .route("/events", get(events))
+        .route("/history.json", get(history))
+        .route("/audit.json", get(audit))
+        .route("/status", get(status))
+        .route("/export.csv", get(csv))
+        .route("/export.svg", get(svg))
+        .route("/preview", post(preview_change))
+        .route("/change", post(make_change))
+        .fallback(elsewhere)
+        .with_state(board)
+        .layer(CsrfLayer::new())
+        // The guard is the outermost layer: it sees every request first, and every response last.
+        .layer(from_fn_with_state(auth, guard))
+}
+
+/// Opens a stream of events.
+async fn events<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    board.start();
+    let Some(stream) = board.feed.open() else {
+        let detail = "too many dashboards are open, expected at most 32";
+        let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail);
+        let retry = HeaderValue::from_static("5");
+        response.headers_mut().insert(header::RETRY_AFTER, retry);
+        return response;
+    };
+    let mut response = of_type("text/event-stream", StatusCode::OK, Body::new(stream));
+    // nginx would buffer the events otherwise.
+    let name = header::HeaderName::from_static("x-accel-buffering");
+    response.headers_mut().insert(name, HeaderValue::from_static("no"));
+    response
+}
+
+async fn history<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    board.start();
+    let state = board.state();
+    let minutes = state.history.minutes();
+    let day = minutes.len().saturating_sub(RoomHistory::MINUTES / 2);
+    let seconds: Columns = state.history.seconds().iter().collect();
+    let minutes: Columns = minutes.iter().skip(day).collect();
+    drop(state);
+    json(StatusCode::OK, &json!({ "seconds": seconds, "minutes": minutes }))
+}
+
+async fn audit<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    let entries: Vec<_> = board.state().audit.entries().cloned().collect();
+    json(StatusCode::OK, &json!({ "changes": entries }))
+}
+
+async fn status<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    board.start();
+    match board.snapshot().await {
+        Some(Ok(room)) => json(StatusCode::OK, &Status::new(&room)),
+        Some(Err(error)) => problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", &error),
+        None => problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room"),
+    }
+}
+
+async fn csv<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    let table = table(board.state().history.minutes());
+    download("text/csv; charset=utf-8", "attachment; filename=\"waiting-room.csv\"", table)
+}
+
+async fn svg<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    let chart = chart(&board.name(), board.state().history.minutes());
+    download("image/svg+xml", "attachment; filename=\"waiting-room.svg\"", chart)
+}
+
+fn download(content_type: &'static str, disposition: &'static str, text: String) -> Response {
+    let mut response = of_type(content_type, StatusCode::OK, text.into());
+    let disposition = HeaderValue::from_static(disposition);
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    response
+}
+
+/// Answers a request to a path that does not exist.
+async fn elsewhere() -> Response {
+    problem(StatusCode::NOT_FOUND, "not_found", "the dashboard has no such page")
+}

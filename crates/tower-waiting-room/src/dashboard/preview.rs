@@ -1,0 +1,240 @@
+//! The effect of a change, in words, before it is made.
+//!
+//! The words are computed from the figures of the room at that moment, so they are estimates. They
+//! assume that visitors keep arriving and leaving as they did in the last minutes.
+
+use std::time::Duration;
+
+use waiting_room_core::room::{RoomMode, RoomSnapshot};
+
+use super::change::Change;
+
+/// Describes what this change will do to a room with these figures.
+pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
+    match change {
+        Change::Limits { total_active_users, new_users_per_minute } => {
+            limits(room, total_active_users, new_users_per_minute)
+        }
+        Change::Mode(RoomMode::Drain) => drain(room),
+        Change::Mode(RoomMode::QueueAll) => queue_all(room),
+        Change::Mode(RoomMode::Suspended) => suspend(room),
+        Change::Mode(_) => resume(room),
+    }
+}
+
+/// Returns how long the present visitors of the line wait at this number of admissions per minute,
+/// or `None` if no visitor is admitted.
+pub(super) fn time_to_serve(waiting: u32, per_minute: f64) -> Option<Duration> {
+    let seconds = f64::from(waiting) * 60.0 / per_minute;
+    (per_minute > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+/// Returns a duration in words, such as `about 7 min`.
+pub(super) fn about(time: Duration) -> String {
+    match time.as_secs() {
+        0..90 => format!("about {} s", time.as_secs().max(1)),
+        seconds @ 90..7_200 => format!("about {} min", seconds.div_ceil(60)),
+        seconds @ 7_200..172_800 => format!("about {} h", seconds.div_ceil(3_600)),
+        _ => "more than 2 days".to_owned(),
+    }
+}
+
+fn limits(room: &RoomSnapshot, active: u32, per_minute: Option<u32>) -> String {
+    let new = |limit: Option<u32>| match limit {
+        Some(limit) => format!("{limit} new visitors per minute"),
+        None => "any number of new visitors per minute".to_owned(),
+    };
+    let mut words = format!(
+        "Allows {active} active visitors instead of {}, and {} instead of {}.",
+        room.total_active_users,
+        new(per_minute),
+        new(room.new_users_per_minute),
+    );
+    let free = active.saturating_sub(room.active);
+    if room.active > active {
+        words += &format!(
+            " No session ends: {} are active now, so no visitor is admitted until {} have left.",
+            visitors(room.active),
+            visitors(room.active - active),
+        );
+    } else if room.present > 0 && free > 0 {
+        let at_once = free.min(per_minute.unwrap_or(u32::MAX)).min(room.present);
+        words += &format!(
+            " Up to {} of the line are admitted within the next minute.",
+            visitors(at_once)
+        );
+    }
+    // If sessions last as long as before, the rate of admissions is proportional to the slots.
+    let scale = f64::from(active) / f64::from(room.total_active_users.max(1));
+    let rate = (room.admissions_per_minute * scale).min(per_minute.map_or(f64::MAX, f64::from));
+    words + &line_at(room, rate, "if sessions last as long as before")
+}
+
+fn drain(room: &RoomSnapshot) -> String {
+    let words = "Refuses newcomers, and serves the visitors in line.";
+    let condition =
+        format!("at this rate of {:.0} admissions per minute", room.admissions_per_minute);
+    words.to_owned() + &line_at(room, room.admissions_per_minute, &condition)
+}
+
+fn queue_all(room: &RoomSnapshot) -> String {
+    let mut words = format!(
+        "Admits no visitor until you resume. The {} keep their sessions, and the line of {} grows.",
+        active(room.active),
+        room.waiting,
+    );
+    let (room_left, arriving) = (
+        room.line_capacity.saturating_sub(room.waiting),
+        f64::from(room.first_touches_in_last_minute),
+    );
+    if let Some(full) = time_to_serve(room_left, arriving) {
+        words += &format!(
+            " If {} arrive per minute, as in the last minute, the line is full in {}.",
+            room.first_touches_in_last_minute,
+            about(full),
+        );
+    }
+    words
+}
+
+fn suspend(room: &RoomSnapshot) -> String {
+    let together = room.active.saturating_add(room.waiting);
+    format!(
+        "Switches the room off: the {} in line are let through at once, together with the {}. \
+         That is {} for a limit of {}. Rate limits and gates stay in effect.",
+        visitors(room.waiting),
+        active(room.active),
+        visitors(together),
+        room.total_active_users,
+    )
+}
+
+fn resume(room: &RoomSnapshot) -> String {
+    let limit =
+        room.new_users_per_minute.map_or(String::new(), |new| format!(" and {new} new per minute"));
+    let words = format!("Admits visitors again, up to {} active{limit}.", room.total_active_users);
+    let free = room.total_active_users.saturating_sub(room.active);
+    let next = free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX));
+    if next == 0 {
+        words
+    } else {
+        words + &format!(" {} of the line are admitted within the next minute.", visitors(next))
+    }
+}
+
+/// Says when the line is empty.
+fn line_at(room: &RoomSnapshot, per_minute: f64, condition: &str) -> String {
+    match (room.present, time_to_serve(room.present, per_minute)) {
+        (0, _) => " The line is empty.".to_owned(),
+        (_, None) => {
+            format!(" The line of {} does not move at the moment.", visitors(room.present))
+        }
+        (present, Some(time)) => {
+            format!(" The line of {} drains in {} {condition}.", visitors(present), about(time))
+        }
+    }
+}
+
+fn visitors(count: u32) -> String {
+    if count == 1 { "1 visitor".to_owned() } else { format!("{count} visitors") }
+}
+
+fn active(count: u32) -> String {
+    if count == 1 { "1 active visitor".to_owned() } else { format!("{count} active visitors") }
+}
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::{RoomRules, Timestamp};
+
+    use super::*;
+
+    fn room() -> RoomSnapshot {
+        let rules = RoomRules::new("shop", 200).with_new_users_per_minute(100);
+        let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &rules);
+        (room.active, room.waiting, room.present) = (200, 300, 280);
+        room.admissions_per_minute = 40.0;
+        room
+    }
+
+    #[test]
+    fn a_drain_states_when_the_line_is_empty() {
+        let words = preview(Change::Mode(RoomMode::Drain), &room());
+        let end = "The line of 280 visitors drains in about 7 min at this rate of 40 admissions per minute.";
+        assert!(words.ends_with(end), "{words}");
+    }
+
+    #[test]
+    fn a_higher_limit_states_how_many_enter_and_how_the_line_drains() {
+        let change = Change::Limits { total_active_users: 400, new_users_per_minute: Some(100) };
+        let words = preview(change, &room());
+        let expected = "Allows 400 active visitors instead of 200, and 100 new visitors per minute \
+            instead of 100 new visitors per minute. Up to 100 visitors of the line are admitted \
+            within the next minute. The line of 280 visitors drains in about 4 min if sessions \
+            last as long as before.";
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_lower_limit_states_that_no_session_ends() {
+        let change = Change::Limits { total_active_users: 150, new_users_per_minute: None };
+        let words = preview(change, &room());
+        let part = "No session ends: 200 visitors are active now, so no visitor is admitted until 50 visitors have left.";
+        assert!(words.contains(part), "{words}");
+    }
+
+    #[test]
+    fn queueing_all_states_when_the_line_is_full() {
+        let mut room = room();
+        (room.line_capacity, room.first_touches_in_last_minute) = (1_300, 50);
+        let words = preview(Change::Mode(RoomMode::QueueAll), &room);
+        assert!(
+            words.ends_with("as in the last minute, the line is full in about 20 min."),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn suspending_states_how_many_enter_together() {
+        let words = preview(Change::Mode(RoomMode::Suspended), &room());
+        assert!(words.contains("That is 500 visitors for a limit of 200."), "{words}");
+    }
+
+    #[test]
+    fn resuming_states_how_many_enter_next() {
+        let mut room = room();
+        room.active = 190;
+        let words = preview(Change::Mode(RoomMode::Auto), &room);
+        let expected = "Admits visitors again, up to 200 active and 100 new per minute. \
+            10 visitors of the line are admitted within the next minute.";
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn an_empty_or_stopped_line_has_no_time() {
+        let mut room = room();
+        room.admissions_per_minute = 0.0;
+        let words = preview(Change::Mode(RoomMode::Drain), &room);
+        assert!(
+            words.ends_with("The line of 280 visitors does not move at the moment."),
+            "{words}"
+        );
+        room.present = 0;
+        let words = preview(Change::Mode(RoomMode::Drain), &room);
+        assert!(words.ends_with("The line is empty."), "{words}");
+    }
+
+    #[test]
+    fn durations_have_one_unit() {
+        for (seconds, words) in [
+            (0, "about 1 s"),
+            (89, "about 89 s"),
+            (90, "about 2 min"),
+            (7_199, "about 120 min"),
+            (7_201, "about 3 h"),
+            (u64::MAX, "more than 2 days"),
+        ] {
+            assert_eq!(about(Duration::from_secs(seconds)), words);
+        }
+    }
+}

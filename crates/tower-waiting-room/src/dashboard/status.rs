@@ -1,0 +1,98 @@
+//! The status of the room as JSON, with the field names of Cloudflare Waiting Room's status API, so
+//! that monitoring written for that product needs only a different address.
+
+use serde::Serialize;
+use waiting_room_core::room::{RoomMode, RoomSnapshot};
+
+use super::board::told_to_newcomers;
+
+/// The answer of the status endpoint, in the envelope of Cloudflare's API.
+#[derive(Debug, Serialize)]
+pub(super) struct Status {
+    errors: [(); 0],
+    messages: [(); 0],
+    result: StatusResult,
+    success: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct StatusResult {
+    /// The id of the current event. Always empty, because rooms do not apply events yet.
+    event_id: &'static str,
+    /// The number of places in the line.
+    estimated_queued_users: u32,
+    /// The number of active visitors.
+    estimated_total_active_users: u32,
+    /// The wait of a visitor who arrives now, in minutes, rounded up; 0 if no visitor waits or the
+    /// wait is unknown.
+    max_estimated_time_minutes: u32,
+    /// `not_queueing`, `queueing` or `suspended`. `event_prequeueing` is reserved for events.
+    status: &'static str,
+}
+
+impl Status {
+    pub(super) fn new(room: &RoomSnapshot) -> Self {
+        let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
+        let wait = told_to_newcomers(room).filter(|_| is_queueing).unwrap_or(0);
+        let status = match room.mode {
+            RoomMode::Suspended => "suspended",
+            _ if is_queueing => "queueing",
+            _ => "not_queueing",
+        };
+        let result = StatusResult {
+            event_id: "",
+            estimated_queued_users: room.waiting,
+            estimated_total_active_users: room.active,
+            max_estimated_time_minutes: wait.div_ceil(60_000),
+            status,
+        };
+        Self { errors: [], messages: [], result, success: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use waiting_room_core::{RoomRules, Timestamp};
+
+    use super::*;
+
+    fn status(room: &RoomSnapshot) -> serde_json::Value {
+        serde_json::to_value(Status::new(room)).unwrap()
+    }
+
+    #[test]
+    fn the_fields_are_those_of_cloudflare() {
+        let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &RoomRules::new("shop", 200));
+        (room.active, room.waiting, room.present) = (200, 121, 120);
+        room.admissions_per_minute = 60.0;
+        let expected = json!({
+            "errors": [],
+            "messages": [],
+            "result": {
+                "event_id": "",
+                "estimated_queued_users": 121,
+                "estimated_total_active_users": 200,
+                "max_estimated_time_minutes": 3,
+                "status": "queueing",
+            },
+            "success": true,
+        });
+        assert_eq!(status(&room), expected);
+    }
+
+    #[test]
+    fn the_status_follows_the_mode_and_the_line() {
+        let mut room = RoomSnapshot::empty(Timestamp::from_secs(0), &RoomRules::new("shop", 200));
+        for (mode, waiting, expected) in [
+            (RoomMode::Auto, 0, "not_queueing"),
+            (RoomMode::Auto, 1, "queueing"),
+            (RoomMode::Drain, 0, "not_queueing"),
+            (RoomMode::QueueAll, 0, "queueing"),
+            (RoomMode::Suspended, 9, "suspended"),
+        ] {
+            (room.mode, room.waiting) = (mode, waiting);
+            assert_eq!(status(&room)["result"]["status"], expected, "{mode:?}, {waiting}");
+        }
+    }
+}
