@@ -15,8 +15,6 @@ use std::{
 use dashmap::DashMap;
 use waiting_room_core::{Reason, Timestamp};
 
-use super::Telemetry;
-
 /// The counts of one layer since its start.
 #[derive(Debug, Default)]
 pub(crate) struct VerdictTally {
@@ -99,14 +97,6 @@ impl VerdictTally {
     /// Returns the number of requests above the limit with this name.
     pub(crate) fn over_limit(&self, name: &str) -> u64 {
         self.over.get(name).map_or(0, |count| count.load(Relaxed))
-    }
-}
-
-impl Telemetry {
-    /// Reports that an operator has changed the room through the dashboard, or has tried to.
-    pub(crate) fn changed(&self, operator: &str, change: [&str; 3], outcome: &str) {
-        let (room, [action, from, to]) = (&*self.room, change);
-        tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");
     }
 }
 

@@ -111,6 +111,13 @@ impl Telemetry {
         .increment(tokens as u64);
     }
 
+    /// Reports that an operator has changed the room through the dashboard, or has tried to.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn changed(&self, operator: &str, change: [&str; 3], outcome: &str) {
+        let (room, [action, from, to]) = (&*self.room, change);
+        tracing::info!(room, operator, action, from, to, outcome, "operator changed the room");
+    }
+
     /// Reports that the store of the room has stopped answering. Call this method once per outage.
     pub(crate) fn store_is_away(&self, error: &StoreError) {
         let room = &*self.room;
