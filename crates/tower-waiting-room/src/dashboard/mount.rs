@@ -31,7 +31,7 @@ use crate::handle::WaitingRoomHandle;
 ///
 /// `auth` decides about every request, including those that only read. It receives the head of the
 /// request, and returns the operator, or a refusal with status 401 or 403. See the
-/// [module docs](self) for an example, and [`basic_auth`](super::basic_auth) for a check of a
+/// [module docs](super) for an example, and [`basic_auth`](super::basic_auth) for a check of a
 /// password.
 ///
 /// Mount the router with [`Router::nest`] or on a listener of its own, but not behind the layer.
