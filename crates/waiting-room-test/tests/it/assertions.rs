@@ -100,6 +100,18 @@ fn in_order_fails_for_a_shop_that_lets_the_first_visitor_wait() {
 }
 
 #[test]
+fn in_order_gives_no_place_to_a_visitor_that_has_not_come_back() {
+    waiting_room_test::run(async |clock| {
+        let first = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
+        let wait = move |client| if client == first { 3 * MINUTE } else { Duration::ZERO };
+        let times = Arrivals::at([Duration::ZERO, SECOND]);
+        // The second touch of the first visitor is after 5 s.
+        let record = crowd(2, times).visit(arbitrary_shop(clock, wait), clock).await;
+        record.in_order(26 * SECOND);
+    });
+}
+
+#[test]
 fn in_order_fails_for_a_random_line() {
     waiting_room_test::run(async |clock| {
         let config = config(2).queueing_method(QueueingMethod::Random);
