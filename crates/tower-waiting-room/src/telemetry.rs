@@ -65,7 +65,7 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
-use waiting_room_core::{Reason, StoreError, Ticket, Timestamp};
+use waiting_room_core::{Reason, StoreError};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
@@ -247,19 +247,6 @@ impl Telemetry {
             "limit" => Arc::clone(&limit.name),
         )
         .increment(keys);
-    }
-
-    /// Records that a visitor was admitted at `now`. The ticket of a visitor who has waited states
-    /// the time of the first touch.
-    #[cfg_attr(
-        not(feature = "dashboard"),
-        expect(unused_variables, clippy::unused_self, reason = "there is no tally")
-    )]
-    pub(crate) fn waited(&self, ticket: Option<&Ticket>, now: Timestamp) {
-        #[cfg(feature = "dashboard")]
-        if let Some(ticket) = ticket {
-            self.tally.waited(ticket.first_seen, now);
-        }
     }
 
     /// Reports the outcome of a request at a gate.

@@ -54,7 +54,7 @@ pub(super) struct Board<St> {
 pub(super) struct State {
     pub(super) history: RoomHistory,
     pub(super) audit: Audit,
-    waits: Waits,
+    pub(super) waits: Waits,
     /// The requests with each reason.
     reasons: HashMap<String, MinuteCount>,
     /// The requests above each limit.
@@ -238,10 +238,7 @@ impl State {
             None => (),
         }
         let refused = self.count(tally);
-        for waited in tally.take_waits() {
-            let told = self.history.at(waited.since.as_secs()).and_then(|it| it.told);
-            self.waits.push(wait(waited, told));
-        }
+        tally.take_waits().into_iter().for_each(|waited| self.waits.push(wait(waited)));
         self.wait = self.waits.figures(now.as_secs());
         // While the store does not answer, the chart has a gap.
         let room = self.room.as_ref().filter(|_| self.away.is_none());
@@ -281,11 +278,11 @@ impl State {
     }
 }
 
-fn wait(waited: VisitorWait, told: Option<u32>) -> AdmittedWait {
+fn wait(waited: VisitorWait) -> AdmittedWait {
     AdmittedWait {
         at: waited.until.as_secs(),
         waited: millis(waited.until.since(waited.since)),
-        told,
+        promised: waited.promised.map(millis),
     }
 }
 

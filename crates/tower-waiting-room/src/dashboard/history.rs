@@ -102,14 +102,6 @@ impl RoomHistory {
     pub(super) const fn minutes(&self) -> &VecDeque<RoomSample> {
         &self.minutes
     }
-
-    /// Returns the figures of the second or minute that contains `at`, if they are still known.
-    pub(super) fn at(&self, at: u64) -> Option<&RoomSample> {
-        [&self.seconds, &self.minutes].into_iter().find_map(|ring| {
-            let after = ring.partition_point(|sample| sample.at <= at);
-            ring.get(after.checked_sub(1)?).filter(|sample| at - sample.at < 60)
-        })
-    }
 }
 
 /// Removes the last sample of a ring if it does not end before `at`.
@@ -189,16 +181,5 @@ mod tests {
         history.push(second(60, 2, 6));
         assert_eq!(history.seconds(), &[second(60, 2, 11)]);
         assert_eq!(history.minutes()[0].refused, 11);
-    }
-
-    #[test]
-    fn a_time_is_looked_up_by_second_and_then_by_minute() {
-        let mut history = RoomHistory::new();
-        for at in 0..2_000 {
-            history.push(second(at, u32::try_from(at).unwrap(), 0));
-        }
-        assert_eq!(history.at(1_999).unwrap().waiting, 1_999);
-        assert_eq!(history.at(100).unwrap().waiting, 119, "the longest line of the minute");
-        assert_eq!(history.at(5_000), None);
     }
 }

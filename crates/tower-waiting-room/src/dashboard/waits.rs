@@ -1,9 +1,9 @@
 //! How long the visitors waited who were admitted in the last minute, and how honest the estimates
 //! of their waits were.
 //!
-//! When a visitor arrives, the board has recorded the wait that was then estimated for the back of
-//! the line. When the visitor is admitted, the wait is compared with that estimate. This says how
-//! far visitors can rely on what they are told on arrival; later estimates are more exact.
+//! The ticket of a visitor states the whole wait that the visitor was first told to expect. When the
+//! visitor is admitted, the wait is compared with that promise, as in the metric
+//! `waiting_room_estimate_error_seconds`. Later estimates are more exact.
 
 use std::collections::VecDeque;
 
@@ -22,8 +22,8 @@ pub(super) struct AdmittedWait {
     pub(super) at: u64,
     /// The wait, in milliseconds.
     pub(super) waited: u32,
-    /// The wait that was estimated on arrival, in milliseconds, if it is known.
-    pub(super) told: Option<u32>,
+    /// The wait that the visitor was first told to expect, in milliseconds, in whole seconds.
+    pub(super) promised: Option<u32>,
 }
 
 /// The figures of the waits in the last minute. Times are in milliseconds.
@@ -35,10 +35,10 @@ pub(super) struct WaitFigures {
     pub(super) p50: Option<u32>,
     /// The wait that 95 % of the visitors did not exceed.
     pub(super) p95: Option<u32>,
-    /// The median of the wait minus its estimate. A negative error means that visitors were
+    /// The median of the wait, in whole seconds, minus the promised wait. A negative error means that visitors were
     /// admitted earlier than they were told.
     pub(super) error_p50: Option<i64>,
-    /// The distance between wait and estimate that 95 % of the visitors did not exceed.
+    /// The distance between wait and promise that 95 % of the visitors did not exceed.
     pub(super) error_p95: Option<i64>,
 }
 
@@ -57,6 +57,12 @@ impl Waits {
         self.recent.push_back(wait);
     }
 
+    /// Returns the last wait.
+    #[cfg(test)]
+    pub(super) fn last(&self) -> Option<&AdmittedWait> {
+        self.recent.back()
+    }
+
     /// Forgets waits that ended more than a minute before `now`, and returns the figures of the
     /// others.
     pub(super) fn figures(&mut self, now: u64) -> WaitFigures {
@@ -64,7 +70,10 @@ impl Waits {
             self.recent.pop_front();
         }
         let mut waited: Vec<_> = self.recent.iter().map(|wait| wait.waited).collect();
-        let error = |wait: &AdmittedWait| Some(i64::from(wait.waited) - i64::from(wait.told?));
+        // The promise is in whole seconds, so a wait of the same whole seconds is on time.
+        let error = |wait: &AdmittedWait| {
+            Some(i64::from(wait.waited / 1_000 * 1_000) - i64::from(wait.promised?))
+        };
         let mut errors: Vec<_> = self.recent.iter().filter_map(error).collect();
         let error_p50 = quantile(&mut errors, 50);
         errors.iter_mut().for_each(|error| *error = error.abs());
@@ -94,7 +103,7 @@ mod tests {
         let mut waits = Waits::default();
         for second in 1..=100 {
             let waited = u32::try_from(second * 1_000).unwrap();
-            waits.push(AdmittedWait { at: second, waited, told: Some(50_000) });
+            waits.push(AdmittedWait { at: second, waited, promised: Some(50_000) });
         }
         // The waits of the seconds 41 to 100.
         let figures = waits.figures(100);
@@ -108,9 +117,9 @@ mod tests {
     fn visitors_who_are_admitted_early_have_a_negative_error() {
         let mut waits = Waits::default();
         for waited in [10_000, 20_000, 30_000] {
-            waits.push(AdmittedWait { at: 9, waited, told: Some(30_000) });
+            waits.push(AdmittedWait { at: 9, waited, promised: Some(30_000) });
         }
-        waits.push(AdmittedWait { at: 9, waited: 7, told: None });
+        waits.push(AdmittedWait { at: 9, waited: 7, promised: None });
         let figures = waits.figures(9);
         assert_eq!((figures.error_p50, figures.error_p95), (Some(-10_000), Some(20_000)));
     }
@@ -119,7 +128,7 @@ mod tests {
     fn the_memory_of_a_minute_with_too_many_admissions_is_bounded() {
         let mut waits = Waits::default();
         for waited in 0..50_000 {
-            waits.push(AdmittedWait { at: 1, waited, told: None });
+            waits.push(AdmittedWait { at: 1, waited, promised: None });
         }
         assert_eq!(waits.figures(1).visitors, Waits::MAX);
         assert!(waits.recent.capacity() * size_of::<AdmittedWait>() <= Waits::BYTES);

@@ -44,7 +44,6 @@ impl<St: Store> Pipeline<St> {
                 if has_new_id(&journey.visitor, &pass) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
-                self.telemetry.waited(journey.ticket(), now);
                 // The pass is attached to the response even if a later stage stops the request,
                 // because the slot is already taken.
                 journey.token = Some(room.admit(&pass, now));

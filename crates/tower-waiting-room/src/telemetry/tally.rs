@@ -10,6 +10,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use dashmap::DashMap;
@@ -38,6 +39,8 @@ pub(crate) struct VisitorWait {
     pub(crate) since: Timestamp,
     /// The time of the admission.
     pub(crate) until: Timestamp,
+    /// The whole wait that the visitor was first told to expect, if there was an estimate.
+    pub(crate) promised: Option<Duration>,
 }
 
 impl VerdictTally {
@@ -69,10 +72,10 @@ impl VerdictTally {
     }
 
     /// Records the wait of an admitted visitor.
-    pub(super) fn waited(&self, since: Timestamp, until: Timestamp) {
+    pub(super) fn waited(&self, wait: VisitorWait) {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if waits.len() < Self::MAX_WAITS {
-            waits.push(VisitorWait { since, until });
+            waits.push(wait);
         }
     }
 
@@ -132,7 +135,8 @@ mod tests {
     fn waits_that_are_not_collected_take_up_bounded_memory() {
         let (tally, at) = (VerdictTally::default(), Timestamp::from_secs);
         for second in 0..2 * VerdictTally::MAX_WAITS as u64 {
-            tally.waited(at(second), at(second + 1));
+            let (since, until) = (at(second), at(second + 1));
+            tally.waited(VisitorWait { since, until, promised: None });
         }
         assert_eq!(tally.take_waits().len(), VerdictTally::MAX_WAITS);
         assert_eq!(tally.take_waits(), []);

@@ -13,6 +13,8 @@ use waiting_room_core::room::{RoomMode, RoomSnapshot};
 use waiting_room_core::{Pass, StoreError, Ticket};
 
 use super::Telemetry;
+#[cfg(feature = "dashboard")]
+use super::VisitorWait;
 #[cfg(feature = "metrics")]
 use super::table;
 
@@ -32,10 +34,15 @@ impl Telemetry {
     /// Reports that a session began. `ticket` is the ticket that the visitor presented, unless it
     /// had lapsed or presented none.
     #[cfg_attr(
-        not(feature = "metrics"),
-        expect(unused_variables, clippy::unused_self, reason = "there are no metrics")
+        not(any(feature = "dashboard", feature = "metrics")),
+        expect(unused_variables, clippy::unused_self, reason = "there are no figures")
     )]
     pub(crate) fn admitted(&self, pass: &Pass, ticket: Option<&Ticket>) {
+        #[cfg(feature = "dashboard")]
+        if let Some(Ticket { first_seen, promised_wait, .. }) = ticket {
+            let (since, until, promised) = (*first_seen, pass.accepted_at, *promised_wait);
+            self.tally.waited(VisitorWait { since, until, promised });
+        }
         #[cfg(feature = "metrics")]
         {
             self.admissions.increment(

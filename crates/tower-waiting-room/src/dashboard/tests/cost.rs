@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use waiting_room_core::{Reason, Ticket, VisitorId};
+use waiting_room_core::{Pass, Reason, Ticket, VisitorId};
 
 use super::{House, config, live};
 use crate::{Concurrency, Key, Quota, RateLimit};
@@ -29,7 +29,8 @@ async fn a_second_of_a_busy_room_with_one_page_open_takes_at_most_a_hundredth_of
         for visitor in 0..270u32 {
             let since = now.before(std::time::Duration::from_millis(u64::from(visitor) * 500));
             let ticket = Ticket::new(VisitorId::new(1), since, since, since);
-            telemetry.waited(Some(&ticket), now);
+            let pass = Pass::new(VisitorId::new(1), 0, now, now, now);
+            telemetry.admitted(&pass, Some(&ticket));
             telemetry.verdict(&Reason::RefusedRate(format!("limit-{}", visitor % 256).into()));
         }
         let mut body = live::stream(&house).await;

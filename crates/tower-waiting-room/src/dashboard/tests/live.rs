@@ -98,7 +98,7 @@ async fn the_keys_of_limits_and_the_ids_of_visitors_are_not_shown() {
 }
 
 #[tokio::test]
-async fn the_wait_of_an_admitted_visitor_is_compared_with_its_estimate() {
+async fn the_wait_of_an_admitted_visitor_is_compared_with_its_promise() {
     let house = House::new(config());
     let (_, guest) = house.visit(None).await;
     house.seconds(1).await;
@@ -120,8 +120,9 @@ async fn the_wait_of_an_admitted_visitor_is_compared_with_its_estimate() {
     assert_eq!(figures["wait"]["visitors"], 1, "{figures}");
     let waited = figures["wait"]["p50"].as_u64().unwrap();
     assert!((80_000..120_000).contains(&waited), "{waited}");
-    let told = house.board.state().history.at(1_700_000_041).unwrap().told.unwrap();
-    let error = i64::try_from(waited).unwrap() - i64::from(told);
+    let promised = house.board.state().waits.last().unwrap().promised.unwrap();
+    assert!((1_000..240_000).contains(&promised), "{promised}");
+    let error = i64::try_from(waited / 1_000 * 1_000).unwrap() - i64::from(promised);
     assert_eq!(figures["wait"]["error_p50"], error);
 }
 
