@@ -18,7 +18,7 @@
 //! let app: Router = Router::new()
 //!     .route("/", get(|| async { "Welcome to the shop." }))
 //!     .layer(layer)
-//!     .nest("/admin", operator);
+//!     .nest_service("/admin", operator);
 //! # let _ = app;
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```

@@ -100,6 +100,9 @@ pub(crate) struct Telemetry {
     /// The counter of sessions that began.
     #[cfg(all(feature = "metrics", feature = "room"))]
     admissions: Arc<Frequent>,
+    /// The number of abandoned places in the last snapshot.
+    #[cfg(all(feature = "metrics", feature = "room"))]
+    abandoned: Arc<Mutex<Option<u64>>>,
     /// The counts that a dashboard reads.
     #[cfg(feature = "dashboard")]
     pub(crate) tally: Arc<VerdictTally>,
@@ -124,6 +127,8 @@ impl Telemetry {
             first_touches: Arc::default(),
             #[cfg(all(feature = "metrics", feature = "room"))]
             admissions: Arc::default(),
+            #[cfg(all(feature = "metrics", feature = "room"))]
+            abandoned: Arc::default(),
             #[cfg(feature = "dashboard")]
             tally: Arc::default(),
         }

@@ -56,7 +56,7 @@ pub(crate) async fn serve(
     let shop = app(room).merge(metrics);
     // The dashboard is outside of the room, so the operator does not wait in line.
     let shop = match dashboard {
-        Some(dashboard) => shop.nest("/admin", dashboard),
+        Some(dashboard) => shop.nest_service("/admin", dashboard),
         None => shop,
     };
     eprintln!("the shop is open on http://{address}; ctrl-c closes it");

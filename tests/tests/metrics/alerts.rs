@@ -65,13 +65,28 @@ fn a_room_that_is_closed_for_long_sets_off_held() {
     scene.play(3, |_| {});
     let room = scene.house.handle.room().unwrap();
     scene.house.run(room.queue_all()).unwrap();
-    scene.play(17, |_| {}).assert_fires("WaitingRoomHeld");
+    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    scene.play(30, |house| _ = (ann.get(house), bob.get(house))).assert_fires("WaitingRoomHeld");
+    scene.assert_silent("WaitingRoomAdmitsNoVisitor");
 }
 
 #[test]
 fn a_line_that_stands_still_sets_off_admits_no_visitor() {
     let mut scene = Scene::new(shop());
     let [mut ann, mut bob] = <[Visitor; 2]>::default();
+    scene.play(18, |house| {
+        guest(house, &mut ann);
+        bob.get(house);
+    });
+    scene.assert_fires("WaitingRoomAdmitsNoVisitor");
+}
+
+#[test]
+fn a_line_stands_still_also_at_a_node_that_has_admitted_no_visitor() {
+    let mut scene = Scene::new(shop());
+    let [mut ann, mut bob] = <[Visitor; 2]>::default();
+    // As at another node: there is no recorder yet.
+    guest(&scene.house, &mut ann);
     scene.play(18, |house| {
         guest(house, &mut ann);
         bob.get(house);
@@ -126,7 +141,7 @@ fn more_keys_than_places_set_off_limit_table_full() {
     let limit = RateLimit::new("each", Quota::per_hour(10), Key::header("x-api-key")).max_keys(64);
     let mut scene = Scene::new(shop().total_active_users(1_000).rate_limit(limit));
     let mut number = 0;
-    scene.play(8, |house| {
+    scene.play(10, |house| {
         for _ in 0..100 {
             number += 1;
             let request = Request::get("/").header("x-api-key", number.to_string());
@@ -141,7 +156,16 @@ fn limits_that_cannot_be_charged_set_off_limit_store_away() {
     let limit = RateLimit::new("all", Quota::per_minute(2), Key::global());
     let config = shop().rate_limit(limit).rate_store(NoRates, RateStoreFailure::Admit);
     let mut scene = Scene::new(config);
-    scene.play(6, |house| send(house, 2)).assert_fires("WaitingRoomLimitStoreAway");
+    scene.play(9, |house| send(house, 2)).assert_fires("WaitingRoomLimitStoreAway");
+}
+
+#[test]
+fn a_single_failure_of_the_limits_sets_off_no_alert() {
+    let limit = RateLimit::new("all", Quota::per_minute(2), Key::global());
+    let config = shop().rate_limit(limit).rate_store(NoRates, RateStoreFailure::Admit);
+    let mut scene = Scene::new(config);
+    scene.play(2, |house| send(house, 1)).play(12, |_| {});
+    scene.assert_silent("WaitingRoomLimitStoreAway");
 }
 
 #[test]
@@ -173,7 +197,8 @@ fn a_rules_file_with_an_error_sets_off_rules_file_refused() {
 #[test]
 fn a_server_without_addresses_sets_off_misconfigured() {
     let mut scene = Scene::new(shop().rate_limit(RateLimit::per_ip(Quota::per_minute(9))));
-    scene.play(6, |house| send(house, 1)).assert_fires("WaitingRoomMisconfigured");
+    // The first request suffices.
+    scene.play(1, |house| send(house, 1)).play(5, |_| {}).assert_fires("WaitingRoomMisconfigured");
 }
 
 #[test]

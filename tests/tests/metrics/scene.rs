@@ -149,6 +149,14 @@ impl Scene {
         self.check(&[(self.minutes - 1, &firing, Some(1)), (1, &firing, None)]);
     }
 
+    /// Asserts that the alert fires in no minute of the scene.
+    #[track_caller]
+    pub(crate) fn assert_silent(&self, alert: &str) {
+        let firing = format!("count(ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}})");
+        let each: Vec<_> = (0..self.minutes).map(|at| (at, firing.as_str(), None)).collect();
+        self.check(&each);
+    }
+
     /// Asserts that no alert is pending or firing in any minute of the scene.
     #[track_caller]
     pub(crate) fn assert_quiet(&self) {

@@ -24,7 +24,10 @@ use tokio::{
     task::AbortHandle,
     time::{MissedTickBehavior, interval, timeout},
 };
-use waiting_room_core::{Store, StoreError, Timestamp, room::RoomSnapshot};
+use waiting_room_core::{
+    Store, StoreError, Timestamp,
+    room::{RoomMode, RoomSnapshot},
+};
 
 use super::{
     audit::Audit,
@@ -287,7 +290,11 @@ fn wait(waited: VisitorWait) -> AdmittedWait {
 }
 
 /// Returns the wait that the room estimates for a visitor who arrives now, in milliseconds.
+/// A room that is held or drained tells newcomers no wait.
 pub(super) fn told_to_newcomers(room: &RoomSnapshot) -> Option<u32> {
+    if room.mode != RoomMode::Auto {
+        return None;
+    }
     let ahead = room.present.saturating_add(1);
     time_to_serve(ahead, room.admissions_per_minute).map(millis)
 }

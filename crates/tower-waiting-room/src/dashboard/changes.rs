@@ -48,8 +48,9 @@ pub(super) async fn make_change<St: Store>(
 
 async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Response, Response> {
     let room = room(board)?;
+    let body = body(request).await?;
     let rules = room.rules();
-    let order = Order::parse(&body(request).await?, &rules).map_err(bad)?;
+    let order = Order::parse(&body, &rules).map_err(bad)?;
     let Some(Ok(snapshot)) = board.snapshot().await else {
         let detail = "the store does not answer, so the effect is unknown";
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail));
@@ -66,21 +67,37 @@ async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Res
     ))
 }
 
-async fn made<St: Store>(board: &Board<St>, request: Request) -> Result<Response, Response> {
+async fn made<St: Store>(board: &Arc<Board<St>>, request: Request) -> Result<Response, Response> {
     // The guard in front of all routes has inserted the operator.
     let Some(operator) = request.extensions().get::<Operator>().cloned() else {
         return Err(problem(StatusCode::FORBIDDEN, "denied", "there is no operator"));
     };
     let room = room(board)?;
+    let body = body(request).await?;
     let rules = room.rules();
-    let order = Order::parse(&body(request).await?, &rules).map_err(bad)?;
+    let order = Order::parse(&body, &rules).map_err(bad)?;
     order.check_confirmation(rules.name()).map_err(bad)?;
-    let (from, to, result) = apply(&room, order.change).await;
+    // If the client disconnects, the change is completed and recorded nevertheless.
+    let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order.change));
+    task.await.unwrap_or_else(|_| {
+        let detail = "the change failed; the log of changes shows whether it was made";
+        Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail))
+    })
+}
+
+/// Makes a change, and records it.
+async fn carry_out<St: Store>(
+    board: Arc<Board<St>>,
+    room: RoomHandle<St>,
+    operator: Operator,
+    change: Change,
+) -> Result<Response, Response> {
+    let (from, to, result) = apply(&room, change).await;
     let outcome = match &result {
         Ok(()) => "done".to_owned(),
         Err(error) => explained(error),
     };
-    let (name, action) = (operator.name(), order.change.action());
+    let (name, action) = (operator.name(), change.action());
     board.handle.pipeline().telemetry.changed(name, [action, &from, &to], &outcome);
     let entry = ChangeRecord {
         at: board.now().as_secs(),
@@ -95,11 +112,13 @@ async fn made<St: Store>(board: &Board<St>, request: Request) -> Result<Response
     match result {
         Ok(()) => Ok(json(StatusCode::OK, &answer)),
         Err(error) => {
-            let status = match error.kind() {
-                StoreErrorKind::Rules => StatusCode::UNPROCESSABLE_ENTITY,
-                _ => StatusCode::SERVICE_UNAVAILABLE,
+            let (status, code) = match error.kind() {
+                StoreErrorKind::Rules => (StatusCode::UNPROCESSABLE_ENTITY, "not_changed"),
+                // The store may have made the change.
+                StoreErrorKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "perhaps_changed"),
+                _ => (StatusCode::SERVICE_UNAVAILABLE, "not_changed"),
             };
-            Err(problem(status, "not_changed", &explained(&error)))
+            Err(problem(status, code, &explained(&error)))
         }
     }
 }

@@ -12,7 +12,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use serde_json::json;
-use tower_http::csrf::CsrfLayer;
+use tower_http::csrf::{CsrfLayer, ProtectionError};
 use waiting_room_core::Store;
 
 use super::{
@@ -34,7 +34,8 @@ use crate::handle::WaitingRoomHandle;
 /// [module docs](super) for an example, and [`basic_auth`](super::basic_auth) for a check of a
 /// password.
 ///
-/// Mount the router with [`Router::nest`] or on a listener of its own, but not behind the layer.
+/// Mount the router with [`Router::nest_service`], which also serves the path with a slash at its
+/// end, or on a listener of its own, but not behind the layer.
 /// If this function is called outside of a tokio runtime, the recording of figures begins with the
 /// first request.
 pub fn dashboard<St: Store>(
@@ -57,8 +58,9 @@ pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
         .route("/preview", post(preview_change))
         .route("/change", post(make_change))
         .fallback(elsewhere)
+        .method_not_allowed_fallback(not_with_this_method)
         .with_state(board)
-        .layer(CsrfLayer::new())
+        .layer(CsrfLayer::new().with_rejection_response(|_: ProtectionError| from_elsewhere()))
         // The guard is the outermost layer: it sees every request first, and every response last.
         .layer(from_fn_with_state(auth, guard))
 }
@@ -120,6 +122,18 @@ fn download(content_type: &'static str, disposition: &'static str, text: String)
     let disposition = HeaderValue::from_static(disposition);
     response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
     response
+}
+
+/// Answers a request with a method that the path does not have.
+async fn not_with_this_method() -> Response {
+    problem(StatusCode::METHOD_NOT_ALLOWED, "method", "the path does not have this method")
+}
+
+/// Answers a request that a page of another site has sent.
+fn from_elsewhere() -> Response {
+    let detail = "the request seems to come from another site; a reverse proxy must pass on Host, \
+                  Origin and Sec-Fetch-Site unchanged";
+    problem(StatusCode::FORBIDDEN, "cross_site", detail)
 }
 
 /// Answers a request to a path that does not exist.

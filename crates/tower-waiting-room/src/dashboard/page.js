@@ -122,7 +122,8 @@
       for (const key of keys.slice(1)) {
         const [old, fresh] = [minutes[key][end], sample[key][0]];
         if (key === 'refused') minutes[key][end] = old + (is_new ? fresh : 0);
-        else minutes[key][end] = /active|waiting/.test(key) ? Math.max(old ?? 0, fresh ?? 0) : fresh;
+        else if (/^(active|waiting)$/.test(key) && old != null && fresh != null) minutes[key][end] = Math.max(old, fresh);
+        else minutes[key][end] = fresh ?? old;
       }
     } else {
       for (const key of keys) {
@@ -203,7 +204,7 @@
   const send = async (path, body) => {
     const options = body && {method: 'POST', headers: {'content-type': 'application/json'}, body: JSON.stringify(body)};
     const answer = await fetch(base + path, {cache: 'no-store', credentials: 'same-origin', signal: AbortSignal.timeout?.(15000), ...options});
-    const document = await answer.json();
+    const document = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Error(document.detail || 'status ' + answer.status);
     return document;
   };
@@ -227,23 +228,37 @@
       changes = -1;
     }
   };
+  let heard = 0, retry;
+  const lost = () => {
+    if (at('link').textContent !== 'disconnected') say('The connection is lost.');
+    text('link', 'disconnected');
+  };
   const connect = () => {
-    source = new EventSource(base + 'events');
-    source.onopen = () => {
+    clearTimeout(retry);
+    source?.close();
+    heard = Date.now();
+    const stream = source = new EventSource(base + 'events');
+    stream.onopen = () => { if (missing === true) fetchPast(); };
+    stream.addEventListener('figures', event => {
+      heard = Date.now();
       if (at('link').textContent === 'disconnected') say('The connection is back.');
       text('link', 'live');
-      if (missing === true) fetchPast();
-    };
-    source.addEventListener('figures', event => show(JSON.parse(event.data)));
-    source.onerror = () => {
+      show(JSON.parse(event.data));
+    });
+    stream.onerror = () => {
       // The server ends each stream after a minute, and the browser connects again by itself. It
       // gives up if it is refused, so the page then tries again later.
-      if (source.readyState !== EventSource.CLOSED) return;
-      if (at('link').textContent !== 'disconnected') say('The connection is lost.');
-      text('link', 'disconnected');
-      setTimeout(connect, 5000);
+      if (stream !== source || stream.readyState !== EventSource.CLOSED) return;
+      lost();
+      retry = setTimeout(connect, 5000);
     };
   };
+  // A connection that is cut silently causes no error. There is an event each second.
+  setInterval(() => {
+    if (Date.now() - heard < 8000) return;
+    lost();
+    if (source.readyState !== EventSource.CLOSED) connect();
+  }, 1000);
 
   // --- Switches ---
   const preview = async wanted => {

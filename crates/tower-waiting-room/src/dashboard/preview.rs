@@ -50,6 +50,11 @@ fn limits(room: &RoomSnapshot, active: u32, per_minute: Option<u32>) -> String {
         new(per_minute),
         new(room.new_users_per_minute),
     );
+    match room.mode {
+        RoomMode::QueueAll => return words + " No visitor is admitted until you resume.",
+        RoomMode::Suspended => return words + " The limits apply once you resume.",
+        _ => {}
+    }
     let free = active.saturating_sub(room.active);
     if room.active > active {
         words += &format!(
@@ -72,6 +77,12 @@ fn limits(room: &RoomSnapshot, active: u32, per_minute: Option<u32>) -> String {
 
 fn drain(room: &RoomSnapshot) -> String {
     let words = "Refuses newcomers, and serves the visitors in line.";
+    if matches!(room.mode, RoomMode::QueueAll | RoomMode::Suspended) {
+        // Since the line has not moved, there is no rate.
+        let free = room.total_active_users.saturating_sub(room.active);
+        let next = free.min(room.present).min(room.new_users_per_minute.unwrap_or(u32::MAX));
+        return format!("{words} Up to {} are admitted within the next minute.", visitors(next));
+    }
     let condition =
         format!("at this rate of {:.0} admissions per minute", room.admissions_per_minute);
     words.to_owned() + &line_at(room, room.admissions_per_minute, &condition)
@@ -208,6 +219,29 @@ mod tests {
         let expected = "Admits visitors again, up to 200 active and 100 new per minute. \
             10 visitors of the line are admitted within the next minute.";
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_change_of_the_limits_of_a_room_that_is_held_admits_no_visitor() {
+        let change = Change::Limits { total_active_users: 400, new_users_per_minute: Some(100) };
+        for (mode, end) in [
+            (RoomMode::QueueAll, "No visitor is admitted until you resume."),
+            (RoomMode::Suspended, "The limits apply once you resume."),
+        ] {
+            let mut room = room();
+            room.mode = mode;
+            let words = preview(change, &room);
+            assert!(words.ends_with(end), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_drain_after_the_room_was_held_admits_visitors_at_once() {
+        let mut room = room();
+        (room.active, room.mode, room.admissions_per_minute) = (120, RoomMode::QueueAll, 0.0);
+        let words = preview(Change::Mode(RoomMode::Drain), &room);
+        let end = "Up to 80 visitors are admitted within the next minute.";
+        assert!(words.ends_with(end), "{words}");
     }
 
     #[test]

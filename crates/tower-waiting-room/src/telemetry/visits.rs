@@ -5,7 +5,7 @@
 //! room.
 
 #[cfg(feature = "metrics")]
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 #[cfg(feature = "metrics")]
@@ -98,8 +98,23 @@ impl Telemetry {
             metrics::gauge!(table::MODE.name, "room" => Arc::clone(&self.room), "mode" => name)
                 .set(value);
         }
-        metrics::counter!(table::ABANDONED.name, "room" => Arc::clone(&self.room))
-            .absolute(snapshot.abandoned);
+        self.abandoned(snapshot.abandoned);
+        // An alert compares the numbers of admissions, so the series has to exist before the first.
+        for metric in [table::ADMITTED, table::FIRST_TOUCHES] {
+            metrics::counter!(metric.name, "room" => Arc::clone(&self.room)).increment(0);
+        }
+    }
+
+    /// Adds the places that were given up since the last snapshot. The store begins at 0 again after
+    /// it has lost the room.
+    #[cfg(feature = "metrics")]
+    fn abandoned(&self, total: u64) {
+        let counter = metrics::counter!(table::ABANDONED.name, "room" => Arc::clone(&self.room));
+        let mut last = self.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.replace(total) {
+            None => counter.absolute(total),
+            Some(last) => counter.increment(total.checked_sub(last).unwrap_or(total)),
+        }
     }
 
     /// Reports how many tokens of one request were rejected, and the error for the last of them.
@@ -159,3 +174,29 @@ const MODES: [(RoomMode, &str); 4] = [
     (RoomMode::QueueAll, "queue_all"),
     (RoomMode::Suspended, "suspended"),
 ];
+
+#[cfg(all(test, feature = "metrics"))]
+mod tests {
+    use metrics::with_local_recorder;
+    use metrics_exporter_prometheus::PrometheusBuilder;
+    use waiting_room_core::{RoomRules, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn places_are_counted_on_after_the_store_has_lost_the_room() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let rules = RoomRules::new("shop", 200);
+        with_local_recorder(&recorder, || {
+            let telemetry = Telemetry::new("shop".into());
+            for abandoned in [50, 52, 0, 3] {
+                let mut room = RoomSnapshot::empty(Timestamp::from_secs(1), &rules);
+                room.abandoned = abandoned;
+                telemetry.room_gauges(Some(&room));
+            }
+        });
+        let said = recorder.handle().render();
+        assert!(said.contains("waiting_room_abandoned_total{room=\"shop\"} 55\n"), "{said}");
+        assert!(said.contains("waiting_room_admitted_total{room=\"shop\"} 0\n"), "{said}");
+    }
+}

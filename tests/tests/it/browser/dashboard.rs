@@ -26,7 +26,7 @@ fn shop() -> House {
         .rate_limit(RateLimit::global(Quota::per_second(2_000)));
     let layer = WaitingRoomLayer::new(config.build().unwrap());
     let operator = dashboard(layer.handle(), basic_auth("ann", PASSWORD).unwrap());
-    House::of(0, layer.clone(), application().layer(layer).nest("/admin", operator))
+    House::of(0, layer.clone(), application().layer(layer).nest_service("/admin", operator))
 }
 
 /// The address of the dashboard, for the operator Ann.

@@ -85,6 +85,8 @@ async fn a_change_from_another_site_is_refused() {
             let answer = house.send(request).await;
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {name}: {value}");
             assert_eq!(answer.headers["cache-control"], "no-store");
+            let detail = answer.refused(StatusCode::FORBIDDEN);
+            assert!(detail.contains("a reverse proxy must pass on Host, Origin"), "{detail}");
         }
     }
     let rules = house.layer.handle().room().unwrap().rules();
@@ -212,11 +214,13 @@ async fn other_methods_are_answered_without_an_effect() {
         let request = ann().method(method.clone()).uri(path).body(Body::empty()).unwrap();
         let answer = house.send(request).await;
         assert_eq!(answer.status, status, "{method} {path}");
-        if method == Method::HEAD {
-            assert_eq!(answer.body, "", "{method} {path}");
-        }
         let allows_sites = answer.headers.contains_key("access-control-allow-origin");
         assert!(!allows_sites && answer.headers["cache-control"] == "no-store");
+        if method == Method::HEAD {
+            assert_eq!(answer.body, "", "{method} {path}");
+        } else if status == StatusCode::METHOD_NOT_ALLOWED {
+            assert_eq!(answer.refused(status), "the path does not have this method");
+        }
     }
     assert_eq!(house.board.feed.len(), 0, "a HEAD request opens no stream");
 }

@@ -46,8 +46,8 @@ async fn the_page_is_served_wherever_it_is_mounted() {
     let nested = axum::Router::new()
         .nest("/admin", house.router.clone())
         .nest_service("/operators", house.router.clone());
-    let routers = [(nested.clone(), "/admin"), (nested, "/operators/"), (house.router, "/")];
-    for (router, path) in routers {
+    let nested = ["/admin", "/operators", "/operators/"].map(|path| (nested.clone(), path));
+    for (router, path) in nested.into_iter().chain([(house.router, "/")]) {
         let request = ann().uri(path).body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK, "{path}");
