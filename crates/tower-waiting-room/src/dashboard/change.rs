@@ -23,6 +23,9 @@ pub(super) struct Order {
     pub(super) change: Change,
     /// The text that the operator typed to confirm the change.
     pub(super) confirm: Option<String>,
+    /// The part of the rules that the change sets, as the preview described it. If the rules have
+    /// changed since then, the change is not made.
+    pub(super) from: Option<String>,
 }
 
 /// A request for a change that is not valid. The message names the field and both values.
@@ -43,8 +46,10 @@ impl Order {
             given => return Err(wrong("action", given, ACTIONS)),
         };
         let known: &[&str] = match action {
-            "limits" => &["action", "confirm", "total_active_users", "new_users_per_minute"],
-            _ => &["action", "confirm"],
+            "limits" => {
+                &["action", "confirm", "from", "total_active_users", "new_users_per_minute"]
+            }
+            _ => &["action", "confirm", "from"],
         };
         if let Some(unknown) = fields.keys().find(|name| !known.contains(&name.as_str())) {
             let unknown: String = unknown.chars().take(MAX_SHOWN).collect();
@@ -59,12 +64,16 @@ impl Order {
             "resume" => Change::Mode(RoomMode::Auto),
             _ => return Err(wrong("action", fields.get("action"), ACTIONS)),
         };
-        let confirm = match fields.get("confirm") {
-            None => None,
-            Some(Value::String(confirm)) => Some(confirm.clone()),
-            given => return Err(wrong("confirm", given, "the name of the room")),
+        let text = |name: &str, expected: &str| match fields.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            given => Err(wrong(name, given, expected)),
         };
-        Ok(Self { change, confirm })
+        Ok(Self {
+            change,
+            confirm: text("confirm", "the name of the room")?,
+            from: text("from", "that of the preview")?,
+        })
     }
 
     /// Checks that the operator has typed the name of the room.
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn an_unknown_field_is_named() {
         let body = r#"{"action":"drain","total_active_users":7}"#;
-        let expected = "the field is \"total_active_users\", expected one of action, confirm";
+        let expected = "the field is \"total_active_users\", expected one of action, confirm, from";
         assert_eq!(error(body), expected);
         assert!(error(r#"{"action":"limits","limit":7}"#).starts_with("the field is \"limit\""));
         let expected = "action is \"close\", expected limits, queue_all, drain, suspend or resume";

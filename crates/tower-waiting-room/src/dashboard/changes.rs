@@ -78,7 +78,7 @@ async fn made<St: Store>(board: &Arc<Board<St>>, request: Request) -> Result<Res
     let order = Order::parse(&body, &rules).map_err(bad)?;
     order.check_confirmation(rules.name()).map_err(bad)?;
     // If the client disconnects, the change is completed and recorded nevertheless.
-    let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order.change));
+    let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order));
     task.await.unwrap_or_else(|_| {
         let detail = "the change failed; the log of changes shows whether it was made";
         Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail))
@@ -90,11 +90,13 @@ async fn carry_out<St: Store>(
     board: Arc<Board<St>>,
     room: RoomHandle<St>,
     operator: Operator,
-    change: Change,
+    order: Order,
 ) -> Result<Response, Response> {
-    let (from, to, result) = apply(&room, change).await;
+    let change = order.change;
+    let (from, to, result) = apply(&room, change, order.from.as_deref()).await;
     let outcome = match &result {
-        Ok(()) => "done".to_owned(),
+        Ok(true) => "done".to_owned(),
+        Ok(false) => "not made: the room had changed since the preview".to_owned(),
         Err(error) => explained(error),
     };
     let (name, action) = (operator.name(), change.action());
@@ -110,7 +112,11 @@ async fn carry_out<St: Store>(
     let answer = json!({ "change": entry });
     board.state().audit.push(entry);
     match result {
-        Ok(()) => Ok(json(StatusCode::OK, &answer)),
+        Ok(true) => Ok(json(StatusCode::OK, &answer)),
+        Ok(false) => {
+            let detail = "the room has changed since the preview; look at the preview again";
+            Err(problem(StatusCode::CONFLICT, "changed_meanwhile", detail))
+        }
         Err(error) => {
             let (status, code) = match error.kind() {
                 StoreErrorKind::Rules => (StatusCode::UNPROCESSABLE_ENTITY, "not_changed"),
@@ -123,22 +129,27 @@ async fn carry_out<St: Store>(
     }
 }
 
-/// Makes a change. Returns the rules before and after it, as the audit log describes them.
+/// Makes a change, if the rules are still those of the preview. Returns the rules before and after
+/// it, as the audit log describes them, and whether it was made.
 async fn apply<St: Store>(
     room: &RoomHandle<St>,
     change: Change,
-) -> (String, String, Result<(), StoreError>) {
+    previewed: Option<&str>,
+) -> (String, String, Result<bool, StoreError>) {
     // Another operator may change the rules at the same time. The closure receives the rules to
     // which this change applies.
+    let is_as_previewed =
+        |rules: &RoomRules| previewed.is_none_or(|from| from == change.describe(rules));
     let before = Mutex::new(RoomRules::clone(&room.rules()));
     let result = room
         .change(|rules| {
             *before.lock().unwrap_or_else(PoisonError::into_inner) = rules.clone();
-            change.apply(rules)
+            if is_as_previewed(&rules) { change.apply(rules) } else { rules }
         })
         .await;
     let before = before.into_inner().unwrap_or_else(PoisonError::into_inner);
     let from = change.describe(&before);
+    let result = result.map(|()| is_as_previewed(&before));
     (from, change.describe(&change.apply(before)), result)
 }
 

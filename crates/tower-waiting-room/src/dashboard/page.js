@@ -265,7 +265,7 @@
     note('refusal');
     try {
       const effect = await send('preview', wanted);
-      order = wanted;
+      order = {...wanted, from: effect.from};
       text('dialog-heading', 'Change: ' + effect.action.replace('_', ' '));
       text('dialog-words', effect.words);
       text('dialog-from', effect.from);

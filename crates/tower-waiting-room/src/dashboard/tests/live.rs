@@ -154,6 +154,24 @@ async fn a_change_is_previewed_confirmed_made_and_recorded() {
 }
 
 #[tokio::test]
+async fn a_change_is_not_made_if_another_operator_was_faster() {
+    let house = House::new(config());
+    let wanted = r#"{"action":"limits","total_active_users":3"#;
+    let preview = house.post("/preview", &format!("{wanted}}}")).await.json();
+    let faster = r#"{"action":"limits","total_active_users":2,"confirm":"shop"}"#;
+    assert_eq!(house.post("/change", faster).await.status, StatusCode::OK);
+    let from = preview["from"].as_str().unwrap();
+    let change = format!(r#"{wanted},"confirm":"shop","from":"{from}"}}"#);
+    let detail = house.post("/change", &change).await.refused(StatusCode::CONFLICT);
+    assert_eq!(detail, "the room has changed since the preview; look at the preview again");
+    assert_eq!(house.layer.handle().room().unwrap().rules().total_active_users(), 2);
+    let recorded = &house.get("/audit.json").await.json()["changes"][0];
+    assert_eq!(recorded["outcome"], "not made: the room had changed since the preview");
+    let change = change.replace(from, "2 active, 60 new per minute");
+    assert_eq!(house.post("/change", &change).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn each_switch_sets_its_mode() {
     let house = House::new(config());
     for (action, mode) in [
