@@ -79,10 +79,10 @@ async fn made<St: Store>(board: &Arc<Board<St>>, request: Request) -> Result<Res
     order.check_confirmation(rules.name()).map_err(bad)?;
     // If the client disconnects, the change is completed and recorded nevertheless.
     let task = tokio::spawn(carry_out(Arc::clone(board), room, operator, order));
-    task.await.unwrap_or_else(|_| {
+    Ok(task.await.unwrap_or_else(|_| {
         let detail = "the change failed; the log of changes shows whether it was made";
-        Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail))
-    })
+        problem(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail)
+    }))
 }
 
 /// Makes a change, and records it.
@@ -91,7 +91,7 @@ async fn carry_out<St: Store>(
     room: RoomHandle<St>,
     operator: Operator,
     order: Order,
-) -> Result<Response, Response> {
+) -> Response {
     let change = order.change;
     let (from, to, result) = apply(&room, change, order.from.as_deref()).await;
     let outcome = match &result {
@@ -112,10 +112,10 @@ async fn carry_out<St: Store>(
     let answer = json!({ "change": entry });
     board.state().audit.push(entry);
     match result {
-        Ok(true) => Ok(json(StatusCode::OK, &answer)),
+        Ok(true) => json(StatusCode::OK, &answer),
         Ok(false) => {
             let detail = "the room has changed since the preview; look at the preview again";
-            Err(problem(StatusCode::CONFLICT, "changed_meanwhile", detail))
+            problem(StatusCode::CONFLICT, "changed_meanwhile", detail)
         }
         Err(error) => {
             let (status, code) = match error.kind() {
@@ -124,7 +124,7 @@ async fn carry_out<St: Store>(
                 StoreErrorKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "perhaps_changed"),
                 _ => (StatusCode::SERVICE_UNAVAILABLE, "not_changed"),
             };
-            Err(problem(status, code, &explained(&error)))
+            problem(status, code, &explained(&error))
         }
     }
 }
