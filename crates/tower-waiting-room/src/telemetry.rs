@@ -217,8 +217,6 @@ impl Telemetry {
         if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
             tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
-            #[cfg(feature = "dashboard")]
-            self.tally.over(name);
         }
         #[cfg(feature = "metrics")]
         match what {

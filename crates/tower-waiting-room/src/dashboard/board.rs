@@ -118,7 +118,7 @@ impl<St: Store> Board<St> {
         let gates = if is_watched { self.gates() } else { Vec::new() };
         let event = {
             let mut state = self.state();
-            let limits = self.limits(&mut state, tally);
+            let limits = self.limits(&mut state);
             state.record(now, room, tally);
             is_watched.then(|| self.figures(&state, now, gates, limits).event())
         };
@@ -156,12 +156,12 @@ impl<St: Store> Board<St> {
     }
 
     /// Updates the counts of the limits, and returns their figures.
-    fn limits(&self, state: &mut State, tally: &VerdictTally) -> Vec<LimitFigures> {
+    fn limits(&self, state: &mut State) -> Vec<LimitFigures> {
         let policies = self.handle.pipeline().limits.in_force.policies.load();
         state.over.retain(|name, _| policies.iter().any(|it| it.name == *name));
         let limits = policies.iter().map(|policy| {
             let over = state.over.entry(Arc::clone(&policy.name)).or_default();
-            over.push(tally.over_limit(&policy.name));
+            over.push(policy.subject.decisions.over());
             LimitFigures {
                 name: policy.name.to_string(),
                 over_in_last_minute: over.last_minute(),

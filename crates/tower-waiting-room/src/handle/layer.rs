@@ -56,8 +56,8 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets all gauges: those of the room and of the gates. Call this method before each scrape, or every few seconds if metrics are pushed. `docs/metrics.md` lists the
-    /// metrics.
+    /// Sets all gauges: those of the room and of the gates. Call this method before each scrape, or
+    /// every few seconds if metrics are pushed. `docs/metrics.md` lists the metrics.
     ///
     /// The figures of the room come from its store, with one call. If the store does not answer,
     /// the gauge `waiting_room_store_up` is set to 0, and the other gauges of the room keep their

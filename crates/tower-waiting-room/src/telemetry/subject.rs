@@ -25,6 +25,12 @@ impl DecisionCounts {
         self.0[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns the number of requests above the limit, whatever its effect.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn over(&self) -> u64 {
+        [Rate::OverShadow, Rate::OverSoft, Rate::Refused].map(|what| self.of(what)).iter().sum()
+    }
+
     /// Returns the number of requests with this decision.
     pub(crate) fn of(&self, what: Rate) -> u64 {
         self.0[what as usize].load(Ordering::Relaxed)

@@ -7,7 +7,7 @@
 use std::{
     mem,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -26,8 +26,6 @@ pub(crate) struct VerdictTally {
     reasons: DashMap<Reason, AtomicU64>,
     /// Requests whose reason found no place in `reasons`.
     other: AtomicU64,
-    /// Requests above a rate limit, whatever its effect, by the name of the limit.
-    over: DashMap<Arc<str>, AtomicU64>,
     /// The waits since the last call of [`take_waits`](Self::take_waits).
     waits: Mutex<Vec<VisitorWait>>,
 }
@@ -44,7 +42,7 @@ pub(crate) struct VisitorWait {
 }
 
 impl VerdictTally {
-    /// The maximum number of reasons, and of limits, that are counted separately.
+    /// The maximum number of reasons that are counted separately.
     pub(crate) const MAX_NAMES: usize = 256;
     /// The maximum number of waits between two collections. The rest of them are not sampled.
     pub(crate) const MAX_WAITS: usize = 4_096;
@@ -59,15 +57,6 @@ impl VerdictTally {
             self.reasons.entry(reason.clone()).or_default().fetch_add(1, Relaxed);
         } else {
             self.other.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// Counts a request above the limit with this name.
-    pub(super) fn over(&self, limit: &Arc<str>) {
-        if let Some(count) = self.over.get(limit) {
-            count.fetch_add(1, Relaxed);
-        } else if self.over.len() < Self::MAX_NAMES {
-            self.over.entry(Arc::clone(limit)).or_default().fetch_add(1, Relaxed);
         }
     }
 
@@ -96,11 +85,6 @@ impl VerdictTally {
         let other = Some(("other".to_owned(), self.other.load(Relaxed)));
         counted.chain(other.filter(|(_, count)| *count > 0)).collect()
     }
-
-    /// Returns the number of requests above the limit with this name.
-    pub(crate) fn over_limit(&self, name: &str) -> u64 {
-        self.over.get(name).map_or(0, |count| count.load(Relaxed))
-    }
 }
 
 #[cfg(test)]
@@ -123,12 +107,10 @@ mod tests {
         let tally = VerdictTally::default();
         for name in 0..VerdictTally::MAX_NAMES + 7 {
             tally.count(&Reason::RefusedRate(name.to_string().into()));
-            tally.over(&name.to_string().into());
         }
         let reasons = tally.reasons();
         assert_eq!(reasons.len(), VerdictTally::MAX_NAMES + 1);
         assert!(reasons.contains(&("other".to_owned(), 7)), "{reasons:?}");
-        assert_eq!((tally.over_limit("0"), tally.over_limit("262")), (1, 0));
     }
 
     #[test]
