@@ -27,12 +27,14 @@
 //! availability.
 
 mod challenge;
+mod ends;
 mod options;
 mod outage;
 mod pace;
 mod renewal;
 mod sessions;
 mod stage;
+mod visit;
 
 pub use waiting_room_core::{
     MemoryStore, RoomRules, Store, StoreError,
@@ -43,7 +45,7 @@ pub use waiting_room_core::{
     },
 };
 
-pub(crate) use self::sessions::Undelivered;
+pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
     options::RoomOptions,
@@ -51,5 +53,5 @@ pub(crate) use self::{
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
 };
-pub use self::{challenge::FirstTouch, outage::StoreFailure, sessions::Visit};
+pub use self::{challenge::FirstTouch, outage::StoreFailure, visit::Visit};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

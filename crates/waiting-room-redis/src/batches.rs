@@ -191,7 +191,7 @@ async fn within<T>(
     deadline: Duration,
     asked: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    answered(deadline, asked).await?
+    answered(deadline, asked).await
 }
 
 /// Sends a reply or an error to the callers of a batch.

@@ -69,6 +69,15 @@ pub(crate) struct Breaker {
     failures: AtomicU32,
 }
 
+/// The backoff between attempts to open another connection. A successful poll resets the backoff.
+#[derive(Debug, Default)]
+pub(crate) struct Reopening {
+    /// The pause before the next attempt, or zero before the first attempt.
+    pause: Duration,
+    /// The time at which the last attempt began.
+    last: Option<Instant>,
+}
+
 impl<C: Clone> Connections<C> {
     /// The maximum time that opening the first connection may take.
     const FIRST_PATIENCE: Duration = Duration::from_secs(5);
@@ -136,6 +145,25 @@ impl<C: Clone> Connections<C> {
     }
 }
 
+impl Reopening {
+    /// Returns whether an attempt is due. If so, records the attempt and doubles the pause before
+    /// the next attempt.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.pause);
+        if is_due {
+            self.last = Some(Instant::now());
+            self.pause = (self.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        }
+        is_due
+    }
+
+    /// Returns how long to wait between a failed call and the look at the connection that the
+    /// failure causes.
+    pub(crate) fn pause(&self) -> Duration {
+        self.pause.max(BREATH)
+    }
+}
+
 impl Breaker {
     /// The number of failures in a row that opens the breaker.
     const OPENS_AFTER: u32 = 5;
@@ -185,24 +213,38 @@ impl Breaker {
 /// times in a row without being late itself. A turn that takes [`LATE`] or longer proves nothing
 /// about the server, and restarts the count.
 ///
+/// The Redis client has a timeout of its own, which may expire on a late node before the node has
+/// read the reply. Such a call has failed because of this node, and not because of the server.
+///
 /// # Errors
 ///
-/// If no reply arrives, returns a [`Timeout`](StoreErrorKind::Timeout) error no later than
-/// [`LONGEST_LAG`] after the deadline.
+/// Returns the error of the call. If no reply arrives, returns a [`Timeout`](StoreErrorKind::Timeout)
+/// error no later than [`LONGEST_LAG`] after the deadline, or a [`Busy`](StoreErrorKind::Busy) error
+/// if the client has given up while this node was late.
 pub(crate) async fn answered<T>(
     deadline: Duration,
-    asked: impl Future<Output = T>,
+    asked: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
     pin!(asked);
+    let sent = Instant::now();
     let mut answer = timeout(deadline, &mut asked).await;
     let (overdue, mut in_time) = (Instant::now(), 0);
+    let mut was_late = overdue - sent >= deadline + LATE;
     while answer.is_err() && in_time < TURNS && overdue.elapsed() < LONGEST_LAG {
         let turn = Instant::now();
         yield_now().await;
         answer = timeout(TURN, &mut asked).await;
-        in_time = if turn.elapsed() < LATE { in_time + 1 } else { 0 };
+        let is_late = turn.elapsed() >= LATE;
+        in_time = if is_late { 0 } else { in_time + 1 };
+        was_late |= is_late;
     }
-    answer.map_err(|_| StoreError::new(StoreErrorKind::Timeout))
+    match answer {
+        Ok(Err(error)) if error.kind() == StoreErrorKind::Timeout && was_late => {
+            Err(StoreError::new(StoreErrorKind::Busy).with_source(error))
+        }
+        Ok(answer) => answer,
+        Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
+    }
 }
 
 /// Returns how long a caller waits for its reply, given the deadline of a script.
@@ -234,7 +276,11 @@ fn is_of_the_way(error: &RedisError) -> bool {
 
 /// Wraps an error of the Redis client.
 pub(crate) fn unavailable(error: &RedisError) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
+    let kind = match error.is_timeout() {
+        true => StoreErrorKind::Timeout,
+        false => StoreErrorKind::Unavailable,
+    };
+    StoreError::new(kind).with_source(error.clone())
 }
 
 /// Checks that a server evicts no keys, given its `maxmemory` in bytes and its `maxmemory-policy`.
@@ -273,6 +319,14 @@ const LATE: Duration = Duration::from_millis(4);
 /// The maximum time that a late node waits for a reply after the deadline.
 const LONGEST_LAG: Duration = Duration::from_secs(10);
 
+/// The pause after the first attempt to reconnect, which doubles with each further attempt.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause between two attempts to reconnect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The shortest time between a failure and the look at the connection, so that the failures of all
+/// calls on a broken connection cause only one look.
+const BREATH: Duration = Duration::from_millis(1);
+
 /// The maximum total time for loading the scripts and opening or joining the room.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -292,6 +346,40 @@ mod tests {
         let error = answered(deadline, std::future::pending::<()>()).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Timeout);
         assert!(asked.elapsed() >= deadline && asked.elapsed() < patience(deadline));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_gives_up_while_its_node_is_late_does_not_prove_the_server_silent() {
+        let deadline = Duration::from_millis(50);
+        let gives_up = async |after, late| {
+            tokio::time::sleep(after).await;
+            tokio::time::advance(late).await;
+            Err::<(), _>(StoreError::new(StoreErrorKind::Timeout))
+        };
+        for (after, late, kind) in [
+            (deadline / 2, Duration::ZERO, StoreErrorKind::Timeout),
+            (deadline + TURN / 2, Duration::ZERO, StoreErrorKind::Timeout),
+            (deadline + TURN / 2, LATE, StoreErrorKind::Busy),
+            (deadline / 2, deadline, StoreErrorKind::Busy),
+        ] {
+            let error = answered(deadline, gives_up(after, late)).await.unwrap_err();
+            assert_eq!(error.kind(), kind, "after {after:?} and {late:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_connection_is_opened_at_once_and_then_after_pauses_that_double_up_to_a_second()
+    {
+        let mut reopening = Reopening::default();
+        let mut pauses = Vec::new();
+        for _ in 0..10 {
+            let since = Instant::now();
+            while !reopening.is_due() {
+                tokio::time::advance(Duration::from_millis(1)).await;
+            }
+            pauses.push(since.elapsed().as_millis());
+        }
+        assert_eq!(pauses, [0, 10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Shared {
     /// all further visitors.
     const MAX_HEARTBEATS: usize = 65_536;
     /// The maximum number of visitors that are recorded as having a slot without a pass.
-    const MAX_OWED: usize = 4_096;
+    const MAX_OWED: usize = 65_536;
 
     /// Creates the state of a node that has received no reply yet.
     pub(crate) fn new(
@@ -325,8 +325,12 @@ impl Shared {
     /// Records a failed script.
     ///
     /// The watch task is woken when the breaker opens, to probe the server, and after an error
-    /// other than a timeout, because the connection may be broken.
+    /// other than a timeout, because the connection may be broken. A script that failed because this
+    /// node was late does not count.
     pub(crate) fn failed(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Busy {
+            return;
+        }
         if self.breaker.failed() {
             let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
             tracing::warn!(room, %error, source, "calls to the store are suspended");

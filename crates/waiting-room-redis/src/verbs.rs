@@ -318,6 +318,7 @@ fn resumed(
 /// Decodes a reason. The scripts use short words for reasons, which appear nowhere else.
 fn reason(said: &str) -> Result<Reason, StoreError> {
     Ok(match said {
+        "active" => Reason::AdmittedActive,
         "active_limit" => Reason::QueuedActiveLimit,
         "behind_others" => Reason::QueuedBehindOthers,
         "cookie_test" => Reason::QueuedCookieTest,

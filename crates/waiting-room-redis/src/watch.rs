@@ -27,7 +27,7 @@ use waiting_room_core::{StoreError, VisitorId};
 
 use crate::{
     batches::{Call, join, run},
-    connections::{Connections, answered, check_eviction, unavailable},
+    connections::{Connections, Reopening, answered, check_eviction, unavailable},
     reply::{self, ReplyFields},
     scripts::Verb,
     shared::Shared,
@@ -64,31 +64,9 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
                 // Five calls have just failed, so the server gets a short pause before the next
                 // probe.
                 () = shared.opened.notified() => sleep(SOON).await,
-                () = shared.broken.notified() => sleep(reopening.pause.max(BREATH)).await,
+                () = shared.broken.notified() => sleep(reopening.pause()).await,
             }
         }
-    }
-}
-
-/// The backoff between attempts to open another connection. A successful poll resets the backoff.
-#[derive(Debug, Default)]
-struct Reopening {
-    /// The pause before the next attempt, or zero before the first attempt.
-    pause: Duration,
-    /// The time at which the last attempt began.
-    last: Option<Instant>,
-}
-
-impl Reopening {
-    /// Returns whether an attempt is due. If so, records the attempt and doubles the pause before
-    /// the next attempt.
-    fn is_due(&mut self) -> bool {
-        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.pause);
-        if is_due {
-            self.last = Some(Instant::now());
-            self.pause = (self.pause * 2).clamp(SHORTEST_PAUSE, EVERY);
-        }
-        is_due
     }
 }
 
@@ -165,9 +143,9 @@ impl Looks {
         let room = &shared.keys.as_slice()[0];
         let mut command = redis::cmd("HMGET");
         command.arg(room).arg("version").arg("glance");
-        let read = command.query_async(connection);
-        let read: (Option<String>, Option<String>) =
-            answered(shared.deadline, read).await?.map_err(|error| unavailable(&error))?;
+        let read =
+            async { command.query_async(connection).await.map_err(|error| unavailable(&error)) };
+        let read: (Option<String>, Option<String>) = answered(shared.deadline, read).await?;
         // The script handles every case in which the glance cannot be used: the room is gone or has
         // no glance yet, the rules have changed, the glance is too old, or a different release
         // wrote it.
@@ -242,8 +220,9 @@ async fn look_at_memory<C: ConnectionLike>(
     // key selects the right cluster node.
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(&shared.keys.as_slice()[0]);
-    let looked = answered(shared.deadline, invocation.invoke_async(connection)).await?;
-    let mut said = ReplyFields::of(looked.map_err(|error| unavailable(&error))?)?;
+    let looked =
+        async { invocation.invoke_async(connection).await.map_err(|error| unavailable(&error)) };
+    let mut said = ReplyFields::of(answered(shared.deadline, looked).await?)?;
     let may_evict = check_eviction(&said.text()?, &said.text()?).is_err();
     shared.may_evict.store(may_evict, Ordering::Relaxed);
     Ok(())
@@ -296,18 +275,12 @@ async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Resu
     Ok(())
 }
 
-/// The time between two polls, the maximum age of a usable glance, and the longest pause between
-/// two attempts to reconnect.
+/// The time between two polls, and the maximum age of a usable glance.
 const EVERY: Duration = Duration::from_secs(1);
 /// The time between two checks of the server's memory options.
 const MEMORY_EVERY: Duration = Duration::from_secs(60);
 /// The maximum number of polls in a row that use a glance.
 const GLANCES: u32 = 9;
-/// The pause after the first attempt to reconnect, which doubles with each further attempt.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// The shortest time between a failure and the poll that it causes, so that the failures of all
-/// calls on a broken connection cause only one poll.
-const BREATH: Duration = Duration::from_millis(1);
 /// The time between two polls while the breaker is open.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -316,25 +289,3 @@ const AT_ONCE: usize = 64;
 /// The maximum number of sweeps in one poll. Each sweep removes up to about 1 000 visitors, so a
 /// crowd of more than about 128 000 visitors that vanishes at once takes further polls.
 const MAX_SWEEPS: usize = 128;
-
-#[cfg(test)]
-mod tests {
-    use tokio::time::advance;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn another_connection_is_opened_at_once_and_then_after_pauses_that_double_up_to_a_second()
-    {
-        let mut reopening = Reopening::default();
-        let mut pauses = Vec::new();
-        for _ in 0..10 {
-            let since = Instant::now();
-            while !reopening.is_due() {
-                advance(Duration::from_millis(1)).await;
-            }
-            pauses.push(since.elapsed().as_millis());
-        }
-        assert_eq!(pauses, [0, 10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
-    }
-}

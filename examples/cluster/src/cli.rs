@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
 use tower_waiting_room::{ConfigError, KeyRing, TokenKey, room::RoomRules};
 use waiting_room_engines::Engine;
 
-use crate::{fault::Fault, node::NodeArgs};
+use crate::{
+    fault::{Fault, Timing},
+    node::NodeArgs,
+};
 
 /// Runs four shops behind one balancer and one Redis or Valkey, and a crowd to test them.
 #[derive(Debug, Parser)]
@@ -46,10 +49,10 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "NODES", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub(crate) nodes: u8,
     /// The deadline of a decision by the store.
-    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = duration)]
     pub(crate) deadline: Duration,
     /// The time that it takes to make a page.
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
     pub(crate) work: Duration,
     /// The round-trip time between the nodes and the store.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
@@ -59,11 +62,11 @@ pub(crate) struct Plan {
     #[command(flatten)]
     crowd: CrowdArgs,
     /// The time at which the fault begins.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Trouble")]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) at: Duration,
-    /// The duration of the fault.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Trouble")]
-    pub(crate) lasts: Duration,
+    /// The duration of the fault [default: 25s for none and nodes, 3s for all others]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Trouble")]
+    lasts: Option<Duration>,
     /// The run fails as void unless this many visitors are admitted before the fault, after it,
     /// and, if the store stays available, during it.
     #[arg(long, value_name = "VISITORS", default_value_t = 100, help_heading = "Trouble")]
@@ -77,14 +80,15 @@ pub(crate) struct Plan {
 #[command(next_help_heading = "Crowd")]
 struct CrowdArgs {
     /// The number of visitors.
-    #[arg(long, value_name = "VISITORS", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    #[arg(long, value_name = "VISITORS", default_value_t = 1_500, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     visitors: u32,
-    /// The time over which visitors arrive.
-    #[arg(long, value_name = "TIME", default_value = "40s", value_parser = duration)]
-    over: Duration,
-    /// The time that the line has to empty after the last arrival.
-    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = duration)]
-    drain: Duration,
+    /// The time over which visitors arrive [default: 40s to 48s, depending on the fault]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    over: Option<Duration>,
+    /// The time that the line has to empty after the last arrival [default: 75s if the fault may
+    /// lose state, else 5s to 20s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    drain: Option<Duration>,
     /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
     #[arg(long)]
     seed: Option<u64>,
@@ -99,9 +103,26 @@ pub(crate) enum EngineName {
     Valkey,
 }
 
+impl Cli {
+    /// Reads the command line of this process. Prints the error, and exits, if it is invalid.
+    pub(crate) fn from_process() -> Self {
+        let read = Self::from_arg_matches(&Self::definition().get_matches());
+        read.unwrap_or_else(|error| error.exit())
+    }
+
+    /// The definition of the command line. The room has smaller limits than that of a single shop,
+    /// so that visitors are admitted throughout the run.
+    fn definition() -> clap::Command {
+        let defaults = [("limit", "60"), ("rate", "6000"), ("refresh_interval", "2s")];
+        defaults.into_iter().fold(Self::command(), |command, (name, value)| {
+            command.mut_arg(name, |argument| argument.default_value(value))
+        })
+    }
+}
+
 impl Plan {
-    /// The default session, short enough to end while the crowd is still running.
-    const SESSION: Duration = Duration::from_secs(20);
+    /// The default session, so short that visitors leave and are admitted all the time.
+    const SESSION: Duration = Duration::from_secs(5);
 
     /// The rules of the room. The recovery is `pause` by default.
     pub(crate) fn room(&self) -> RoomArgs {
@@ -119,10 +140,19 @@ impl Plan {
         Ok(config.room().map_or(Duration::ZERO, RoomRules::recovery_pause))
     }
 
-    /// The crowd to send.
-    pub(crate) const fn order(&self) -> CrowdOrder {
-        let CrowdArgs { visitors, over, drain, seed } = self.crowd;
-        CrowdOrder::even(visitors, over, drain, seed)
+    /// The durations of a run with this fault.
+    pub(crate) fn timing(&self, fault: Fault) -> Timing {
+        let Timing { lasts, over, drain } = fault.timing();
+        Timing {
+            lasts: self.lasts.unwrap_or(lasts),
+            over: self.crowd.over.unwrap_or(over),
+            drain: self.crowd.drain.unwrap_or(drain),
+        }
+    }
+
+    /// The crowd to send in a run with these durations.
+    pub(crate) const fn order(&self, timing: &Timing) -> CrowdOrder {
+        CrowdOrder::even(self.crowd.visitors, timing.over, timing.drain, self.crowd.seed)
     }
 }
 
@@ -137,13 +167,22 @@ impl From<EngineName> for Engine {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::definition().debug_assert();
+    }
+
+    #[test]
+    fn by_default_visitors_are_admitted_throughout_the_run() {
+        let read = Cli::definition().get_matches_from(["cluster"]);
+        let plan = Cli::from_arg_matches(&read).unwrap().plan;
+        let room = plan.room();
+        assert_eq!((room.limit, room.rate, room.session), (60, 6_000, Some(Plan::SESSION)));
+        assert_eq!(room.refresh_interval, Duration::from_secs(2));
+        let read = Cli::definition().get_matches_from(["cluster", "--limit", "7"]);
+        assert_eq!(Cli::from_arg_matches(&read).unwrap().plan.room().limit, 7);
     }
 
     #[test]

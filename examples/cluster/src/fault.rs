@@ -1,5 +1,7 @@
 //! The faults that can be injected, and the promises that hold under each.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use waiting_room_engines::Persistence;
 
@@ -28,7 +30,35 @@ pub(crate) enum Fault {
     Flush,
 }
 
+/// The durations of a run, long enough for a hundred admissions before, during and after the fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// The duration of the fault.
+    pub(crate) lasts: Duration,
+    /// The time over which visitors arrive.
+    pub(crate) over: Duration,
+    /// The time that the line has to empty after the last arrival.
+    pub(crate) drain: Duration,
+}
+
 impl Fault {
+    /// The durations of a run with this fault, unless others are given.
+    pub(crate) const fn timing(self) -> Timing {
+        let (lasts, over, drain) = match self {
+            // Visitors are admitted during the fault, and nodes are killed one after the other.
+            Self::None | Self::Nodes => (25, 48, 20),
+            // After a loss of state, the room admits no newcomers for a minute.
+            Self::StoreKept | Self::StoreLost | Self::Failover | Self::Flush => (3, 45, 75),
+            // The outage is shorter than a session.
+            Self::StorePaused | Self::Cut | Self::HalfOpen | Self::Slow => (3, 40, 5),
+        };
+        Timing {
+            lasts: Duration::from_secs(lasts),
+            over: Duration::from_secs(over),
+            drain: Duration::from_secs(drain),
+        }
+    }
+
     /// Returns whether the room must keep its limits under this fault. `holds` is true if its
     /// recovery is `Pause`.
     pub(crate) const fn keeps_limits(self, holds: bool) -> bool {

@@ -25,7 +25,7 @@ mod trial;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
 /// Exits with 0 if every promise was kept, with 1 if not, and with 2 if the run could not start.
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Cli::parse()).await {
+    match run(Cli::from_process()).await {
         Ok(code) => code,
         Err(error) => {
             eprintln!("cluster: {error:#}");

@@ -18,6 +18,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Nemesis<'a> {
     pub(crate) plan: &'a Plan,
+    /// The duration of the fault.
+    pub(crate) lasts: Duration,
     pub(crate) witness: &'a Witness,
     pub(crate) news: &'a watch::Sender<Scene>,
 }
@@ -34,7 +36,7 @@ impl Nemesis<'_> {
             self.witness.store_may_be_away();
         }
         match fault {
-            Fault::None => sleep(self.plan.lasts).await,
+            Fault::None => sleep(self.lasts).await,
             Fault::Nodes => self.kill_nodes(cluster).await?,
             Fault::StoreKept | Fault::StoreLost => self.kill_store(cluster).await?,
             Fault::StorePaused => self.pause_store(cluster).await?,
@@ -63,7 +65,7 @@ impl Nemesis<'_> {
         for (number, node) in (1..).zip(&mut cluster.nodes) {
             node.kill().await?;
             self.tell(format!("node {number} was killed"));
-            sleep(self.plan.lasts / nodes).await;
+            sleep(self.lasts / nodes).await;
             node.start_again().await?;
         }
         self.tell("all nodes serve again".to_owned());
@@ -73,7 +75,7 @@ impl Nemesis<'_> {
     async fn kill_store(&self, cluster: &mut Cluster) -> Result<()> {
         cluster.store.kill();
         self.tell("the store was killed".to_owned());
-        sleep(self.plan.lasts).await;
+        sleep(self.lasts).await;
         block_in_place(|| cluster.store.start_again())?;
         let mut connection = connect(&cluster.store).await?;
         let keys: u64 = redis::cmd("DBSIZE").query_async(&mut connection).await?;
@@ -84,7 +86,7 @@ impl Nemesis<'_> {
     async fn pause_store(&self, cluster: &Cluster) -> Result<()> {
         cluster.store.pause()?;
         self.tell("the store is paused".to_owned());
-        sleep(self.plan.lasts).await;
+        sleep(self.lasts).await;
         cluster.store.resume()?;
         self.tell("the store continues".to_owned());
         Ok(())
@@ -93,7 +95,7 @@ impl Nemesis<'_> {
     async fn weather(&self, cluster: &Cluster, weather: Weather, news: &str) {
         cluster.link.set(weather);
         self.tell(news.to_owned());
-        sleep(self.plan.lasts).await;
+        sleep(self.lasts).await;
         cluster.link.set(Weather::Clear);
         self.tell("the network works again".to_owned());
     }
@@ -104,7 +106,7 @@ impl Nemesis<'_> {
         let (mut store, mut replica) = (connect(&cluster.store).await?, connect(server).await?);
         link.set(Weather::Still);
         self.tell("the replica receives nothing any more".to_owned());
-        sleep(self.plan.lasts / 2).await;
+        sleep(self.lasts / 2).await;
         let written = offset(&mut store, "master_repl_offset:").await?;
         let heard = offset(&mut replica, "slave_repl_offset:").await?;
         if heard >= written {
@@ -112,7 +114,7 @@ impl Nemesis<'_> {
         }
         cluster.store.kill();
         self.tell(format!("the store was killed; {} bytes are lost", written - heard));
-        sleep(self.plan.lasts / 2).await;
+        sleep(self.lasts / 2).await;
         let () = redis::cmd("REPLICAOF").arg("NO").arg("ONE").query_async(&mut replica).await?;
         cluster.link.lead_to(address_of(server));
         self.tell("the replica has taken over".to_owned());
@@ -123,7 +125,7 @@ impl Nemesis<'_> {
         let mut connection = connect(&cluster.store).await?;
         let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
         self.tell("everything in the store was deleted".to_owned());
-        sleep(self.plan.lasts).await;
+        sleep(self.lasts).await;
         Ok(())
     }
 

@@ -34,8 +34,8 @@ impl Trial {
     pub(crate) async fn run(fault: Fault, plan: &Plan) -> Result<Self> {
         let (kept, replicated) = (fault.persistence(), fault == Fault::Failover);
         let mut cluster = Cluster::start(plan, kept, replicated).await?;
-        let room = plan.room();
-        let crowd = Crowd::new(&plan.order(), &room).map_err(|error| anyhow!("{error}"))?;
+        let (room, timing) = (plan.room(), plan.timing(fault));
+        let crowd = Crowd::new(&plan.order(&timing), &room).map_err(|error| anyhow!("{error}"))?;
         let (seed, witness, shop) = (crowd.seed(), crowd.witness(), cluster.balancer.address());
         let news = format!(
             "{}: {} to {} nodes on http://{shop}, seed {seed}",
@@ -45,7 +45,7 @@ impl Trial {
         );
         let (news, scene) = watch::channel(Scene::outside(news));
         {
-            let nemesis = Nemesis { plan, witness: &witness, news: &news };
+            let nemesis = Nemesis { plan, lasts: timing.lasts, witness: &witness, news: &news };
             let mut crowd = pin!(crowd.visit(shop, scene));
             let mut strike = pin!(nemesis.strike(fault, &mut cluster));
             select! {
@@ -83,7 +83,7 @@ impl Trial {
         // most.
         let allowed = latencies.pass_p99_calm() + self.deadline / 2;
         let others = [
-            ("void", self.is_void()),
+            ("void", is_void(self.fault, &self.admissions, self.needed)),
             ("places_lost", self.places_lost > 0),
             ("passes_interrupted", self.passes_interrupted > 0),
         ];
@@ -97,15 +97,34 @@ impl Trial {
         violations.extend(broken.map(|(name, _)| name));
         violations
     }
+}
 
-    /// Returns whether too few visitors were admitted for the promises to be tested. Enough are
-    /// required before the fault and after it, and also during it unless the store is unavailable.
-    fn is_void(&self) -> bool {
-        let Admissions { before, meanwhile, after } = self.admissions;
-        let moves_meanwhile = self.fault.takes_store() || meanwhile >= self.needed;
-        before < self.needed || !moves_meanwhile || after < self.needed
-    }
+/// Returns whether too few visitors were admitted for the promises to be tested. `needed` admissions
+/// are required before the fault and after it, and also during it unless the store is unavailable:
+/// without a store, no visitor may be admitted.
+fn is_void(fault: Fault, admissions: &Admissions, needed: u64) -> bool {
+    let Admissions { before, meanwhile, after } = *admissions;
+    let moves_meanwhile = fault.takes_store() || meanwhile >= needed;
+    before < needed || !moves_meanwhile || after < needed
 }
 
 /// One in this many decisions may be late, since a busy machine may wake a task too late.
 const LATE_OF: u64 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_with_too_few_admissions_is_void() {
+        let void = |fault, before, meanwhile, after| {
+            is_void(fault, &Admissions { before, meanwhile, after }, 100)
+        };
+        assert!(!void(Fault::Nodes, 100, 100, 100));
+        assert!(void(Fault::Nodes, 99, 100, 100));
+        assert!(void(Fault::Nodes, 100, 99, 100));
+        assert!(void(Fault::Nodes, 100, 100, 99));
+        assert!(!void(Fault::Cut, 100, 0, 100));
+        assert!(void(Fault::Cut, 100, 0, 99));
+    }
+}

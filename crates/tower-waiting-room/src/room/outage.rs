@@ -201,9 +201,10 @@ impl Outage {
             // A local admission has its own reason, because during an outage the limits of the room
             // hold only for the visitors whom the nodes know about.
             match verdict {
-                Verdict::Admit { pass, .. } => {
-                    Verdict::Admit { pass, reason: Reason::AdmittedLocalShare }
-                }
+                Verdict::Admit {
+                    pass,
+                    reason: Reason::AdmittedSlot | Reason::AdmittedPassthrough,
+                } => Verdict::Admit { pass, reason: Reason::AdmittedLocalShare },
                 other => other,
             }
         })

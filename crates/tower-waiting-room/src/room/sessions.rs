@@ -19,8 +19,7 @@
 //!
 //! When a renewed pass becomes due, the session returns to `Renewing`.
 //!
-//! The node also remembers which ends of sessions it still has to report to the store. The next
-//! requests that call the store deliver these ends, a few at a time.
+//! The node also remembers which ends of sessions it still has to report to the store ([`Ends`]).
 //!
 //! Other nodes do not see this memory, so they accept the pass of an ended session until the pass
 //! is due for renewal. The store then refuses the renewal.
@@ -31,89 +30,21 @@
 //! Therefore, no method sweeps the map or drops a [`Renewing`] while holding an entry.
 
 use std::{
-    fmt,
     hash::{BuildHasherDefault, Hasher},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use dashmap::{DashMap, Entry};
-use waiting_room_core::{Pass, Reason, Timestamp, VisitorId};
+use waiting_room_core::{Pass, Timestamp, VisitorId, time::Clock};
 
-/// The visit to which a request belongs, found in the extensions of an admitted request.
-///
-/// ```
-/// use tower_waiting_room::room::Visit;
-///
-/// async fn checkout(request: http::Request<String>) -> http::Response<String> {
-///     if let Some(visit) = request.extensions().get::<Visit>() {
-///         visit.end();
-///     }
-///     http::Response::new("Thank you.".to_owned())
-/// }
-/// # let _ = checkout;
-/// ```
-#[derive(Clone)]
-pub struct Visit {
-    pass: Pass,
-    reason: Reason,
-    sessions: Arc<Sessions>,
-}
-
-impl Visit {
-    /// Creates the handle for a request that was admitted with `pass` for `reason`.
-    pub(crate) const fn new(pass: Pass, reason: Reason, sessions: Arc<Sessions>) -> Self {
-        Self { pass, reason, sessions }
-    }
-
-    /// Returns whether this is a visit to the room that these sessions belong to.
-    pub(crate) fn is_of(&self, sessions: &Arc<Sessions>) -> bool {
-        Arc::ptr_eq(&self.sessions, sessions)
-    }
-
-    /// Ends the session, for example after a checkout. The slot is free by the time the client
-    /// receives the response. The response also makes the client discard its token.
-    ///
-    /// The pass becomes invalid on this node at once. If `end` is called after the head of the
-    /// response has been sent, or if the client has disconnected, the client keeps its token, and
-    /// the slot is freed when this node next asks the store about a visitor without a pass.
-    pub fn end(&self) {
-        self.sessions.end(&self.pass);
-        self.sessions.owe(self.pass.id);
-    }
-
-    /// Returns the time at which the visitor was admitted.
-    #[must_use]
-    pub const fn accepted_at(&self) -> Timestamp {
-        self.pass.accepted_at
-    }
-
-    /// Returns the time at which the pass expires, unless a later request renews it.
-    #[must_use]
-    pub const fn expires_at(&self) -> Timestamp {
-        self.pass.expires_at
-    }
-
-    /// Returns the reason why this request was admitted.
-    #[must_use]
-    pub const fn reason(&self) -> &Reason {
-        &self.reason
-    }
-}
-
-impl fmt::Debug for Visit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Visit")
-            .field("pass", &self.pass)
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
+use super::ends::Ends;
+use crate::{ambient::StageClock, telemetry::Telemetry};
 
 /// The sessions that this node has ended, has renewed, or is renewing. See the [module docs](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
     /// The state of the session of each visitor. The number of entries is bounded by the number of
     /// passes that this node has seen within the lifetime of a pass, because lapsed entries are
@@ -122,8 +53,11 @@ pub(crate) struct Sessions {
     /// The number of entries added since the last sweep. An estimate is enough, so no memory
     /// ordering is needed.
     added: AtomicUsize,
-    /// The sessions that have ended but are still counted by the store, up to [`Self::MAX_OWED`].
-    owed: Mutex<Vec<VisitorId>>,
+    /// The sessions that have ended but are still counted by the store.
+    pub(super) ends: Arc<Ends>,
+    /// The clock of the store.
+    clock: StageClock,
+    telemetry: Telemetry,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -171,21 +105,36 @@ impl Sessions {
     /// number of added entries must also be at least half the number of all entries. Sweeping
     /// therefore costs an amortized constant number of visits for each added entry.
     const SWEEP_AFTER: usize = 1_024;
-    /// The maximum number of ended sessions whose ends wait to be reported to the store. Further
-    /// ends are dropped, and their slots become free when the sessions lapse.
-    const MAX_OWED: usize = 1_024;
-    /// The maximum number of ends of sessions that one request delivers. The number is small,
-    /// because the request has to wait for each delivery.
-    const TOLD_AT_ONCE: usize = 8;
+
+    /// Creates the memory of a node that has not seen any session. `clock` is the clock of the
+    /// store, and `telemetry` reports the ends of sessions.
+    pub(crate) fn new(clock: StageClock, telemetry: Telemetry) -> Self {
+        Self {
+            known: DashMap::default(),
+            added: AtomicUsize::new(0),
+            ends: Arc::default(),
+            clock,
+            telemetry,
+        }
+    }
 
     /// Returns whether the session of this pass has ended, as far as this node knows.
     pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
         self.known.get(&pass.id).is_some_and(|known| known.has_ended(pass))
     }
 
+    /// Ends the session of this pass on this node, on behalf of the application, and reports how
+    /// long the session lasted. Several requests of a visitor may end its session, but only the
+    /// first one is reported. [`Ends`] delivers the end to the store.
+    pub(crate) fn end_by_application(&self, pass: &Pass) {
+        if !self.end(pass) {
+            self.telemetry.session_ended(self.clock.now().since(pass.accepted_at));
+        }
+    }
+
     /// Ends the session of this pass on this node only, and returns whether it was known to have
-    /// ended before. Call [`owe`](Self::owe) to have the end reported to the store.
-    pub(crate) fn end(&self, pass: &Pass) -> bool {
+    /// ended before.
+    fn end(&self, pass: &Pass) -> bool {
         let ended = |forget_at| Known::Ended { accepted_at: pass.accepted_at, forget_at };
         let mut had_ended = false;
         self.known
@@ -199,45 +148,6 @@ impl Sessions {
             .or_insert(ended(pass.expires_at));
         self.added.fetch_add(1, Ordering::Relaxed);
         had_ended
-    }
-
-    /// Returns whether the application has ended a session that no response has reported yet.
-    pub(crate) fn owes(&self, id: VisitorId) -> bool {
-        self.owed().contains(&id)
-    }
-
-    /// Records that the end of a session has to be reported to the store. A later request reports
-    /// the end, even if the response to the current request is never sent.
-    pub(crate) fn owe(&self, id: VisitorId) {
-        let mut owed = self.owed();
-        if owed.len() < Self::MAX_OWED && !owed.contains(&id) {
-            owed.push(id);
-        }
-    }
-
-    /// Takes the end of this session off the list, for a caller that delivers it to the store. No
-    /// other request then delivers the same end.
-    pub(crate) fn take_end(self: &Arc<Self>, id: VisitorId) -> Owed {
-        self.owed().retain(|other| *other != id);
-        Owed { ends: vec![id], sessions: Arc::clone(self) }
-    }
-
-    /// Takes up to [`Self::TOLD_AT_ONCE`] ends of sessions off the list, oldest first, for a caller
-    /// that delivers them to the store.
-    pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
-        let mut owed = self.owed();
-        let at_once = owed.len().min(Self::TOLD_AT_ONCE);
-        let ends = owed.drain(..at_once).collect();
-        // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
-        // same lock.
-        drop(owed);
-        Owed { ends, sessions: Arc::clone(self) }
-    }
-
-    /// Locks the list, even if another thread panicked while holding the lock: each change is a
-    /// single call, so the list is always consistent.
-    fn owed(&self) -> MutexGuard<'_, Vec<VisitorId>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides how a request continues if its pass is due for renewal. At most one request at a
@@ -276,68 +186,6 @@ impl Sessions {
         if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
             self.added.store(0, Ordering::Relaxed);
             self.known.retain(|_, known| known.forget_at() > now);
-        }
-    }
-}
-
-/// The ends of sessions that are being delivered to the store.
-///
-/// # Cancel safety
-///
-/// Dropping this value puts the ends that were not delivered back on the list. Therefore, no end is
-/// lost if the store fails, or if the request that delivers it is dropped. An end may be delivered
-/// twice, which is harmless because `leave` is idempotent.
-#[derive(Debug)]
-pub(crate) struct Owed {
-    ends: Vec<VisitorId>,
-    sessions: Arc<Sessions>,
-}
-
-impl Owed {
-    /// Returns the next end to deliver, or `None` once all ends are delivered.
-    pub(crate) fn next(&self) -> Option<VisitorId> {
-        self.ends.last().copied()
-    }
-
-    /// Records that the end returned by [`next`](Self::next) was delivered.
-    pub(crate) fn is_told(&mut self) {
-        self.ends.pop();
-    }
-}
-
-impl Drop for Owed {
-    fn drop(&mut self) {
-        self.ends.drain(..).for_each(|id| self.sessions.owe(id));
-    }
-}
-
-/// A session whose pass has not been sent to its visitor yet.
-///
-/// If this value is dropped before the pass is sent, the session ends with the next call to the
-/// store. Otherwise a newcomer who reloads a slow page would take another slot with each reload,
-/// because the aborted responses never delivered a pass. Nothing else is remembered about the
-/// session, because none of its passes exists outside this node.
-#[derive(Debug)]
-pub(crate) struct Undelivered(Option<(VisitorId, Arc<Sessions>)>);
-
-impl Undelivered {
-    /// Creates the guard for the session of a newcomer. The id was generated for this request, so
-    /// no other request can have been admitted to the same session.
-    pub(crate) const fn new(id: VisitorId, sessions: Arc<Sessions>) -> Self {
-        Self(Some((id, sessions)))
-    }
-
-    /// Records that the pass is sent with a response. From then on, the session belongs to the
-    /// visitor.
-    pub(crate) fn sent(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Undelivered {
-    fn drop(&mut self) {
-        if let Some((id, sessions)) = self.0.take() {
-            sessions.owe(id);
         }
     }
 }
@@ -414,13 +262,18 @@ mod tests {
         Pass::new(VisitorId::new(who), 0, NOW, issued, issued + Duration::from_secs(90))
     }
 
+    fn sessions() -> Arc<Sessions> {
+        let clock = StageClock::new(|| NOW);
+        Arc::new(Sessions::new(clock, Telemetry::new("shop".into())))
+    }
+
     fn is_due(pass: &Pass) -> bool {
         pass.last_check_in == NOW
     }
 
     #[test]
     fn one_of_many_stale_requests_renews_and_the_others_take_what_it_got() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = sessions();
         let old = pass(1, NOW);
         let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
         assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::GoOn));
@@ -431,14 +284,14 @@ mod tests {
 
     #[test]
     fn a_renewal_that_was_dropped_is_tried_again() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = sessions();
         drop(sessions.stale(&pass(1, NOW), NOW, is_due));
         assert!(matches!(sessions.stale(&pass(1, NOW), NOW, is_due), Stale::Renew(_)));
     }
 
     #[test]
     fn a_session_that_ends_during_its_renewal_stays_ended() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = sessions();
         let old = pass(1, NOW);
         let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
         sessions.end(&old);
@@ -447,19 +300,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_was_never_sent_is_told_of_and_takes_no_memory() {
-        let sessions = Arc::new(Sessions::default());
-        Undelivered::new(VisitorId::new(1), Arc::clone(&sessions)).sent();
-        assert_eq!(sessions.take_owed().next(), None);
-        for who in 0..10_000 {
-            drop(Undelivered::new(VisitorId::new(who), Arc::clone(&sessions)));
-        }
-        assert_eq!((sessions.known.len(), sessions.owed().len()), (0, Sessions::MAX_OWED));
-    }
-
-    #[test]
     fn a_later_session_of_the_same_visitor_is_not_ended() {
-        let sessions = Sessions::default();
+        let sessions = sessions();
         let old = pass(1, NOW);
         sessions.end(&old);
         let mut later = old;
@@ -469,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_is_over_is_forgotten() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = sessions();
         for who in 0..10_000 {
             let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));
             if let Stale::Renew(renewing) = sessions.stale(&old, old.last_check_in, |_| true) {

@@ -23,12 +23,15 @@ use waiting_room_core::{
 
 use super::{
     challenge::{Challenge, Challenger},
+    ends::Undelivered,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
-    sessions::{Sessions, Stale, Undelivered, Visit},
+    sessions::{Sessions, Stale},
+    visit::Visit,
 };
 use crate::{
+    ambient::StageClock,
     request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
     token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
@@ -92,12 +95,14 @@ impl<St: Store> RoomStage<St> {
         challenge: Option<Challenge>,
         telemetry: Telemetry,
     ) -> Self {
+        let source = store.clone();
+        let clock = StageClock::new(move || source.now());
         let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
             tokens: Tokens::new(keys, store.rules().name()),
             identities: Identities::new(keys),
             transport,
-            sessions: Arc::default(),
+            sessions: Arc::new(Sessions::new(clock, telemetry.clone())),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             pace,
             challenger: challenge.map(Challenger::new),
@@ -172,7 +177,7 @@ impl<St: Store> RoomStage<St> {
             _ => Question::Enter(self.newcomer(head)),
         };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.take_owed();
+        let mut owed = self.sessions.ends.take_owed();
         Box::pin(async move {
             while let Some(id) = owed.next() {
                 if let Err(error) = store.leave(id).await {
@@ -252,7 +257,7 @@ impl<St: Store> RoomStage<St> {
 
     /// Returns a guard for the session of a newcomer, to be held until the pass is sent.
     pub(crate) fn undelivered(&self, id: VisitorId) -> Undelivered {
-        Undelivered::new(id, Arc::clone(&self.sessions))
+        Undelivered::new(id, Arc::clone(&self.sessions.ends))
     }
 
     /// Returns the token for a visitor whom the store has just admitted.
@@ -284,8 +289,9 @@ impl<St: Store> RoomStage<St> {
     /// how long the visitor is told to wait.
     pub(crate) fn observe(&self, visitor: &Visitor, verdict: &mut Verdict) {
         match verdict {
-            // Otherwise the visitor is already active, and its session continues.
-            Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
+            // The session of a visitor who is already active continues.
+            Verdict::Admit { reason: Reason::AdmittedActive | Reason::AdmittedPass, .. } => {}
+            Verdict::Admit { pass, .. } => {
                 let ticket = match visitor {
                     Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
                         Some(&**ticket)
@@ -298,7 +304,7 @@ impl<St: Store> RoomStage<St> {
             }
             Verdict::Wait { ticket, .. } if ticket.placed => ticket.promise(),
             Verdict::Wait { .. } => self.telemetry.touched(),
-            Verdict::Admit { .. } | Verdict::Refuse { .. } => {}
+            Verdict::Refuse { .. } => {}
         }
     }
 
@@ -337,13 +343,10 @@ impl<St: Store> RoomStage<St> {
         source: TokenSource,
         headers: &mut HeaderMap,
     ) -> Option<BoxFuture<()>> {
-        if !is_revoked && !self.sessions.is_ended(pass) {
+        if is_revoked {
+            self.sessions.end_by_application(pass);
+        } else if !self.sessions.is_ended(pass) {
             return None;
-        }
-        // Several requests of one visitor may find that the session has ended, but the end counts
-        // only once: either this response ends the session, or its application has just ended it.
-        if !self.sessions.end(pass) || self.sessions.owes(pass.id) {
-            self.telemetry.session_ended(self.store.now().since(pass.accepted_at));
         }
         self.transport.detach(headers, source);
         Some(self.leave(pass.id))
@@ -376,7 +379,7 @@ impl<St: Store> RoomStage<St> {
     /// list, and a later request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.take_end(id);
+        let mut owed = self.sessions.ends.take_end(id);
         Box::pin(async move {
             if outage.noted(&store, store.leave(id).await).is_ok() {
                 owed.is_told();

@@ -6,7 +6,7 @@ use http::{Method, Request, Response, StatusCode};
 use tower_waiting_room::{
     ClientIp, Concurrency, Quota, RateLimit, Reason, TrustedProxies,
     config::{DebugHeader, WaitingRoomConfigBuilder},
-    request::{ClientKind, PeerAddr},
+    request::{Bypass, ClientKind, PeerAddr},
     respond::Page,
     room::QueueingMethod,
 };
@@ -195,6 +195,43 @@ async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_n
     assert!(seen.header("retry-after").is_some() && seen.cookie().is_some());
     let page = ask(&house, "/", &[("accept", "text/html")]).await;
     assert!(page.body.starts_with("<!doctype html>") && page.header("x-envelope").is_none());
+}
+
+#[tokio::test]
+async fn rare_refusals_have_that_shape_too() {
+    let house = House::new(enveloped());
+    Visitor::default().get(&house).await;
+    let mut ann = Visitor::default();
+    let mut seen = ann.get(&house).await;
+    for _ in 0..100 {
+        seen = ann.get(&house).await;
+    }
+    assert!(seen.body.ends_with(" refused:too_often"), "{}", seen.body);
+    assert_eq!((seen.status.as_u16(), seen.header("x-envelope")), (429, Some("1")));
+
+    // The peer of this request is unknown.
+    let limited = enveloped().rate_limit(RateLimit::per_ip(Quota::per_minute(9)));
+    let seen = Visitor::default().get(&House::new(limited)).await;
+    assert_eq!((seen.status.as_u16(), seen.header("x-envelope")), (500, Some("1")));
+    assert!(seen.body.ends_with(" refused:address_unknown"), "{}", seen.body);
+}
+
+#[tokio::test]
+async fn a_network_is_bypassed_by_the_address_behind_a_trusted_proxy() {
+    let proxies = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
+    let config = config()
+        .client_ip(ClientIp::x_forwarded_for(proxies))
+        .bypass(Bypass::network("office", "198.51.100.0/24"));
+    let house = House::new(config);
+    Visitor::default().get(&house).await;
+    let seen = ask(&house, "/", &[]).await;
+    assert!(seen.is_inside(), "{}", seen.body);
+    assert_eq!(seen.reason, "bypass:office");
+    // A client cannot name the address itself.
+    let forged = Request::get("/")
+        .extension(PeerAddr(SocketAddr::from(([203, 0, 113, 9], 40_000))))
+        .header("x-forwarded-for", "198.51.100.7");
+    assert!(!house.send(forged.body(String::new()).unwrap()).await.is_inside());
 }
 
 #[tokio::test]

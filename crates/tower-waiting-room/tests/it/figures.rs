@@ -1,9 +1,14 @@
 //! Figures of the room: what operators read in metrics and snapshots about the visitors.
 
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+};
+
 use http::Request;
 use metrics::with_local_recorder;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use tower_waiting_room::{Concurrency, config::WaitingRoomConfigBuilder};
+use tower_waiting_room::{Concurrency, config::WaitingRoomConfigBuilder, room::Visit};
 
 use crate::support::{House, Seen, Visitor, config};
 
@@ -148,6 +153,81 @@ fn a_session_that_the_application_ends_is_counted() {
         watched.assert_is("session_seconds_count", 1.0);
         watched.assert_is("session_seconds_sum", 7.0);
     }
+}
+
+/// The visits of the requests that reach the application, with which the test ends them.
+#[derive(Clone, Default)]
+struct Visits(Arc<Mutex<Vec<Visit>>>);
+
+impl Visits {
+    /// Sends a request of this visitor, and keeps its visit.
+    fn keep(&self, watched: &Watched, visitor: &Visitor) {
+        let kept = self.clone();
+        let app = tower::service_fn(move |request: Request<String>| {
+            kept.0.lock().unwrap().extend(request.extensions().get::<Visit>().cloned());
+            std::future::ready(Ok::<_, Infallible>(http::Response::new(String::new())))
+        });
+        let cookie = format!("__Host-wr-shop={}", visitor.cookie.as_ref().unwrap());
+        let request = Request::get("/").header("cookie", cookie).body(String::new()).unwrap();
+        let service = tower::Layer::layer(&watched.house.layer, app);
+        watched.run(tower::ServiceExt::oneshot(service, request)).unwrap();
+    }
+}
+
+#[test]
+fn a_session_that_ends_after_the_response_is_counted_once() {
+    let watched = Watched::new(config());
+    let mut ann = Visitor::default();
+    watched.get(&mut ann);
+    let visits = Visits::default();
+    visits.keep(&watched, &ann);
+    visits.keep(&watched, &ann);
+    watched.house.advance(7);
+    with_local_recorder(&watched.recorder, || {
+        for visit in visits.0.lock().unwrap().iter() {
+            visit.end();
+        }
+    });
+    watched.assert_is("session_seconds_count", 1.0);
+    watched.assert_is("session_seconds_sum", 7.0);
+    watched.get(&mut ann);
+    watched.assert_is("session_seconds_count", 1.0);
+}
+
+#[test]
+fn ends_beyond_those_that_a_node_can_report_to_the_store_are_counted() {
+    const SESSIONS: u32 = 1_100;
+    let watched = Watched::new(config().total_active_users(SESSIONS));
+    let visits = Visits::default();
+    for _ in 0..SESSIONS {
+        let mut visitor = Visitor::default();
+        watched.get(&mut visitor);
+        visits.keep(&watched, &visitor);
+    }
+    with_local_recorder(&watched.recorder, || {
+        for visit in visits.0.lock().unwrap().iter() {
+            visit.end();
+        }
+    });
+    watched.assert_is("session_seconds_count", f64::from(SESSIONS));
+}
+
+#[test]
+fn requests_that_show_one_ticket_at_once_are_one_admission() {
+    let watched = Watched::new(config());
+    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    watched.get(&mut ann);
+    watched.run(bob.queue(&watched.house));
+    watched.house.advance(30);
+    watched.get(&mut bob);
+    watched.house.advance(60);
+    let mut tab = bob.clone();
+    assert!(watched.get(&mut bob).is_inside());
+    let again = watched.get(&mut tab);
+    assert!(again.is_inside());
+    assert_eq!(again.reason, "admitted:active");
+    watched.assert_is("admitted_total", 2.0);
+    watched.assert_is("wait_seconds_count", 1.0);
 }
 
 #[test]

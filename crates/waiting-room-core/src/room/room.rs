@@ -299,7 +299,7 @@ impl Room {
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let pass = self.prolonged(&self.sessions.pass(id)?, now);
         self.sessions.hold(pass);
-        Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
+        Some(Verdict::Admit { pass, reason: Reason::AdmittedActive })
     }
 
     /// Admits or refuses a newcomer, or lets it wait. A newcomer is behind all present visitors,

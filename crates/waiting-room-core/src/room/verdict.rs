@@ -317,6 +317,9 @@ pub enum Renewal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
+    /// `admitted:active`: the visitor was already active, and presented a ticket from before its
+    /// admission. No further session begins.
+    AdmittedActive,
     /// `admitted:limits`: no room is configured, and all rate limits allowed the request.
     AdmittedLimits,
     /// `admitted:local_share`: during an outage of a store, the request was within this node's
@@ -408,6 +411,7 @@ impl fmt::Display for Reason {
             Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
             Self::RefusedKeyMissing(policy) => return write!(f, "refused:key_missing:{policy}"),
             Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
+            Self::AdmittedActive => "admitted:active",
             Self::AdmittedLimits => "admitted:limits",
             Self::AdmittedLocalShare => "admitted:local_share",
             Self::AdmittedPass => "admitted:pass",

@@ -12,11 +12,12 @@ use std::{sync::Arc, time::Duration};
 
 use redis::aio::ConnectionLike;
 use tokio::{
+    select,
     sync::{
         mpsc::{self, WeakSender},
         oneshot,
     },
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep},
 };
 use waiting_room_core::StoreError;
 
@@ -27,7 +28,11 @@ use super::{
     reply::PER_ASK,
     shared::Shared,
 };
-use crate::{batches::again, connections::Connections, reply::malformed};
+use crate::{
+    batches::again,
+    connections::{Connections, Reopening},
+    reply::malformed,
+};
 
 /// One call that waits for the next script.
 #[derive(Debug)]
@@ -89,35 +94,47 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
     }
 }
 
-/// Probes the server once a second while the breaker is open.
+/// Probes the server after a call has failed on a broken connection, and once a second while the
+/// breaker is open.
 ///
 /// A probe may fail because of the connection, so another connection is opened and tried
-/// immediately. The first probe that succeeds closes the breaker. Client requests are never used as
-/// probes.
+/// immediately. After further failures, each attempt is preceded by a pause, which doubles from
+/// 10 ms to 1 s. The first probe that succeeds closes the breaker. Client requests are never used
+/// as probes.
 pub(super) async fn probe<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
     calls: WeakSender<ChargeCall>,
 ) {
-    let mut seconds = interval(EVERY);
+    let (mut seconds, mut reopening) = (interval(EVERY), Reopening::default());
     // After a slow probe, a full second still passes before the next one.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        seconds.tick().await;
+        let is_broken = select! {
+            _ = seconds.tick() => false,
+            () = shared.broken.notified() => {
+                sleep(reopening.pause()).await;
+                true
+            }
+        };
         // The reference is weak, so that the probe task does not keep the channel open.
         if calls.upgrade().is_none() {
             return;
         }
         // Calls that succeed prove that the server answers, so no probe is needed.
-        if !shared.breaker.is_open() {
+        if !is_broken && !shared.breaker.is_open() {
             continue;
         }
         let mut probed = ask_nothing(&connections, &shared).await;
-        if probed.is_err() && connections.replace().await {
+        if probed.is_err() && reopening.is_due() && connections.replace().await {
             probed = ask_nothing(&connections, &shared).await;
         }
-        if probed.is_ok() {
-            shared.succeeded();
+        match probed {
+            Ok(()) => {
+                reopening = Reopening::default();
+                shared.succeeded();
+            }
+            Err(error) => shared.suspect(&error),
         }
     }
 }

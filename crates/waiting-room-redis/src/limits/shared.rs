@@ -27,6 +27,7 @@ use std::{
 };
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
+use tokio::sync::Notify;
 use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind, rate::KeyHasher};
 
 use super::{
@@ -56,6 +57,9 @@ pub(super) struct Shared {
     /// lost it and another node has stored a new secret.
     secret: RwLock<Arc<Secret>>,
     pub(super) breaker: Breaker,
+    /// Wakes the probe when a script fails for a reason other than a timeout, because the
+    /// connection may be dead.
+    pub(super) broken: Notify,
     pub(super) refused: Refused,
 }
 
@@ -77,6 +81,7 @@ impl Shared {
             deadline,
             secret: RwLock::new(Arc::new(secret)),
             breaker,
+            broken: Notify::new(),
             refused: Refused::new(),
         }
     }
@@ -110,9 +115,11 @@ impl Shared {
         // The time is read before the call, so that a lease or a refusal never counts from a time
         // after the decision.
         let sent = self.now();
-        let asked = self.invoke(&secret, requests, connection);
+        let asked = async {
+            let invoked = self.invoke(&secret, requests, connection).await;
+            invoked.map_err(|error| unavailable(&error))
+        };
         let value = answered(self.deadline, asked).await?;
-        let value = value.map_err(|error| unavailable(&error))?;
         match reply::parse(value)? {
             ScriptReply::Numbers(now_us, numbers) => {
                 Ok(ChargeNumbers { now_us, sent, received: self.now(), numbers })
@@ -135,10 +142,22 @@ impl Shared {
         }
     }
 
-    /// Records a failed script. The fifth failure in a row opens the breaker.
+    /// Records a failed script. The fifth failure in a row opens the breaker. A script that failed
+    /// because this node was late does not count.
     pub(super) fn failed(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Busy {
+            return;
+        }
         if self.breaker.failed() {
             tracing::warn!(limits = %self.name, %error, "calls to the store are suspended");
+        }
+        self.suspect(error);
+    }
+
+    /// Wakes the probe after an error other than a timeout, because the connection may be dead.
+    pub(super) fn suspect(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Unavailable {
+            self.broken.notify_one();
         }
     }
 

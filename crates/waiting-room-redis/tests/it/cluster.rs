@@ -15,6 +15,7 @@ use waiting_room_sim::fresh_seeds;
 use waiting_room_test::conformance::{self, Durability, SuitePlan};
 
 use crate::{
+    examples::{self, JOINED},
     limits::support::{ask, policy},
     support::{admitted, connection, eventually, on_each, patient, queued},
 };
@@ -84,6 +85,16 @@ fn as_strs(strings: &[String]) -> Vec<&str> {
 }
 
 const SLOTS: usize = 16_384;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_a_cluster_joins_a_room() {
+    on_each(async |engine| {
+        let cluster = Cluster::start(engine).await;
+        let urls: Vec<String> = cluster.nodes.iter().map(EngineServer::url).collect();
+        assert_eq!(examples::run("cluster", &as_strs(&urls)), JOINED, "{engine}");
+    })
+    .await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_room_in_a_cluster_says_what_the_model_says() {

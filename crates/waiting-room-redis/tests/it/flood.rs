@@ -18,7 +18,7 @@ use tower_waiting_room::{
     rate::RateStoreFailure, request::PeerAddr, respond::reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
-use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+use waiting_room_redis::{RedisLimits, RedisStore, RedisStoreOptions};
 
 use crate::support::{connect, manager, start};
 
@@ -59,9 +59,9 @@ impl Answers {
 }
 
 /// Sends a flood of requests without tokens, each from an address of its own or all from one.
-async fn flood(service: &Router, one_address: bool) -> Answers {
+async fn flood(service: &Router, senders: u32, one_address: bool) -> Answers {
     let mut requests = JoinSet::new();
-    for sender in 0..FLOOD {
+    for sender in 0..senders {
         let [_, high, middle, low] = match one_address {
             true => [0; 4],
             false => sender.to_be_bytes(),
@@ -90,14 +90,34 @@ fn service<L>(ran: &Arc<AtomicU32>, layer: impl FnOnce(Router) -> L) -> L {
     ))
 }
 
-async fn room(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
-    let config = WaitingRoomConfig::builder("shop")
+fn config() -> WaitingRoomConfig {
+    WaitingRoomConfig::builder("shop")
         .total_active_users(1_000)
         .keys(KeyRing::new(TokenKey::random()))
         .build()
-        .unwrap();
+        .unwrap()
+}
+
+async fn room(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
+    let config = config();
     let rules = config.room().unwrap().clone();
-    let store = connect(server, rules, options()).await.unwrap();
+    room_on(connect(server, rules, options()).await.unwrap(), config, ran)
+}
+
+/// A node with the deadline of the store and the timeout of the client that they have by default.
+async fn room_on_defaults(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
+    let config = config();
+    let client = redis::Client::open(server.url()).unwrap();
+    let open = move || {
+        let client = client.clone();
+        async move { client.get_multiplexed_async_connection().await }
+    };
+    let rules = config.room().unwrap().clone();
+    let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await.unwrap();
+    room_on(store, config, ran)
+}
+
+fn room_on(store: RedisStore, config: WaitingRoomConfig, ran: &Arc<AtomicU32>) -> Router {
     let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Admit);
     service(ran, |router| router.layer(layer))
 }
@@ -108,7 +128,7 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
     let room = room(&server, &ran).await;
     let mut inside = 0;
     for wave in 0..2 {
-        let answers = flood(&room, false).await;
+        let answers = flood(&room, FLOOD, false).await;
         inside += answers.inside;
         let moves = wave > 0 || answers.inside >= 20;
         assert!(moves, "visitors are admitted during the flood: {answers:?}");
@@ -116,6 +136,17 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
     }
     assert!(inside <= 1_000, "{inside} of 1000 slots");
     assert_eq!(ran.load(Ordering::Relaxed), inside);
+}
+
+/// The attack as it was reported, with the settings of the programs in the docs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_does_not_open_a_room_with_the_default_deadline_and_timeout() {
+    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let room = room_on_defaults(&server, &ran).await;
+    let answers = flood(&room, 20_000, false).await;
+    assert!(answers.inside >= 20, "visitors are admitted during the flood: {answers:?}");
+    assert!(answers.inside <= 1_000 && answers.other.is_empty(), "{answers:?}");
+    assert_eq!(ran.load(Ordering::Relaxed), answers.inside);
 }
 
 /// The key is a header of the request, so a client can have as many keys as it likes.
@@ -157,7 +188,7 @@ async fn a_flood_from_one_address_does_not_lift_its_limit_while_the_store_answer
         .build()
         .unwrap();
     let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));
-    let answers = flood(&api, true).await;
+    let answers = flood(&api, FLOOD, true).await;
     assert!(answers.other.is_empty(), "{answers:?}");
     // The store may have charged requests that have given up by then, so fewer may get in.
     assert!((20..=100).contains(&answers.inside), "{answers:?}");

@@ -8,10 +8,12 @@ use waiting_room_core::{RoomRules, Store, VisitorId};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
-use crate::support::{connection, eventually, start};
+use crate::{
+    examples,
+    support::{connection, eventually, start},
+};
 
-/// Opens a connection to the server that is the primary according to Sentinel, as in
-/// `docs/redis.md`.
+/// Opens a connection to the server that is the primary according to Sentinel, as the example does.
 async fn primary(sentinel: Client) -> RedisResult<MultiplexedConnection> {
     let mut asked = sentinel.get_multiplexed_async_connection().await?;
     let mut question = redis::cmd("SENTINEL");
@@ -21,7 +23,7 @@ async fn primary(sentinel: Client) -> RedisResult<MultiplexedConnection> {
 }
 
 /// Starts a Sentinel that considers a primary down after half a second of silence.
-fn sentinel(primary: &EngineServer) -> (Child, Client) {
+fn sentinel(primary: &EngineServer) -> (Child, Client, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let file = std::env::temp_dir().join(format!("waiting-room-sentinel-{port}.conf"));
     let config = format!(
@@ -32,7 +34,7 @@ fn sentinel(primary: &EngineServer) -> (Child, Client) {
     std::fs::write(&file, config).unwrap();
     let mut command = Command::new("redis-server");
     command.arg(&file).arg("--sentinel").stdout(Stdio::null()).kill_on_drop(true);
-    (command.spawn().unwrap(), Client::open(("127.0.0.1", port)).unwrap())
+    (command.spawn().unwrap(), Client::open(("127.0.0.1", port)).unwrap(), port)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,7 +43,7 @@ async fn a_node_that_asks_sentinel_follows_the_replica_that_takes_over() {
     let follows = format!("127.0.0.1 {}", old.port());
     let options = ["--replicaof", &follows, "--repl-diskless-sync-delay", "0"];
     let replica = EngineServer::start_with(Engine::Redis, &options).unwrap();
-    let (_process, client) = sentinel(&old);
+    let (_process, client, port) = sentinel(&old);
     let rules = RoomRules::new("shop", 100);
     let asks = client.clone();
     let open = move || primary(asks.clone());
@@ -52,6 +54,10 @@ async fn a_node_that_asks_sentinel_follows_the_replica_that_takes_over() {
     .await;
     // The node may have started before Sentinel knew the primary.
     eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;
+    store.leave(VisitorId::new(1)).await.unwrap();
+    let url = format!("redis://127.0.0.1:{port}");
+    let said = examples::run("sentinel", &[&url, "shop"]);
+    assert_eq!(said, "0 of 100 visitors are active\n", "the rules are those of the room");
     eventually(async || {
         let mut asked = client.get_multiplexed_async_connection().await.ok()?;
         let mut question = redis::cmd("SENTINEL");

@@ -8,10 +8,12 @@ use waiting_room_core::{Reason, RoomRules, Store, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
+use crate::examples;
+
 /// A server with a self-signed certificate for `localhost`.
 struct TlsServer {
     _server: EngineServer,
-    _directory: TempDir,
+    directory: TempDir,
     certificate: String,
     port: u16,
 }
@@ -37,7 +39,11 @@ impl TlsServer {
             ["--tls-auth-clients", "no"],
         ];
         let _server = EngineServer::start_with(engine, options.as_flattened()).unwrap();
-        Self { _server, _directory: directory, certificate, port }
+        Self { _server, directory, certificate, port }
+    }
+
+    fn certificate_file(&self) -> String {
+        self.directory.path().join("cert.pem").to_str().unwrap().to_owned()
     }
 
     /// Connects a store over TLS that trusts this certificate, and those of the machine.
@@ -68,6 +74,13 @@ async fn a_room_is_shared_over_tls_with_a_certificate_that_is_trusted_and_no_oth
         let waits = other.enter(VisitorId::new(2)).await.unwrap();
         let is_full = matches!(waits, Verdict::Wait { reason: Reason::QueuedActiveLimit, .. });
         assert!(is_full, "{engine}: {waits:?}");
+        store.leave(VisitorId::new(1)).await.unwrap();
+        let url = format!("rediss://localhost:{}", server.port);
+        let said = examples::run("tls", &[&url, &server.certificate_file()]);
+        assert_eq!(
+            said, "0 of 1 visitors are active\n",
+            "{engine}: the rules are those of the room"
+        );
         // A store that does not trust the server may start without it, but makes no calls to it.
         if let Ok(stranger) = server.store(None).await {
             assert!(stranger.enter(VisitorId::new(3)).await.is_err(), "{engine}");

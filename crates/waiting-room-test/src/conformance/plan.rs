@@ -42,7 +42,8 @@ pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     /// The kinds of replies that a meaningful set of runs must contain: all but the rarest.
-    pub const SAID: [&str; 15] = [
+    pub const SAID: [&str; 16] = [
+        "admitted:active",
         "admitted:passthrough",
         "admitted:slot",
         "ended",

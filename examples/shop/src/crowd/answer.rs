@@ -34,9 +34,29 @@ pub(super) struct Notice {
     pub(super) position: ShownPosition,
     /// Whether a token came with the answer.
     pub(super) gave_token: bool,
-    /// Whether the room reports that it cannot call its store. Only a room with the debug header
-    /// does.
-    pub(super) is_undecided: bool,
+    pub(super) basis: Basis,
+}
+
+/// What an answer that asks a visitor to wait is based on. Only a room with the debug header reports
+/// that an answer is not a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// The decision of the room.
+    Decision,
+    /// The overload of a node, which has more calls to make than the store can process in time.
+    Overload,
+    /// An outage of the store.
+    Outage,
+}
+
+impl Basis {
+    fn of(headers: &HeaderMap) -> Self {
+        match headers.get(REASON_HEADER).map(|reason| reason.as_bytes()) {
+            Some(b"store_unavailable") => Self::Outage,
+            Some(b"queued:store_busy") => Self::Overload,
+            _ => Self::Decision,
+        }
+    }
 }
 
 impl Answer {
@@ -60,12 +80,11 @@ impl Answer {
             Some(b"wait") => {
                 let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
                 let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
-                let is_undecided =
-                    headers.get(REASON_HEADER).is_some_and(|it| it == "store_unavailable");
+                let basis = Basis::of(headers);
                 let body = response.text().await?;
                 let (waiting_since, position) =
                     if is_json { told_by_json(&body) } else { (None, told_by_page(&body)) };
-                let notice = Notice { interval, waiting_since, position, gave_token, is_undecided };
+                let notice = Notice { interval, waiting_since, position, gave_token, basis };
                 Ok(Self::Waiting(notice))
             }
             Some(_) => {
@@ -177,6 +196,19 @@ mod tests {
         let since = Timestamp::from_millis(1_795_248_000_250);
         assert_eq!(told_by_json(json), (Some(since), ShownPosition::Exact(4)));
         assert_eq!(told_by_json("{}"), (None, ShownPosition::None));
+    }
+
+    #[test]
+    fn an_answer_without_a_decision_is_recognized_by_its_reason() {
+        for (reason, basis) in [
+            ("queued:active_limit", Basis::Decision),
+            ("queued:store_busy", Basis::Overload),
+            ("store_unavailable", Basis::Outage),
+        ] {
+            let headers = HeaderMap::from_iter([(REASON_HEADER, reason.parse().unwrap())]);
+            assert_eq!(Basis::of(&headers), basis, "{reason}");
+        }
+        assert_eq!(Basis::of(&HeaderMap::new()), Basis::Decision);
     }
 
     #[test]

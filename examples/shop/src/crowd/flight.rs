@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tower_waiting_room::time::{Clock, Timestamp};
 use waiting_room_sim::{Seen, VisitorNo};
 
-use super::witness::{Trouble, View, Witness};
+use super::{
+    answer::Basis,
+    witness::{Trouble, View, Witness},
+};
 
 /// A request under way. If it is dropped without an answer, it counts as failed.
 #[derive(Debug)]
@@ -15,7 +18,7 @@ pub(super) struct Flight {
     purpose: Purpose,
     sent: Timestamp,
     trouble: Trouble,
-    /// Whether the answer states that the store could not decide.
+    /// Whether the answer is not a decision of the store.
     is_undecided: bool,
     is_over: bool,
 }
@@ -45,12 +48,15 @@ impl Flight {
         Self { witness, visitor, purpose, sent, trouble, is_undecided: false, is_over: false }
     }
 
-    /// Records that the answer reports an outage of the store.
-    pub(super) fn was_undecided(&mut self) {
-        self.is_undecided = true;
-        let mut view = self.witness.lock();
-        let now = view.clock.now();
-        view.trouble.was_undecided(now);
+    /// Records what the answer is based on. Without a decision, the answer proves nothing about the
+    /// store.
+    pub(super) fn is_based_on(&mut self, basis: Basis) {
+        self.is_undecided = basis != Basis::Decision;
+        if basis == Basis::Outage {
+            let mut view = self.witness.lock();
+            let now = view.clock.now();
+            view.trouble.was_undecided(now);
+        }
     }
 
     /// Records the answer.

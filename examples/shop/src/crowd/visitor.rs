@@ -179,11 +179,9 @@ impl Visitor {
                 Told::Away(retry_after)
             }
             Answer::Waiting(notice) => {
-                let Notice { interval, waiting_since, position, gave_token, is_undecided } = notice;
+                let Notice { interval, waiting_since, position, gave_token, basis } = notice;
                 let seen = Seen::Waiting { interval, waiting_since, position, returned_ticket };
-                if is_undecided {
-                    flight.was_undecided();
-                }
+                flight.is_based_on(basis);
                 flight.answered(seen);
                 (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
                 if !self.is_placed && matches!(position, ShownPosition::Exact(_)) {

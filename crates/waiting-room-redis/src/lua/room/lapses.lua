@@ -47,7 +47,7 @@ end
 local function admit_again(id, pass)
     prolong(pass)
     hold(id, pass)
-    return pass_reply(pass, 'slot')
+    return pass_reply(pass, 'active')
 end
 
 -- Removes records of ended sessions that are no longer needed. Returns their number.

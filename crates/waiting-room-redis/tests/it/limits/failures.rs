@@ -93,6 +93,28 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_drop_again_and_again_are_opened_again_at_once() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let link = Link::to(server.port()).await;
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
+        let node =
+            RedisLimits::connect(move || open(client.clone()), "api", RedisStoreOptions::new());
+        let node = node.await.unwrap();
+        let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
+        let began = Instant::now();
+        for _ in 0..10 {
+            recovers(&node, &asks).await;
+            link.drop_connections();
+            assert!(node.charge_all(&asks).await.is_err(), "{engine}: the connection is whole");
+        }
+        recovers(&node, &asks).await;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{engine}: {took:?} for ten connections");
+    }
+}
+
 async fn node(server: &EngineServer) -> RedisLimits {
     let options = RedisStoreOptions::new().deadline(DEADLINE);
     RedisLimits::with_connection(manager(server).await, "api", options).await.unwrap()

@@ -12,7 +12,7 @@ impl Model {
         let session = *self.sessions.iter().find(|session| session.id == id)?;
         let pass = self.prolonged(session, now);
         self.hold(pass);
-        Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
+        Some(Verdict::Admit { pass, reason: Reason::AdmittedActive })
     }
 
     pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: StoreChoice) -> Verdict {

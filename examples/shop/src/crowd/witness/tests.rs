@@ -3,7 +3,10 @@ use std::sync::Arc;
 use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
-use crate::crowd::flight::{Flight, Purpose};
+use crate::crowd::{
+    answer::Basis,
+    flight::{Flight, Purpose},
+};
 
 const WAIT: Seen = Seen::Waiting {
     interval: Duration::from_secs(2),
@@ -35,6 +38,17 @@ fn to_wait_in_front_of_an_empty_room_is_excused_only_while_the_store_is_away() {
         }
         departs(&witness, 1).answered(WAIT);
         assert_eq!(witness.report().queued_while_free, early);
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_a_decision_proves_nothing_about_the_store() {
+    for (basis, early) in [(Basis::Outage, 0), (Basis::Overload, 0), (Basis::Decision, 1)] {
+        let witness = witness();
+        let mut flight = departs(&witness, 1);
+        flight.is_based_on(basis);
+        flight.answered(WAIT);
+        assert_eq!(witness.report().queued_while_free, early, "{basis:?}");
     }
 }
 
