@@ -17,7 +17,6 @@ pub(crate) struct Model {
     ended: Vec<Ended>,
     places: Vec<Place>,
     admissions: Vec<Timestamp>,
-    abandoned: u64,
     since: Timestamp,
     hold_until: Timestamp,
 }
@@ -42,8 +41,6 @@ pub(crate) struct Numbers {
     pub(crate) waiting: usize,
     /// Visitors in the line who are present.
     pub(crate) present: usize,
-    /// Places that lapsed or were given up, without an admission.
-    pub(crate) abandoned: u64,
     /// How long the first visitor in line has waited; `None` for a random line.
     pub(crate) oldest_wait: Option<Duration>,
 }
@@ -80,7 +77,6 @@ impl Model {
             ended: Vec::new(),
             places: Vec::new(),
             admissions: Vec::new(),
-            abandoned: 0,
             since: now,
             hold_until,
         }
@@ -173,7 +169,7 @@ impl Model {
     /// A visitor leaves.
     pub(crate) fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
-        self.abandon_unless(|place| place.id != id);
+        self.places.retain(|place| place.id != id);
         let longest = self.settings.rules().pass_lifetime().max(3 * self.settings.retention);
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
@@ -184,7 +180,7 @@ impl Model {
     /// Drops sessions, places and records that have lapsed.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.ended.retain(|ended| ended.forget_at > now);
-        self.abandon_unless(|place| place.kept_until > now);
+        self.places.retain(|place| place.kept_until > now);
         self.admissions.retain(|&at| at + Self::MINUTE > now);
         let (live, lapsed): (Vec<_>, Vec<_>) =
             self.sessions.iter().partition(|session| session.expires_at > now);
@@ -208,16 +204,8 @@ impl Model {
             new_in_last_minute: self.admissions.len(),
             waiting: self.places.len(),
             present: self.present(now).count(),
-            abandoned: self.abandoned,
             oldest_wait: (self.settings.method != QueueingMethod::Random).then_some(oldest),
         }
-    }
-
-    /// Gives up the places that do not meet a condition, and counts them.
-    fn abandon_unless(&mut self, is_kept: impl Fn(&Place) -> bool) {
-        let before = self.places.len();
-        self.places.retain(is_kept);
-        self.abandoned += (before - self.places.len()) as u64;
     }
 
     /// Puts new rules in force.

@@ -294,7 +294,6 @@ fn snapshot(
     expected.new_users_per_minute = settings.minute;
     expected.waiting = count(numbers.waiting);
     expected.present = count(numbers.present);
-    expected.abandoned = numbers.abandoned;
     expected.line_capacity = settings.capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.mode = settings.mode;

@@ -107,8 +107,6 @@ fn the_whole_suite_panics_at_a_store_with_a_fault() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Places that lapse are not counted as abandoned.
-    CountsNoLapses,
     /// The line is ordered by the second touch.
     ForgetsArrivals,
     /// Visitors who have left keep their slots.
@@ -133,8 +131,7 @@ enum Fault {
     TimeAhead,
 }
 
-const FAULTS: [Fault; 11] = [
-    Fault::CountsNoLapses,
+const FAULTS: [Fault; 10] = [
     Fault::ForgetsArrivals,
     Fault::KeepsSlots,
     Fault::LapsesLate,
@@ -266,9 +263,6 @@ impl Store for Faulty {
         let mut snapshot = self.room().snapshot().await?;
         if self.fault == Fault::OneTooMany {
             snapshot.total_active_users -= 1;
-        }
-        if self.fault == Fault::CountsNoLapses {
-            snapshot.abandoned = 0;
         }
         Ok(snapshot)
     }
