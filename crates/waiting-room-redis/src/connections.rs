@@ -343,7 +343,7 @@ mod tests {
     async fn a_silent_server_is_given_up_soon_after_the_deadline() {
         let asked = tokio::time::Instant::now();
         let deadline = Duration::from_millis(50);
-        let error = answered(deadline, std::future::pending::<()>()).await.unwrap_err();
+        let error = answered::<()>(deadline, std::future::pending()).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Timeout);
         assert!(asked.elapsed() >= deadline && asked.elapsed() < patience(deadline));
     }
