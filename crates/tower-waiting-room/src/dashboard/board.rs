@@ -14,7 +14,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     handle::WaitingRoomHandle,
-    telemetry::{EventStreams, VerdictTally, VisitorWait},
+    telemetry::{VerdictTally, VisitorWait},
 };
 
 /// The state that all routes of a dashboard share.
@@ -90,7 +90,7 @@ impl<St: Store> Board<St> {
 
     fn with(handle: WaitingRoomHandle<St>, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
         let feed = Arc::<Feed>::default();
-        let streams: Weak<dyn EventStreams> = Arc::downgrade(&feed);
+        let streams = Arc::downgrade(&feed);
         handle.pipeline().telemetry.streams.register(streams);
         Self { handle, feed, state: Mutex::new(State::new()), sampler }
     }

@@ -61,7 +61,7 @@ pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
         .fallback(elsewhere)
         .method_not_allowed_fallback(not_with_this_method)
         .with_state(Arc::clone(&board))
-        .layer(from_fn_with_state(board, recording))
+        .layer(from_fn_with_state(board, recording::<St>))
         .layer(CsrfLayer::new().with_rejection_response(|_: ProtectionError| from_elsewhere()))
         // The guard is the outermost layer: it sees every request first, and every response last.
         .layer(from_fn_with_state(auth, guard))
