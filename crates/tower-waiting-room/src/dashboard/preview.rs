@@ -264,7 +264,8 @@ mod tests {
             let (total_active_users, new_users_per_minute) = limits;
             preview(Change::Limits { total_active_users, new_users_per_minute }, &room)
         };
-        let end = "The line of 280 visitors drains in about 3 min if sessions last as long as before.";
+        let end =
+            "The line of 280 visitors drains in about 3 min if sessions last as long as before.";
         assert!(words(500, Some(100)).ends_with(end), "{}", words(500, Some(100)));
         let end = "The line of 280 visitors does not move at the moment.";
         assert!(words(200, Some(100)).ends_with(end), "{}", words(200, Some(100)));

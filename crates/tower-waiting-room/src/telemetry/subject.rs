@@ -161,10 +161,7 @@ impl GateEvent {
     /// Returns whether the request was refused.
     #[cfg(feature = "dashboard")]
     const fn is_refusal(self) -> bool {
-        matches!(
-            self,
-            Self::Drained | Self::Evicted | Self::Full | Self::Shed | Self::TimedOut
-        )
+        matches!(self, Self::Drained | Self::Evicted | Self::Full | Self::Shed | Self::TimedOut)
     }
 
     /// Returns the stable name of the event, used as a label value in metrics.

@@ -8,12 +8,12 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use waiting_room_core::{Pass, StoreError, Ticket};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{
     Timestamp,
     room::{RoomMode, RoomNode, RoomSnapshot},
 };
-use waiting_room_core::{Pass, StoreError, Ticket};
 
 use super::Telemetry;
 #[cfg(feature = "dashboard")]

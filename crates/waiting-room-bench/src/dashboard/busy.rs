@@ -3,11 +3,7 @@
 use std::{thread, time::Duration};
 
 use anyhow::Result;
-use axum::{
-    Router,
-    body::Body,
-    routing::get,
-};
+use axum::{Router, body::Body, routing::get};
 use http::{HeaderMap, Request, StatusCode, header};
 use tokio::{
     net::TcpListener,

@@ -94,8 +94,11 @@ async fn a_room_serves_as_before_although_its_nodes_cannot_be_listed() {
         let served = eventually(async || {
             let calls: RoomSnapshot = store.snapshot().await.unwrap();
             // By then, the watch task has tried to list the node.
-            let info: String =
-                redis::cmd("INFO").arg("errorstats").query_async(&mut connection.clone()).await.ok()?;
+            let info: String = redis::cmd("INFO")
+                .arg("errorstats")
+                .query_async(&mut connection.clone())
+                .await
+                .ok()?;
             info.contains("errorstat_WRONGTYPE").then_some(calls)
         })
         .await;

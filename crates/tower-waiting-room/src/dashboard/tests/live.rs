@@ -15,7 +15,7 @@ use super::{
     super::{history::RoomHistory, waits::Waits},
     House, ann, config,
 };
-use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig};
 
 /// The events that a stream can send now.
 pub(super) fn events(body: &mut Body) -> Vec<String> {

@@ -116,7 +116,8 @@ async fn requests_from_before_the_first_sample_and_during_a_pause_are_in_the_tot
             let reasons = figures["reasons"].as_array().unwrap().iter();
             reasons.filter(|it| it["reason"] == "refused:rate:global").cloned().collect::<Vec<_>>()
         };
-        let reason = json!({ "reason": "refused:rate:global", "in_last_minute": 0, "total": total });
+        let reason =
+            json!({ "reason": "refused:rate:global", "in_last_minute": 0, "total": total });
         assert_eq!(of_reason(&figures), [reason], "after {pause} s");
         assert_eq!(figures["sample"]["refused"], json!([0]));
         assert_eq!(figures["limits"][0]["over_in_last_minute"], 0);
