@@ -61,6 +61,7 @@ async fn a_stream_receives_the_figures_of_each_second() {
     let gate = Concurrency::limit(8).name("reports");
     let limit = RateLimit::new("global", Quota::per_minute(5), Key::global());
     let house = House::new(config().concurrency(gate).rate_limit(limit));
+    house.seconds(1).await;
     let mut body = stream(&house).await;
     for _ in 0..7 {
         house.visit(None).await;
@@ -211,6 +212,7 @@ async fn the_history_grows_by_a_second_each_second() {
 async fn a_layer_without_a_room_shows_its_limits_and_has_no_switches() {
     let limit = RateLimit::new("global", Quota::per_minute(1), Key::global());
     let house = House::new(WaitingRoomConfig::builder("api").rate_limit(limit));
+    house.seconds(1).await;
     let mut body = stream(&house).await;
     house.visit(None).await;
     house.visit(None).await;
