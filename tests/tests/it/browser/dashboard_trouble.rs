@@ -25,6 +25,8 @@ use tower_waiting_room::{
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
+use super::accessibility::expect_no_violations;
+
 /// The dashboard of a layer, for the operator Ann, without a password.
 fn operator(layer: &WaitingRoomLayer) -> Router {
     dashboard(layer.handle(), |_| Ok(Operator::new("ann")))
@@ -166,6 +168,7 @@ async fn the_nodes_of_a_shared_room_are_listed() {
     let nodes = browser.text("#nodes").await.unwrap();
     assert_eq!(nodes.matches("(this node)").count(), 1, "{nodes}");
     assert_eq!(nodes.matches("running").count(), 2, "{nodes}");
+    expect_no_violations(&browser, "with nodes").await;
     let status: serde_json::Value = serde_json::from_str(
         &reqwest::get(format!("http://localhost:{}/status", process.port()))
             .await
