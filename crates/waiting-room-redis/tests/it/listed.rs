@@ -1,8 +1,8 @@
 //! The list of the nodes that share a room.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use redis::AsyncCommands;
+use redis::{AsyncCommands, aio::MultiplexedConnection};
 use waiting_room_core::{
     RoomRules, Store,
     room::{RoomNode, RoomSnapshot},
@@ -18,9 +18,10 @@ async fn nodes(store: &RedisStore, wanted: impl Fn(&[RoomNode]) -> bool) -> Vec<
     eventually(async || store.nodes().filter(|nodes| wanted(nodes))).await
 }
 
-/// The time in microseconds since the Unix epoch.
-fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros().try_into().unwrap()
+/// The time of the server, in microseconds since the Unix epoch.
+async fn now_us(connection: &mut MultiplexedConnection) -> u64 {
+    let (secs, micros): (u64, u64) = redis::cmd("TIME").query_async(connection).await.unwrap();
+    secs * 1_000_000 + micros
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,7 +63,7 @@ async fn the_list_of_the_nodes_is_bounded_and_forgets_what_is_older_than_a_minut
     on_each(async |engine| {
         let server = start(engine);
         let mut connection = connection(&server).await;
-        let now = now_us();
+        let now = now_us(&mut connection).await;
         for number in 0..500_u64 {
             let name = format!("other {number:03}");
             let () = connection.zadd(KEY, name, now - 30_000_000 + number * 1_000).await.unwrap();
