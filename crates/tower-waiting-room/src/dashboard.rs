@@ -54,7 +54,10 @@
 //! share its results, so their number does not matter to the store. With a store on a server, this
 //! is one call per second and node. The past takes up less than 2 MiB, whatever the traffic. At
 //! most 32 streams are open at once. Each of them ends after a minute, and the browser opens
-//! another, so a graceful shutdown waits for up to a minute for an open page.
+//! another.
+//!
+//! A graceful shutdown waits for the end of the streams, unless the application ends them with
+//! [`end_dashboard_streams`](crate::WaitingRoomHandle::end_dashboard_streams).
 //!
 //! A request with a valid pass pays one atomic addition for the feature, whether or not a dashboard
 //! is mounted.

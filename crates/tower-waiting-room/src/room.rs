@@ -40,7 +40,7 @@ pub use waiting_room_core::{
     MemoryStore, RoomRules, Store, StoreError,
     error::StoreErrorKind,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomSnapshot,
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode, RoomSnapshot,
         SessionRenewal, WaitEstimate,
     },
 };

@@ -47,6 +47,8 @@
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
+#[cfg(feature = "dashboard")]
+mod streams;
 mod subject;
 #[cfg(feature = "metrics")]
 mod table;
@@ -73,7 +75,10 @@ use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};
 #[cfg(feature = "dashboard")]
-pub(crate) use self::tally::{VerdictTally, VisitorWait};
+pub(crate) use self::{
+    streams::{DashboardStreams, EventStreams},
+    tally::{VerdictTally, VisitorWait},
+};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -106,6 +111,9 @@ pub(crate) struct Telemetry {
     /// The counts that a dashboard reads.
     #[cfg(feature = "dashboard")]
     pub(crate) tally: Arc<VerdictTally>,
+    /// The event streams of all dashboards.
+    #[cfg(feature = "dashboard")]
+    pub(crate) streams: Arc<DashboardStreams>,
 }
 
 impl Telemetry {
@@ -131,6 +139,8 @@ impl Telemetry {
             abandoned: Arc::default(),
             #[cfg(feature = "dashboard")]
             tally: Arc::default(),
+            #[cfg(feature = "dashboard")]
+            streams: Arc::default(),
         }
     }
 
@@ -254,6 +264,8 @@ impl Telemetry {
 
     /// Reports the outcome of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
+        #[cfg(feature = "dashboard")]
+        gate.count_if_refused(what);
         if !matches!(what, GateEvent::AdmittedFast) {
             let room = &*self.room;
             tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
@@ -343,6 +355,15 @@ impl Telemetry {
             let (in_force, refused) = (loads("in_force"), loads("refused"));
             if error.is_none() { in_force } else { refused }.increment(1);
         }
+        #[cfg(feature = "metrics")]
+        self.rules_file_gauge(error.is_some());
+    }
+
+    /// Sets the gauge that states whether the rules in force are older than the rules file.
+    #[cfg(all(feature = "metrics", feature = "rules-file"))]
+    pub(crate) fn rules_file_gauge(&self, is_outdated: bool) {
+        metrics::gauge!(table::RULES_FILE_OUTDATED.name, "room" => Arc::clone(&self.room))
+            .set(if is_outdated { 1.0 } else { 0.0 });
     }
 
     /// Reports a setting that is valid but probably not intended. Each kind of misconfiguration is

@@ -42,6 +42,10 @@ pub(crate) enum What {
         #[arg(long)]
         counted_only: bool,
     },
+    /// The operator's dashboard with one page open, in a busy room. The exit status is 1 if it takes
+    /// more than 1 % of a core or 16 MiB.
+    #[cfg(feature = "dashboard")]
+    Dashboard,
     /// The gate: overload over loopback, permits compared with tokio's, and the size of a waiter.
     Gate,
     /// Rate limits: the check of a key, an admitted request, and a refused one.
@@ -71,6 +75,14 @@ pub(crate) enum What {
     /// Serves the requests of `answers`, until its standard input ends.
     #[command(hide = true)]
     Serve,
+    /// Serves a busy room for `dashboard`, until its standard input ends.
+    #[cfg(feature = "dashboard")]
+    #[command(hide = true)]
+    ServeDashboard {
+        /// Whether the process has a dashboard.
+        #[arg(long)]
+        mounted: bool,
+    },
     /// Serves the requests of `gate`, until its standard input ends.
     #[command(hide = true)]
     ServeGated {

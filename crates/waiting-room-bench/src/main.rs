@@ -10,6 +10,7 @@
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
+//! cargo run --release -p waiting-room-bench --features dashboard -- dashboard   the operator's page
 //! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -36,6 +37,8 @@ mod bars;
 mod browsers;
 mod case;
 mod child;
+#[cfg(feature = "dashboard")]
+mod dashboard;
 mod effort;
 mod figure;
 mod gate;
@@ -82,6 +85,8 @@ fn main() -> Result<ExitCode> {
         What::Bars { counted_only } => {
             return bars::run(bars::Rows::of(counted_only), effort, counting);
         }
+        #[cfg(feature = "dashboard")]
+        What::Dashboard => return dashboard::run(effort),
         What::Gate => gate::run(effort, counting),
         What::Nodes => nodes::run(effort),
         What::Limits => {
@@ -100,6 +105,8 @@ fn main() -> Result<ExitCode> {
             Ok(())
         }
         What::Serve => answers::serve(),
+        #[cfg(feature = "dashboard")]
+        What::ServeDashboard { mounted } => dashboard::serve(mounted),
         What::ServeGated { contender, work } => gate::serve(contender, work),
         What::Token => token::run(effort, counting),
     };

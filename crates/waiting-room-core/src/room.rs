@@ -53,6 +53,6 @@ pub use self::{
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
     room::Room,
     rules::RoomRules,
-    snapshot::RoomSnapshot,
+    snapshot::{RoomNode, RoomSnapshot},
     verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
 };

@@ -7,7 +7,7 @@ use std::{future::Future, sync::Arc};
 
 use crate::{
     Pass, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, RoomSnapshot},
+    room::{Renewal, RoomNode, RoomSnapshot},
 };
 
 /// The shared state of one room, and the operations that read and change that state.
@@ -68,6 +68,15 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The value is the latest one that this node has received, or `None` if this node has received
     /// no value yet. Reading the value needs no round trip.
     fn present(&self) -> Option<u32> {
+        None
+    }
+
+    /// The nodes that share this room, the most recently heard first; `None` if the store does not
+    /// know its nodes.
+    ///
+    /// The list is the latest one that this node has received, and no decision depends on it.
+    /// Reading the list needs no round trip.
+    fn nodes(&self) -> Option<Vec<RoomNode>> {
         None
     }
 

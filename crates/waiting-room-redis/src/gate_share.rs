@@ -195,7 +195,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             script: Script::new(include_str!("lua/share.lua")),
             key,
             deadline,
-            node: node_id(),
+            node: keys::node_id(),
             total,
             on_failure,
             share: 0,
@@ -321,11 +321,4 @@ async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Resul
     let value = value.map_err(|_| StoreError::new(StoreErrorKind::Timeout))?;
     let mut said = ReplyFields::of(value.map_err(|error| unavailable(&error))?)?;
     check_eviction(&said.text()?, &said.text()?)
-}
-
-/// Creates a random 128-bit name for a node, so that no two nodes have the same name.
-fn node_id() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", half(), half())
 }

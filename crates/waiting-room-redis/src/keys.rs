@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  {wr:shop}:room      one of the nine keys of a room, see `PARTS`
+//!  {wr:shop}:nodes     the nodes of a room, see `nodes.rs`
 //!  {wr:api}:limits     the secret and the clock skew of a group of limits
 //!  {wr:api}:limits:…   the state of one limit for one client key, see `limits/ask.rs`
 //!  {wr:checkout}:shares   the shares of a gate, held and wanted by each node
@@ -102,6 +103,17 @@ pub(crate) fn of_limits(prefix: &str, group: &str) -> String {
 /// Returns the key of the hash that contains the nodes' shares of a gate.
 pub(crate) fn of_gate(prefix: &str, gate: &str) -> String {
     format!("{{{prefix}:{gate}}}:shares")
+}
+
+/// Returns the key of the sorted set that contains the nodes of a room.
+pub(crate) fn of_nodes(prefix: &str, room: &str) -> String {
+    format!("{{{prefix}:{room}}}:nodes")
+}
+
+/// Creates a random 128-bit name for a node, so that no two nodes have the same name.
+pub(crate) fn node_id() -> String {
+    let half = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", half(), half())
 }
 
 /// Checks that a name can be part of a hash tag: it must consist of 1 to 64 letters, digits, `-` or

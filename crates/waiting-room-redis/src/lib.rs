@@ -57,6 +57,7 @@ mod frontier;
 mod gate_share;
 mod keys;
 mod limits;
+mod nodes;
 mod options;
 mod reply;
 mod scripts;

@@ -56,6 +56,11 @@ impl ReplyFields {
         self.0.next().ok_or_else(|| unexpected(&Value::Nil))
     }
 
+    /// Takes the next value, or returns `None` at the end.
+    pub(crate) fn next_if_any(&mut self) -> Option<Value> {
+        self.0.next()
+    }
+
     /// Takes a string, which need not be UTF-8.
     pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
         match self.next()? {

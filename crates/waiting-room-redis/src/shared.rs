@@ -33,6 +33,7 @@ use crate::{
     connections::Breaker,
     frontier::Frontier,
     keys::RoomKeys,
+    nodes::Nodes,
     options::RedisStoreOptions,
     reply::{Head, ReplyFields},
     scripts::Scripts,
@@ -48,6 +49,7 @@ use crate::{
 pub(crate) struct Shared {
     pub(crate) scripts: Scripts,
     pub(crate) keys: RoomKeys,
+    pub(crate) nodes: Nodes,
     pub(crate) clock: ServerClock,
     known: ArcSwap<KnownRules>,
     /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
@@ -119,6 +121,7 @@ impl Shared {
         Self {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
+            nodes: Nodes::new(&prefix, rules.name()),
             clock: ServerClock::new(clock),
             known: ArcSwap::from_pointee(KnownRules { version: 0, rules: Arc::new(rules.clone()) }),
             deadline,

@@ -28,7 +28,7 @@ use tokio::{
 use waiting_room_core::{
     ConfigError, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::{ConfigErrorKind, StoreErrorKind},
-    room::{Renewal, RoomSnapshot},
+    room::{Renewal, RoomNode, RoomSnapshot},
 };
 
 use crate::{
@@ -208,6 +208,10 @@ impl Store for RedisStore {
 
     fn present(&self) -> Option<u32> {
         self.shared.present()
+    }
+
+    fn nodes(&self) -> Option<Vec<RoomNode>> {
+        self.shared.nodes.seen()
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {

@@ -7,7 +7,8 @@
 //! 2. reports the visitors whose check-ins this node has answered by itself;
 //! 3. releases the slots of visitors who may not have received their passes;
 //! 4. sweeps, if the script has found more lapsed entries than it may remove at once;
-//! 5. checks whether the server may evict keys, but only once a minute.
+//! 5. checks whether the server may evict keys, but only once a minute;
+//! 6. lists itself as a node of the room, but only every five seconds.
 //!
 //! While the server does not answer, only the watch task probes it. Visitors' calls are not sent
 //! during that time, and the first poll that succeeds closes the breaker.
@@ -28,6 +29,7 @@ use waiting_room_core::{StoreError, VisitorId};
 use crate::{
     batches::{Call, join, run},
     connections::{Connections, Reopening, answered, check_eviction, unavailable},
+    nodes::Reports,
     reply::{self, ReplyFields},
     scripts::Verb,
     shared::Shared,
@@ -77,12 +79,14 @@ struct Looks {
     glances: u32,
     /// The time at which the memory options of the server were last checked.
     memory: Instant,
+    /// The reports in which the node lists itself.
+    reports: Reports,
 }
 
 impl Default for Looks {
     fn default() -> Self {
         // The memory options have just been checked, when the node joined the room.
-        Self { glances: 0, memory: Instant::now() }
+        Self { glances: 0, memory: Instant::now(), reports: Reports::default() }
     }
 }
 
@@ -120,6 +124,9 @@ impl Looks {
         if self.memory.elapsed() >= MEMORY_EVERY {
             self.memory = Instant::now();
             look_at_memory(connection, shared).await?;
+        }
+        if self.reports.is_due() {
+            shared.nodes.report(connection, shared.deadline, &shared.clock).await;
         }
         Ok(())
     }

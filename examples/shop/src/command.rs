@@ -49,7 +49,7 @@ pub(crate) async fn serve(
 ) -> Result<(), Box<dyn Error>> {
     let prometheus = metrics::install()?;
     let room = WaitingRoomLayer::new(config);
-    let metrics = metrics::route(prometheus, room.handle());
+    let (metrics, handle) = (metrics::route(prometheus, room.handle()), room.handle());
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let dashboard = if has_dashboard { Some(admin(&room, address)?) } else { None };
@@ -60,7 +60,12 @@ pub(crate) async fn serve(
         None => shop,
     };
     eprintln!("the shop is open on http://{address}; ctrl-c closes it");
-    Ok(axum::serve(listener, shop).with_graceful_shutdown(stop()).await?)
+    let stopped = async move {
+        stop().await;
+        // An open page of the dashboard would otherwise delay the end by up to a minute.
+        handle.end_dashboard_streams();
+    };
+    Ok(axum::serve(listener, shop).with_graceful_shutdown(stopped).await?)
 }
 
 /// The dashboard of the operator `admin`. Prints its address, and its password if it is random.

@@ -3,6 +3,7 @@
 mod accessibility;
 mod cross_origin;
 mod dashboard;
+mod dashboard_trouble;
 mod form;
 mod history;
 mod looks;

@@ -36,6 +36,33 @@ fn a_store_that_does_not_answer_sets_off_store_away() {
     scene.play(4, |_| {}).assert_fires("WaitingRoomStoreAway");
 }
 
+/// Two nodes of one room. At the first, the line is nearly full in the first minute, and then the
+/// node is cut off from the store. At the other, the line has this many visitors.
+fn cut_off_beside_a_line_of(visitors: usize) -> Scene {
+    let play = |minutes: usize, visitors: usize, is_cut: bool| {
+        let mut scene = Scene::new(shop().line_capacity(10));
+        let (mut ann, mut line) = (Visitor::default(), vec![Visitor::default(); visitors]);
+        scene.play(minutes, |house| {
+            guest(house, &mut ann);
+            line.iter_mut().for_each(|visitor| _ = visitor.get(house));
+        });
+        if is_cut {
+            scene.house.store.cut();
+            scene.play(10, |_| {});
+        }
+        scene
+    };
+    play(2, 9, true).beside(play(12, visitors, false))
+}
+
+#[test]
+fn the_last_figures_of_a_node_that_is_cut_off_are_not_those_of_the_room() {
+    let scene = cut_off_beside_a_line_of(0);
+    scene.assert_fires("WaitingRoomStoreAway");
+    scene.assert_ended("WaitingRoomLineNearlyFull");
+    cut_off_beside_a_line_of(9).assert_fires_at_the_end("WaitingRoomLineNearlyFull");
+}
+
 #[test]
 fn a_line_without_free_places_sets_off_line_nearly_full() {
     let mut scene = Scene::new(shop().line_capacity(10));
@@ -191,7 +218,13 @@ fn a_rules_file_with_an_error_sets_off_rules_file_refused() {
     fs::rename(folder.path().join("new"), &path).unwrap();
     let limits = scene.house.handle.limits();
     scene.house.run(until("the file is refused", async || limits.file_error()));
-    scene.play(3, |_| {}).assert_fires("WaitingRoomRulesFileRefused");
+    // The alert lasts until the file is corrected.
+    scene.play(60, |_| {}).assert_fires("WaitingRoomRulesFileRefused");
+    fs::write(folder.path().join("new"), "domain: shop\ndescriptors: []\n").unwrap();
+    fs::rename(folder.path().join("new"), &path).unwrap();
+    let is_applied = async || limits.file_error().is_none().then_some(());
+    scene.house.run(until("the file is applied", is_applied));
+    scene.play(3, |_| {}).assert_ended("WaitingRoomRulesFileRefused");
 }
 
 #[test]

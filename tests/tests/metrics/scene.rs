@@ -128,6 +128,21 @@ impl Scene {
         Self { house, recorder, prometheus, samples: BTreeMap::new(), minutes: 0 }
     }
 
+    /// Adds the samples of another node, as if both nodes shared a store and were scraped in the
+    /// same minutes.
+    pub(crate) fn beside(mut self, other: Self) -> Self {
+        assert_eq!(self.minutes, other.minutes);
+        let nodes = [("a", self.samples), ("b", other.samples)];
+        let of_node = |(instance, samples): (&str, BTreeMap<String, _>)| {
+            let label = format!("{{instance=\"{instance}\",");
+            let labelled = samples.into_iter();
+            let labelled = labelled.map(|(series, it)| (series.replacen('{', &label, 1), it));
+            labelled.collect::<Vec<_>>()
+        };
+        self.samples = nodes.into_iter().flat_map(of_node).collect();
+        self
+    }
+
     /// Plays one scene for each of the next `minutes`, and scrapes the metrics after it.
     pub(crate) fn play(&mut self, minutes: usize, mut scene: impl FnMut(&House)) -> &mut Self {
         for _ in 0..minutes {
@@ -145,14 +160,26 @@ impl Scene {
     /// minute.
     #[track_caller]
     pub(crate) fn assert_fires(&self, alert: &str) {
-        let firing = format!("count(ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}})");
+        let firing = firing(alert);
         self.check(&[(self.minutes - 1, &firing, Some(1)), (1, &firing, None)]);
+    }
+
+    /// Asserts that the alert fires at the end of the scene.
+    #[track_caller]
+    pub(crate) fn assert_fires_at_the_end(&self, alert: &str) {
+        self.check(&[(self.minutes - 1, &firing(alert), Some(1))]);
+    }
+
+    /// Asserts that the alert does not fire at the end of the scene.
+    #[track_caller]
+    pub(crate) fn assert_ended(&self, alert: &str) {
+        self.check(&[(self.minutes - 1, &firing(alert), None)]);
     }
 
     /// Asserts that the alert fires in no minute of the scene.
     #[track_caller]
     pub(crate) fn assert_silent(&self, alert: &str) {
-        let firing = format!("count(ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}})");
+        let firing = firing(alert);
         let each: Vec<_> = (0..self.minutes).map(|at| (at, firing.as_str(), None)).collect();
         self.check(&each);
     }
@@ -205,4 +232,9 @@ impl Scene {
         }
         self.minutes += 1;
     }
+}
+
+/// The number of instances of the alert that fire.
+fn firing(alert: &str) -> String {
+    format!("count(ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}})")
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use tower_waiting_room::{
-    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    room::{MemoryStore, RoomNode, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{
@@ -53,6 +53,10 @@ impl Store for Remote {
     }
     fn rules(&self) -> Arc<RoomRules> {
         self.inner.rules()
+    }
+    fn nodes(&self) -> Option<Vec<RoomNode>> {
+        let other = RoomNode::new("other".to_owned(), self.now());
+        Some(vec![RoomNode::new("this".to_owned(), self.now()).as_this_node(), other])
     }
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         self.there()?.enter(id).await

@@ -14,7 +14,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -32,10 +32,10 @@ use waiting_room_core::{
 use super::{
     audit::Audit,
     feed::Feed,
-    figures::{Figures, GateFigures, LimitFigures},
+    figures::{Figures, GateFigures, LimitFigures, NodeFigures},
     history::{RoomHistory, RoomSample},
     preview::time_to_serve,
-    recent::MinuteCount,
+    recent::{Counting, MinuteCount},
     waits::{AdmittedWait, WaitFigures, Waits},
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(super) struct Board<St> {
     pub(super) feed: Arc<Feed>,
     state: Mutex<State>,
     /// The task that samples, once it is started; `None` if the caller samples.
-    sampler: Option<OnceLock<AbortHandle>>,
+    sampler: Option<Mutex<Option<AbortHandle>>>,
 }
 
 /// What the sampler has recorded.
@@ -64,6 +64,8 @@ pub(super) struct State {
     over: HashMap<Arc<str>, MinuteCount>,
     /// The requests with a valid pass, or admitted by the limits alone.
     forwarded: MinuteCount,
+    /// The time of the last sample.
+    sampled_at: Option<Timestamp>,
     /// The last figures that the store returned.
     pub(super) room: Option<RoomSnapshot>,
     /// The last error of the store, and its time, until the store answers again.
@@ -75,7 +77,7 @@ impl<St: Store> Board<St> {
     /// Creates a board, and starts its sampler if there is a runtime. Otherwise, the first request
     /// starts the sampler.
     pub(super) fn new(handle: WaitingRoomHandle<St>) -> Arc<Self> {
-        let board = Arc::new(Self::with(handle, Some(OnceLock::new())));
+        let board = Arc::new(Self::with(handle, Some(Mutex::default())));
         board.start();
         board
     }
@@ -86,26 +88,40 @@ impl<St: Store> Board<St> {
         Arc::new(Self::with(handle, None))
     }
 
-    fn with(handle: WaitingRoomHandle<St>, sampler: Option<OnceLock<AbortHandle>>) -> Self {
-        Self { handle, feed: Arc::default(), state: Mutex::new(State::new()), sampler }
+    fn with(handle: WaitingRoomHandle<St>, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
+        let feed = Arc::<Feed>::default();
+        let streams = Arc::downgrade(&feed);
+        handle.pipeline().telemetry.streams.register(streams);
+        Self { handle, feed, state: Mutex::new(State::new()), sampler }
     }
 
-    /// Starts the sampler, unless it is running or there is no runtime with time enabled.
+    /// Starts the sampler, unless it is running or there is no runtime. The sampler ends with its
+    /// runtime, so the first request in another runtime starts it again.
     pub(super) fn start(self: &Arc<Self>) {
         let (Some(sampler), Ok(runtime)) = (&self.sampler, Handle::try_current()) else { return };
-        sampler.get_or_init(|| {
-            let board = Arc::downgrade(self);
-            let sampler = runtime.spawn(async move {
-                let mut seconds = interval(Duration::from_secs(1));
-                seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                loop {
-                    seconds.tick().await;
-                    let Some(board) = board.upgrade() else { return };
-                    board.sample().await;
-                }
-            });
-            sampler.abort_handle()
+        let mut sampler = sampler.lock().unwrap_or_else(PoisonError::into_inner);
+        if sampler.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let board = Arc::downgrade(self);
+        let task = runtime.spawn(async move {
+            let mut seconds = interval(Duration::from_secs(1));
+            seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                seconds.tick().await;
+                let Some(board) = board.upgrade() else { return };
+                board.sample().await;
+            }
         });
+        *sampler = Some(task.abort_handle());
+    }
+
+    /// Takes the first sample if there is none yet, so that the answer to the first request is not
+    /// empty.
+    pub(super) async fn sample_if_empty(&self) {
+        if self.sampler.is_some() && self.state().sampled_at.is_none() {
+            self.sample().await;
+        }
     }
 
     /// Records the figures of this second, and sends them to all streams.
@@ -118,8 +134,9 @@ impl<St: Store> Board<St> {
         let gates = if is_watched { self.gates() } else { Vec::new() };
         let event = {
             let mut state = self.state();
-            let limits = self.limits(&mut state);
-            state.record(now, room, tally);
+            let counting = state.counting(now);
+            let limits = self.limits(&mut state, counting);
+            state.record(counting, room, tally);
             is_watched.then(|| self.figures(&state, now, gates, limits).event())
         };
         if let Some(event) = event {
@@ -152,16 +169,22 @@ impl<St: Store> Board<St> {
 
     fn gates(&self) -> Vec<GateFigures> {
         let gates = self.handle.gates();
-        gates.iter().map(|gate| GateFigures::new(gate.name(), &gate.snapshots())).collect()
+        gates.iter().map(GateFigures::new).collect()
+    }
+
+    /// Returns the nodes of the room, or `None` if the store does not know them.
+    pub(super) fn nodes(&self) -> Option<Vec<NodeFigures>> {
+        let nodes = self.handle.pipeline().store.nodes()?;
+        Some(NodeFigures::of(nodes, self.now()))
     }
 
     /// Updates the counts of the limits, and returns their figures.
-    fn limits(&self, state: &mut State) -> Vec<LimitFigures> {
+    fn limits(&self, state: &mut State, counting: Counting) -> Vec<LimitFigures> {
         let policies = self.handle.pipeline().limits.in_force.policies.load();
         state.over.retain(|name, _| policies.iter().any(|it| it.name == *name));
         let limits = policies.iter().map(|policy| {
             let over = state.over.entry(Arc::clone(&policy.name)).or_default();
-            over.push(policy.subject.decisions.over());
+            over.push(policy.subject.decisions.over(), counting);
             LimitFigures {
                 name: policy.name.to_string(),
                 over_in_last_minute: over.last_minute(),
@@ -190,7 +213,7 @@ impl<St: Store> Board<St> {
         figures.set_reasons(
             state.reasons.iter().map(|(name, it)| (name, it.last_minute(), it.total())),
         );
-        (figures.gates, figures.limits) = (gates, limits);
+        (figures.gates, figures.limits, figures.nodes) = (gates, limits, self.nodes());
         figures.changes = state.audit.recorded();
         figures
     }
@@ -198,8 +221,10 @@ impl<St: Store> Board<St> {
 
 impl<St> Drop for Board<St> {
     fn drop(&mut self) {
-        if let Some(sampler) = self.sampler.as_ref().and_then(OnceLock::get) {
-            sampler.abort();
+        let sampler = self.sampler.take().map(Mutex::into_inner);
+        let task = sampler.and_then(|it| it.unwrap_or_else(PoisonError::into_inner));
+        if let Some(task) = task {
+            task.abort();
         }
     }
 }
@@ -219,19 +244,32 @@ impl State {
             reasons: HashMap::new(),
             over: HashMap::new(),
             forwarded: MinuteCount::default(),
+            sampled_at: None,
             room: None,
             away: None,
             wait: WaitFigures::default(),
         }
     }
 
+    /// Returns how the counts of a sample at `now` are to be counted.
+    ///
+    /// Requests are counted in the second of the sample only if the last sample is at most a minute
+    /// old. Otherwise, as at the first sample, it is not known when the requests arrived, and they
+    /// are part of the totals only.
+    fn counting(&mut self, now: Timestamp) -> Counting {
+        let last = self.sampled_at.replace(now);
+        let is_recent = last.is_some_and(|last| now.since(last) < Duration::from_secs(60));
+        Counting { now, is_recent }
+    }
+
     /// Records the figures of one second.
     fn record(
         &mut self,
-        now: Timestamp,
+        counting: Counting,
         room: Option<Result<RoomSnapshot, String>>,
         tally: &VerdictTally,
     ) {
+        let now = counting.now;
         match room {
             Some(Ok(room)) => (self.room, self.away) = (Some(room), None),
             Some(Err(error)) => {
@@ -240,7 +278,7 @@ impl State {
             }
             None => (),
         }
-        let refused = self.count(tally);
+        let refused = self.count(tally, counting);
         tally.take_waits().into_iter().for_each(|waited| self.waits.push(wait(waited)));
         self.wait = self.waits.figures(now.as_secs());
         // While the store does not answer, the chart has a gap.
@@ -259,20 +297,14 @@ impl State {
         });
     }
 
-    /// Returns the number of samples so far.
-    #[cfg(test)]
-    pub(super) const fn count_of_samples(&self) -> u64 {
-        self.forwarded.samples()
-    }
-
     /// Updates the counts of the reasons, and returns the number of requests that were refused since
     /// the last update.
-    fn count(&mut self, tally: &VerdictTally) -> u32 {
-        self.forwarded.push(tally.forwarded());
+    fn count(&mut self, tally: &VerdictTally, counting: Counting) -> u32 {
+        self.forwarded.push(tally.forwarded(), counting);
         let mut refused = 0;
         for (name, total) in tally.reasons() {
             let is_refusal = name.starts_with("refused:") || name == "store_unavailable";
-            let added = self.reasons.entry(name).or_default().push(total);
+            let added = self.reasons.entry(name).or_default().push(total, counting);
             if is_refusal {
                 refused += added;
             }

@@ -59,6 +59,7 @@ async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Res
     Ok(json(
         StatusCode::OK,
         &json!({
+            "room": rules.name(),
             "action": order.change.action(),
             "from": order.change.describe(&rules),
             "to": order.change.describe(&after),

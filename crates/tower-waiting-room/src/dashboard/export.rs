@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn the_chart_has_a_gap_where_the_process_did_not_run() {
+        let mut minutes = minutes();
+        minutes[1].is_known = true;
+        let curve = |minutes: &VecDeque<RoomSample>| {
+            let chart = chart("shop", minutes);
+            let curve = chart.lines().find(|line| line.contains("#6b4fe0")).unwrap();
+            (curve.matches('M').count(), curve.matches('L').count())
+        };
+        assert_eq!(curve(&minutes), (1, 3));
+        minutes.remove(1);
+        assert_eq!(curve(&minutes), (2, 1));
+    }
+
+    #[test]
     fn an_empty_record_is_an_empty_chart() {
         let chart = chart("shop", &VecDeque::new());
         assert!(chart.ends_with("</svg>\n") && !chart.contains("NaN"), "{chart}");

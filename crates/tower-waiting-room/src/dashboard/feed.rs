@@ -5,13 +5,12 @@
 //! connects again, so a client that never reads holds its stream for a bounded time. A stream whose
 //! connection has not taken [`Feed::BACKLOG`] events is dropped at once.
 //!
-//! A stream ends in any of these ways: its client disconnects, it is too slow, its time is over, or
-//! the board is dropped.
+//! A stream ends in any of these ways: its client disconnects, it is too slow, its time is over,
+//! the application ends all streams before a shutdown, or the board is dropped.
 
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, Waker},
@@ -20,10 +19,28 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame};
 
+use crate::telemetry::EventStreams;
+
 /// All open streams.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
-    open: Mutex<Vec<Arc<Mutex<Channel>>>>,
+    open: Mutex<OpenStreams>,
+}
+
+#[derive(Debug, Default)]
+struct OpenStreams {
+    channels: Vec<Arc<Mutex<Channel>>>,
+    /// Whether the application has ended all streams.
+    is_ended: bool,
+}
+
+/// Why no stream is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoStream {
+    /// [`Feed::MAX`] streams are open.
+    TooMany,
+    /// The application has ended all streams, because it is shutting down.
+    Ended,
 }
 
 /// The events that a stream has not sent yet.
@@ -51,25 +68,32 @@ impl Feed {
     /// The number of events that a slow client may be behind.
     pub(super) const BACKLOG: usize = 8;
 
-    /// Opens a stream, or returns `None` if [`MAX`](Self::MAX) streams are open.
-    pub(super) fn open(self: &Arc<Self>) -> Option<Stream> {
+    /// Opens a stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if no stream may be opened now.
+    pub(super) fn open(self: &Arc<Self>) -> Result<Stream, NoStream> {
         let mut open = locked(&self.open);
-        if open.len() >= Self::MAX {
-            return None;
+        if open.is_ended {
+            return Err(NoStream::Ended);
+        }
+        if open.channels.len() >= Self::MAX {
+            return Err(NoStream::TooMany);
         }
         // The comment makes proxies and browsers consider the stream to be open. The client
         // connects again half a second after the end of a stream.
         let events = VecDeque::from([Bytes::from_static(b": open\nretry: 500\n\n")]);
         let channel = Channel { events, left: Self::EVENTS, ..Channel::default() };
         let channel = Arc::new(Mutex::new(channel));
-        open.push(Arc::clone(&channel));
-        Some(Stream { channel, feed: Arc::downgrade(self) })
+        open.channels.push(Arc::clone(&channel));
+        Ok(Stream { channel, feed: Arc::downgrade(self) })
     }
 
     /// Sends an event to all streams, and drops those that are too slow.
     pub(super) fn send(&self, event: &Bytes) {
         let mut wakers = Vec::new();
-        locked(&self.open).retain(|channel| {
+        locked(&self.open).channels.retain(|channel| {
             let mut channel = locked(channel);
             if channel.events.len() >= Self::BACKLOG {
                 channel.events.clear();
@@ -87,19 +111,29 @@ impl Feed {
 
     /// Returns the number of open streams.
     pub(super) fn len(&self) -> usize {
-        locked(&self.open).len()
+        locked(&self.open).channels.len()
+    }
+}
+
+impl EventStreams for Feed {
+    fn end_all(&self) {
+        let mut open = locked(&self.open);
+        open.is_ended = true;
+        let channels = std::mem::take(&mut open.channels);
+        drop(open);
+        for channel in channels {
+            let mut channel = locked(&channel);
+            channel.is_closed = true;
+            let waker = channel.waker.take();
+            drop(channel);
+            waker.into_iter().for_each(Waker::wake);
+        }
     }
 }
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        for channel in mem::take(&mut *locked(&self.open)) {
-            let mut channel = locked(&channel);
-            channel.is_closed = true;
-            if let Some(waker) = channel.waker.take() {
-                waker.wake();
-            }
-        }
+        self.end_all();
     }
 }
 
@@ -126,7 +160,8 @@ impl Body for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(feed) = self.feed.upgrade() {
-            locked(&feed.open).retain(|channel| !Arc::ptr_eq(channel, &self.channel));
+            let channels = &mut locked(&feed.open).channels;
+            channels.retain(|channel| !Arc::ptr_eq(channel, &self.channel));
         }
     }
 }
@@ -168,9 +203,9 @@ mod tests {
     fn the_number_of_streams_is_bounded_and_a_dropped_stream_makes_room() {
         let feed = Arc::<Feed>::default();
         let mut streams: Vec<_> = (0..Feed::MAX).map(|_| feed.open().unwrap()).collect();
-        assert!(feed.open().is_none());
+        assert_eq!(feed.open().err(), Some(NoStream::TooMany));
         streams.pop();
-        assert!(feed.open().is_some());
+        assert!(feed.open().is_ok());
     }
 
     #[test]
@@ -195,6 +230,17 @@ mod tests {
             assert_eq!(taken(&mut stream).1, left == 0);
         }
         assert_eq!(feed.len(), 0);
+    }
+
+    #[test]
+    fn all_streams_end_at_once_when_the_application_asks_for_it_and_none_is_opened_after_that() {
+        let feed = Arc::<Feed>::default();
+        let mut streams = [feed.open().unwrap(), feed.open().unwrap()];
+        taken(&mut streams[0]);
+        feed.end_all();
+        let is_over = streams.each_mut().map(|stream| taken(stream).1);
+        assert_eq!((is_over, feed.len()), ([true, true], 0));
+        assert_eq!(feed.open().err(), Some(NoStream::Ended));
     }
 
     #[test]

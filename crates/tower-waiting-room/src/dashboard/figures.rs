@@ -1,9 +1,14 @@
 //! The figures of one second, as the page receives them.
 
 use serde::Serialize;
-use waiting_room_core::{Timestamp, gate::GateSnapshot, room::RoomSnapshot};
+use waiting_room_core::{
+    Timestamp,
+    gate::GateSnapshot,
+    room::{RoomNode, RoomSnapshot},
+};
 
 use super::{change::mode_name, history::Columns, waits::WaitFigures};
+use crate::handle::GateHandle;
 
 /// All figures that the page shows. A time is in milliseconds, unless its name ends with `_s`.
 #[derive(Debug, Serialize)]
@@ -22,6 +27,8 @@ pub(super) struct Figures {
     reasons: Vec<ReasonFigures>,
     pub(super) gates: Vec<GateFigures>,
     pub(super) limits: Vec<LimitFigures>,
+    /// The nodes of the room, or `None` if the store does not know them.
+    pub(super) nodes: Option<Vec<NodeFigures>>,
     /// The number of changes that operators have made.
     pub(super) changes: u64,
 }
@@ -54,6 +61,7 @@ pub(super) struct GateFigures {
     name: String,
     keys: usize,
     in_flight: u32,
+    /// The limit, or `None` if there is none, or if no key is in use.
     limit: Option<u32>,
     queued: u32,
     oldest_wait: u64,
@@ -69,8 +77,36 @@ pub(super) struct LimitFigures {
     pub(super) over: u64,
 }
 
+/// A node that shares the store of the room.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct NodeFigures {
+    name: String,
+    /// The time since the store last heard from the node, in seconds.
+    last_heard_s: u64,
+    is_this_node: bool,
+    /// Whether the node has been heard lately, so that it is running and reaches the store.
+    is_heard: bool,
+}
+
+impl NodeFigures {
+    /// Describes the nodes at `now`, in the order of their names, so that they keep their rows.
+    pub(super) fn of(nodes: Vec<RoomNode>, now: Timestamp) -> Vec<Self> {
+        let mut figures: Vec<_> = nodes
+            .into_iter()
+            .map(|node| Self {
+                last_heard_s: now.since(node.last_heard).as_secs(),
+                is_this_node: node.is_this_node,
+                is_heard: node.is_heard(now),
+                name: node.name,
+            })
+            .collect();
+        figures.sort_by(|a, b| a.name.cmp(&b.name));
+        figures
+    }
+}
+
 impl Figures {
-    /// The maximum number of reasons, gates and limits on the page.
+    /// The maximum number of reasons, gates, limits and nodes on the page.
     pub(super) const MAX_ROWS: usize = 64;
 
     pub(super) fn new(name: String, at: Timestamp, room: Option<&RoomSnapshot>) -> Self {
@@ -86,6 +122,7 @@ impl Figures {
             reasons: Vec::new(),
             gates: Vec::new(),
             limits: Vec::new(),
+            nodes: None,
             changes: 0,
         }
     }
@@ -109,6 +146,9 @@ impl Figures {
         self.reasons.truncate(Self::MAX_ROWS);
         self.gates.truncate(Self::MAX_ROWS);
         self.limits.truncate(Self::MAX_ROWS);
+        if let Some(nodes) = &mut self.nodes {
+            nodes.truncate(Self::MAX_ROWS);
+        }
         // JSON contains no line break, which would end the field of the event.
         let json = serde_json::to_string(&self).unwrap_or_default();
         format!("event: figures\ndata: {json}\n\n")
@@ -134,25 +174,22 @@ impl RoomFigures {
 }
 
 impl GateFigures {
-    /// Adds up the gates with this name, one for each key.
-    pub(super) fn new(name: &str, gates: &[GateSnapshot]) -> Self {
+    /// Adds up the gates of this handle, one for each key in use. The refusals are those of all
+    /// keys since the start.
+    pub(super) fn new(gate: &GateHandle) -> Self {
+        let gates = &gate.snapshots();
         let sum = |of: fn(&GateSnapshot) -> u32| gates.iter().map(of).fold(0, u32::saturating_add);
         let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
-        let refused = gates.iter().map(|gate| {
-            let it = &gate.outcomes;
-            it.drained + it.evicted + it.full + it.shed + it.timed_out
-        });
+        let limits = gates.iter().map(|gate| gate.limit);
+        let limit = limits.reduce(|sum, limit| Some(sum?.saturating_add(limit?)));
         Self {
-            name: name.to_owned(),
+            name: gate.name().to_owned(),
             keys: gates.len(),
             in_flight: sum(|gate| gate.in_flight),
-            limit: gates
-                .iter()
-                .map(|gate| gate.limit)
-                .try_fold(0u32, |sum, limit| Some(sum.saturating_add(limit?))),
+            limit: limit.flatten(),
             queued: sum(|gate| gate.queued),
             oldest_wait: u64::try_from(oldest.as_millis()).unwrap_or(u64::MAX),
-            refused: refused.sum(),
+            refused: gate.refusals(),
             is_draining: gates.iter().any(|gate| gate.is_draining),
         }
     }

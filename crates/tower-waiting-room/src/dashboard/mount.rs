@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::Body,
-    extract::State,
-    middleware::from_fn_with_state,
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
     response::Response,
     routing::{get, post},
 };
@@ -20,6 +20,7 @@ use super::{
     board::Board,
     changes::{make_change, preview_change},
     export::{chart, table},
+    feed::{Feed, NoStream},
     guard::{Auth, guard, json, of_type, problem},
     history::{Columns, RoomHistory},
     page,
@@ -59,21 +60,28 @@ pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
         .route("/change", post(make_change))
         .fallback(elsewhere)
         .method_not_allowed_fallback(not_with_this_method)
-        .with_state(board)
+        .with_state(Arc::clone(&board))
+        .layer(from_fn_with_state(board, recording::<St>))
         .layer(CsrfLayer::new().with_rejection_response(|_: ProtectionError| from_elsewhere()))
         // The guard is the outermost layer: it sees every request first, and every response last.
         .layer(from_fn_with_state(auth, guard))
 }
 
+/// Starts the recording of figures before any request is answered, unless it is running.
+async fn recording<St: Store>(
+    State(board): State<Arc<Board<St>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    board.start();
+    next.run(request).await
+}
+
 /// Opens a stream of events.
 async fn events<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
-    board.start();
-    let Some(stream) = board.feed.open() else {
-        let detail = "too many dashboards are open, expected at most 32";
-        let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail);
-        let retry = HeaderValue::from_static("5");
-        response.headers_mut().insert(header::RETRY_AFTER, retry);
-        return response;
+    let stream = match board.feed.open() {
+        Ok(stream) => stream,
+        Err(why) => return no_stream(why),
     };
     let mut response = of_type("text/event-stream", StatusCode::OK, Body::new(stream));
     // nginx would buffer the events otherwise.
@@ -82,8 +90,21 @@ async fn events<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
     response
 }
 
+fn no_stream(why: NoStream) -> Response {
+    let (code, detail) = match why {
+        NoStream::TooMany => (
+            "too_many_streams",
+            format!("{} dashboards are open, expected fewer than {0}", Feed::MAX),
+        ),
+        NoStream::Ended => ("stopping", "the server is shutting down".to_owned()),
+    };
+    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, code, &detail);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}
+
 async fn history<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
-    board.start();
+    board.sample_if_empty().await;
     let state = board.state();
     let minutes = state.history.minutes();
     let day = minutes.len().saturating_sub(RoomHistory::MINUTES / 2);
@@ -99,20 +120,21 @@ async fn audit<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
 }
 
 async fn status<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
-    board.start();
     match board.snapshot().await {
-        Some(Ok(room)) => json(StatusCode::OK, &Status::new(&room)),
+        Some(Ok(room)) => json(StatusCode::OK, &Status::new(&room, board.nodes())),
         Some(Err(error)) => problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", &error),
         None => problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room"),
     }
 }
 
 async fn csv<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    board.sample_if_empty().await;
     let table = table(board.state().history.minutes());
     download("text/csv; charset=utf-8", "attachment; filename=\"waiting-room.csv\"", table)
 }
 
 async fn svg<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+    board.sample_if_empty().await;
     let chart = chart(&board.name(), board.state().history.minutes());
     download("image/svg+xml", "attachment; filename=\"waiting-room.svg\"", chart)
 }

@@ -65,9 +65,16 @@
     at('gates-section').hidden = !figures.gates.length;
     rows('gates', figures.gates.map(it => [
       it.name + (it.keys > 1 ? ` (${it.keys} keys)` : '') + (it.is_draining ? ' (draining)' : ''),
-      it.in_flight, it.limit == null ? '∞' : it.limit, it.queued, wait(it.oldest_wait), it.refused,
+      it.in_flight, !it.keys ? '–' : it.limit == null ? '∞' : it.limit, it.queued, wait(it.oldest_wait), it.refused,
     ]));
     at('limits-section').hidden = !figures.limits.length;
+    const nodes = figures.nodes || [], heard = nodes.filter(it => it.is_heard).length;
+    at('nodes-section').hidden = !nodes.length;
+    text('nodes-heard', `· ${count(heard)} of ${count(nodes.length)} heard`);
+    rows('nodes', nodes.map(it => [
+      it.name.slice(0, 8) + (it.is_this_node ? ' (this node)' : ''),
+      `${it.last_heard_s} s ago`, it.is_heard ? 'running' : 'stopped, or cut off from the store',
+    ]));
     rows('rate-limits', figures.limits.map(it => [it.name, it.over_in_last_minute, it.over]));
   };
   const milestones = (before, now) => {
@@ -203,10 +210,24 @@
   // --- Requests ---
   const send = async (path, body) => {
     const options = body && {method: 'POST', headers: {'content-type': 'application/json'}, body: JSON.stringify(body)};
-    const answer = await fetch(base + path, {cache: 'no-store', credentials: 'same-origin', signal: AbortSignal.timeout?.(15000), ...options});
+    const request = fetch(base + path, {cache: 'no-store', credentials: 'same-origin', signal: AbortSignal.timeout?.(15000), ...options});
+    const answer = await request.catch(() => { throw new Error('The server does not answer.'); });
     const document = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Error(document.detail || 'status ' + answer.status);
+    if (!answer.ok) throw new Error(document.detail || `The server answers with status ${answer.status}.`);
     return document;
+  };
+  // A stream of events that is refused states no reason, so the reason is asked for.
+  const explain = async () => {
+    const asking = new AbortController();
+    try {
+      const answer = await fetch(base + 'events', {cache: 'no-store', credentials: 'same-origin', signal: asking.signal});
+      const reason = answer.ok ? '' : (await answer.json().catch(() => ({}))).detail || 'status ' + answer.status;
+      note('trouble', reason && `There are no live figures: ${reason}. The page asks again every 5 seconds.`);
+    } catch {
+      note('trouble', 'There are no live figures: the server does not answer. The page asks again every 5 seconds.');
+    } finally {
+      asking.abort();
+    }
   };
   const fetchPast = async () => {
     if (missing === 'asked') return;
@@ -250,6 +271,7 @@
       // gives up if it is refused, so the page then tries again later.
       if (stream !== source || stream.readyState !== EventSource.CLOSED) return;
       lost();
+      explain();
       retry = setTimeout(connect, 5000);
     };
   };
@@ -270,7 +292,7 @@
       text('dialog-words', effect.words);
       text('dialog-from', effect.from);
       text('dialog-to', effect.to);
-      text('dialog-name', last.name);
+      text('dialog-name', effect.room);
       note('dialog-error');
       at('confirm').value = '';
       at('dialog').showModal();

@@ -1,11 +1,12 @@
 //! The effect of a change, in words, before it is made.
 //!
 //! The words are computed from the figures of the room at that moment, so they are estimates. They
-//! assume that visitors keep arriving and leaving as they did in the last minutes.
+//! assume that visitors keep arriving and leaving as they did in the last minutes. Times are those
+//! that the room would tell its visitors ([`WaitEstimate`]), at the rate of the limit that binds.
 
 use std::time::Duration;
 
-use waiting_room_core::room::{RoomMode, RoomSnapshot};
+use waiting_room_core::room::{RoomMode, RoomSnapshot, WaitEstimate};
 
 use super::change::Change;
 
@@ -22,11 +23,50 @@ pub(super) fn preview(change: Change, room: &RoomSnapshot) -> String {
     }
 }
 
-/// Returns how long the present visitors of the line wait at this number of admissions per minute,
-/// or `None` if no visitor is admitted.
-pub(super) fn time_to_serve(waiting: u32, per_minute: f64) -> Option<Duration> {
-    let seconds = f64::from(waiting) * 60.0 / per_minute;
-    (per_minute > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+/// Returns how long it takes to admit this number of visitors at this number of admissions per
+/// minute, at most a day, or `None` if no visitor is admitted.
+pub(super) fn time_to_serve(visitors: u32, per_minute: f64) -> Option<Duration> {
+    let Some(ahead) = visitors.checked_sub(1) else {
+        return (per_minute > 0.0).then_some(Duration::ZERO);
+    };
+    WaitEstimate::behind(ahead, per_minute / 60.0, 1.0).map(|wait| wait.p50)
+}
+
+/// Returns how long the line takes to drain under these limits, or `None` if it does not.
+///
+/// Sessions end as often as visitors are admitted now. With more slots, proportionally more of them
+/// end. While slots are free, only the limit on new visitors decides, and the free slots are used up
+/// by the visitors that it allows beyond the sessions that end.
+///
+/// ```text
+///  too many active:  ── they leave ──┐
+///  slots are free:   ── the limit on new visitors ──┐
+///  then:             ── that limit, or the ends of sessions, whichever allows fewer ──►
+/// ```
+fn time_to_drain(room: &RoomSnapshot, slots: u32, new_limit: Option<u32>) -> Option<Duration> {
+    let ending = room.admissions_per_minute;
+    let by_slots = ending * f64::from(slots) / f64::from(room.active.max(1));
+    let lasting = new_limit.map_or(by_slots, |limit| by_slots.min(limit.into()));
+    let Some(free) = slots.checked_sub(room.active) else {
+        let leaving = time_to_serve(room.active - slots, ending)?;
+        return Some(leaving + time_to_serve(room.present, lasting)?);
+    };
+    let Some(limit) = new_limit else {
+        return match room.present.saturating_sub(free) {
+            0 => Some(Duration::ZERO),
+            rest => time_to_serve(rest, lasting),
+        };
+    };
+    // If the limit on new visitors allows no more than the sessions that end, slots stay free.
+    let until_full = time_to_serve(free, f64::from(limit) - ending).unwrap_or_default();
+    let served = u64::from(limit).saturating_mul(until_full.as_secs()) / 60;
+    match u64::from(room.present).checked_sub(served) {
+        None | Some(0) => time_to_serve(room.present, limit.into()),
+        Some(rest) => {
+            let rest = u32::try_from(rest).unwrap_or(u32::MAX);
+            Some(until_full + time_to_serve(rest, lasting)?)
+        }
+    }
 }
 
 /// Returns a duration in words, such as `about 7 min`.
@@ -34,8 +74,8 @@ pub(super) fn about(time: Duration) -> String {
     match time.as_secs() {
         0..90 => format!("about {} s", time.as_secs().max(1)),
         seconds @ 90..7_200 => format!("about {} min", seconds.div_ceil(60)),
-        seconds @ 7_200..172_800 => format!("about {} h", seconds.div_ceil(3_600)),
-        _ => "more than 2 days".to_owned(),
+        seconds @ 7_200..86_400 => format!("about {} h", seconds.div_ceil(3_600)),
+        _ => "a day or more".to_owned(),
     }
 }
 
@@ -56,23 +96,23 @@ fn limits(room: &RoomSnapshot, active: u32, per_minute: Option<u32>) -> String {
         _ => {}
     }
     let free = active.saturating_sub(room.active);
+    let at_once = free.min(per_minute.unwrap_or(u32::MAX)).min(room.present);
     if room.active > active {
         words += &format!(
             " No session ends: {} are active now, so no visitor is admitted until {} have left.",
             visitors(room.active),
             visitors(room.active - active),
         );
-    } else if room.present > 0 && free > 0 {
-        let at_once = free.min(per_minute.unwrap_or(u32::MAX)).min(room.present);
-        words += &format!(
-            " Up to {} of the line are admitted within the next minute.",
-            visitors(at_once)
-        );
+    } else if at_once > 0 {
+        let at_once = visitors(at_once);
+        words += &format!(" Admits {at_once} of the line within the next minute, into free slots.");
     }
-    // If sessions last as long as before, the rate of admissions is proportional to the slots.
-    let scale = f64::from(active) / f64::from(room.total_active_users.max(1));
-    let rate = (room.admissions_per_minute * scale).min(per_minute.map_or(f64::MAX, f64::from));
-    words + &line_at(room, rate, "if sessions last as long as before")
+    match time_to_drain(room, active, per_minute) {
+        None if at_once > 0 => {
+            words + " No sessions end at the moment, so the rest of the line waits."
+        }
+        drained => words + &line_in(room, drained, "if sessions last as long as before"),
+    }
 }
 
 fn drain(room: &RoomSnapshot) -> String {
@@ -85,7 +125,8 @@ fn drain(room: &RoomSnapshot) -> String {
     }
     let condition =
         format!("at this rate of {:.0} admissions per minute", room.admissions_per_minute);
-    words.to_owned() + &line_at(room, room.admissions_per_minute, &condition)
+    let drained = time_to_serve(room.present, room.admissions_per_minute);
+    words.to_owned() + &line_in(room, drained, &condition)
 }
 
 fn queue_all(room: &RoomSnapshot) -> String {
@@ -133,9 +174,9 @@ fn resume(room: &RoomSnapshot) -> String {
     }
 }
 
-/// Says when the line is empty.
-fn line_at(room: &RoomSnapshot, per_minute: f64, condition: &str) -> String {
-    match (room.present, time_to_serve(room.present, per_minute)) {
+/// States when the line is empty, if it is after this time.
+fn line_in(room: &RoomSnapshot, drained: Option<Duration>, condition: &str) -> String {
+    match (room.present, drained) {
         (0, _) => " The line is empty.".to_owned(),
         (_, None) => {
             format!(" The line of {} does not move at the moment.", visitors(room.present))
@@ -180,10 +221,57 @@ mod tests {
         let change = Change::Limits { total_active_users: 400, new_users_per_minute: Some(100) };
         let words = preview(change, &room());
         let expected = "Allows 400 active visitors instead of 200, and 100 new visitors per minute \
-            instead of 100 new visitors per minute. Up to 100 visitors of the line are admitted \
-            within the next minute. The line of 280 visitors drains in about 4 min if sessions \
-            last as long as before.";
+            instead of 100 new visitors per minute. Admits 100 visitors of the line within the \
+            next minute, into free slots. The line of 280 visitors drains in about 3 min if \
+            sessions last as long as before.";
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn the_line_drains_at_the_rate_of_the_limit_that_binds() {
+        // Of 200 slots, 100 are free, because only 50 visitors may enter per minute.
+        let mut room = room();
+        (room.active, room.new_users_per_minute) = (100, Some(50));
+        room.admissions_per_minute = 50.0;
+        for (total_active_users, new_users_per_minute, time) in [
+            // More slots are of no use, and half of them suffice.
+            (400, Some(50), "about 6 min"),
+            (100, Some(50), "about 6 min"),
+            // With fewer slots than that, the ends of sessions decide: 25 per minute, after 50
+            // visitors have left.
+            (50, Some(50), "about 13 min"),
+            // The free slots are taken within 2 min, and then 100 sessions end per minute.
+            (200, Some(100), "about 3 min"),
+            // All free slots are taken at once, and 180 visitors wait for the ends of sessions.
+            (200, None, "about 2 min"),
+            (400, None, "about 1 s"),
+        ] {
+            let change = Change::Limits { total_active_users, new_users_per_minute };
+            let words = preview(change, &room);
+            let end = format!(
+                " The line of 280 visitors drains in {time} if sessions last as long as before."
+            );
+            assert!(words.ends_with(&end), "{change:?}: {words}");
+        }
+    }
+
+    #[test]
+    fn free_slots_are_taken_although_no_session_has_ended_for_minutes() {
+        let mut room = room();
+        (room.active, room.admissions_per_minute) = (200, 0.0);
+        let words = |slots, per_minute| {
+            let limits = (slots, per_minute);
+            let (total_active_users, new_users_per_minute) = limits;
+            preview(Change::Limits { total_active_users, new_users_per_minute }, &room)
+        };
+        let end =
+            "The line of 280 visitors drains in about 3 min if sessions last as long as before.";
+        assert!(words(500, Some(100)).ends_with(end), "{}", words(500, Some(100)));
+        let end = "The line of 280 visitors does not move at the moment.";
+        assert!(words(200, Some(100)).ends_with(end), "{}", words(200, Some(100)));
+        let end = "Admits 50 visitors of the line within the next minute, into free slots. \
+            No sessions end at the moment, so the rest of the line waits.";
+        assert!(words(250, Some(100)).ends_with(end), "{}", words(250, Some(100)));
     }
 
     #[test]
@@ -192,6 +280,8 @@ mod tests {
         let words = preview(change, &room());
         let part = "No session ends: 200 visitors are active now, so no visitor is admitted until 50 visitors have left.";
         assert!(words.contains(part), "{words}");
+        // 50 visitors leave in 75 s, and then 30 sessions end per minute.
+        assert!(words.contains(" drains in about 11 min if "), "{words}");
     }
 
     #[test]
@@ -266,7 +356,8 @@ mod tests {
             (90, "about 2 min"),
             (7_199, "about 120 min"),
             (7_201, "about 3 h"),
-            (u64::MAX, "more than 2 days"),
+            (86_399, "about 24 h"),
+            (u64::MAX, "a day or more"),
         ] {
             assert_eq!(about(Duration::from_secs(seconds)), words);
         }

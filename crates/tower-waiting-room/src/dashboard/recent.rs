@@ -1,64 +1,107 @@
 //! A counter that knows how much of its total was added in the last minute.
 
-/// The total of a counter that only grows, sampled once a second.
+use waiting_room_core::Timestamp;
+
+/// The total of a counter that only grows, sampled about once a second.
 #[derive(Clone, Debug)]
 pub(super) struct MinuteCount {
     total: u64,
-    /// The parts added in the last 60 samples, in a ring.
-    added: [u32; 60],
-    /// The number of samples.
-    samples: u64,
+    /// The parts added in each of the last 60 seconds. A second is at its number modulo 60.
+    added: [u32; SLOTS],
+    /// The second of the last sample, since the Unix epoch.
+    second: u64,
+}
+
+/// How the requests since the last sample are counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    /// The time of the sample.
+    pub(super) now: Timestamp,
+    /// Whether the last sample is recent, so that these requests arrived in the last minute.
+    pub(super) is_recent: bool,
 }
 
 impl Default for MinuteCount {
     fn default() -> Self {
-        Self { total: 0, added: [0; 60], samples: 0 }
+        Self { total: 0, added: [0; SLOTS], second: 0 }
     }
 }
 
 impl MinuteCount {
-    /// Records the total as of now, and returns what was added since the last sample.
-    pub(super) fn push(&mut self, total: u64) -> u32 {
+    /// Records the total, and returns what was added since the last sample; 0 if it is not known
+    /// when it was added.
+    pub(super) fn push(&mut self, total: u64, Counting { now, is_recent }: Counting) -> u32 {
         let added = u32::try_from(total.saturating_sub(self.total)).unwrap_or(u32::MAX);
         self.total = total;
-        let slots = self.added.len() as u64;
-        if let Some(slot) =
-            usize::try_from(self.samples % slots).ok().and_then(|at| self.added.get_mut(at))
-        {
-            *slot = added;
+        // If the clock is set back, the second of the last sample continues.
+        let second = now.as_secs().max(self.second);
+        for passed in (self.second + 1..=second).rev().take(SLOTS) {
+            *self.slot(passed) = 0;
         }
-        self.samples += 1;
+        self.second = second;
+        if !is_recent {
+            return 0;
+        }
+        let slot = self.slot(second);
+        *slot = slot.saturating_add(added);
         added
     }
 
-    /// Returns what was added in the last 60 samples.
+    /// Returns what was added in the 60 seconds before the last sample.
     pub(super) fn last_minute(&self) -> u64 {
         self.added.iter().copied().map(u64::from).sum()
-    }
-
-    #[cfg(test)]
-    pub(super) const fn samples(&self) -> u64 {
-        self.samples
     }
 
     pub(super) const fn total(&self) -> u64 {
         self.total
     }
+
+    /// Returns the part that was added in this second.
+    fn slot(&mut self, second: u64) -> &mut u32 {
+        let at = usize::try_from(second % SLOTS as u64).unwrap_or_default();
+        &mut self.added[at]
+    }
 }
+
+const SLOTS: usize = 60;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const fn at(second: u64) -> Counting {
+        Counting { now: Timestamp::from_secs(second), is_recent: true }
+    }
+
     #[test]
     fn the_last_minute_forgets_what_is_older() {
         let mut recent = MinuteCount::default();
-        assert_eq!(recent.push(1_000), 1_000);
-        for total in 1_001..1_060 {
-            assert_eq!(recent.push(total), 1);
+        assert_eq!(recent.push(1_000, at(1_000_000)), 1_000);
+        for more in 1..60 {
+            assert_eq!(recent.push(1_000 + more, at(1_000_000 + more)), 1);
         }
         assert_eq!(recent.last_minute(), 1_059);
-        recent.push(1_059);
+        recent.push(1_059, at(1_000_060));
         assert_eq!((recent.last_minute(), recent.total()), (59, 1_059));
+        // After a pause, nothing of this is left.
+        assert_eq!(recent.push(1_060, at(1_000_150)), 1);
+        assert_eq!((recent.last_minute(), recent.total()), (1, 1_060));
+    }
+
+    #[test]
+    fn two_samples_of_a_second_and_a_clock_that_is_set_back_lose_nothing() {
+        let mut recent = MinuteCount::default();
+        recent.push(5, at(1_000));
+        recent.push(7, at(1_000));
+        recent.push(8, at(900));
+        assert_eq!((recent.last_minute(), recent.total()), (8, 8));
+    }
+
+    #[test]
+    fn requests_from_an_unknown_time_are_part_of_the_total_only() {
+        let mut recent = MinuteCount::default();
+        let first = Counting { is_recent: false, ..at(1_000) };
+        assert_eq!(recent.push(70_000, first), 0);
+        assert_eq!((recent.last_minute(), recent.total()), (0, 70_000));
     }
 }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use waiting_room_core::room::{RoomMode, RoomSnapshot};
 
-use super::board::told_to_newcomers;
+use super::{board::told_to_newcomers, figures::NodeFigures};
 
 /// The answer of the status endpoint, in the envelope of Cloudflare's API.
 #[derive(Debug, Serialize)]
@@ -26,12 +26,15 @@ struct StatusResult {
     /// The wait of a visitor who arrives now, in minutes, rounded up; 0 if no visitor waits or the
     /// wait is unknown.
     max_estimated_time_minutes: u32,
+    /// The nodes of the room, unless the store does not know them. Cloudflare has no such field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Vec<NodeFigures>>,
     /// `not_queueing`, `queueing` or `suspended`. `event_prequeueing` is reserved for events.
     status: &'static str,
 }
 
 impl Status {
-    pub(super) fn new(room: &RoomSnapshot) -> Self {
+    pub(super) fn new(room: &RoomSnapshot, nodes: Option<Vec<NodeFigures>>) -> Self {
         let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
         let wait = told_to_newcomers(room).filter(|_| is_queueing).unwrap_or(0);
         let status = match room.mode {
@@ -44,6 +47,7 @@ impl Status {
             estimated_queued_users: room.waiting,
             estimated_total_active_users: room.active,
             max_estimated_time_minutes: wait.div_ceil(60_000),
+            nodes,
             status,
         };
         Self { errors: [], messages: [], result, success: true }
@@ -53,12 +57,28 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use waiting_room_core::{RoomRules, Timestamp};
+    use waiting_room_core::{RoomRules, Timestamp, room::RoomNode};
 
     use super::*;
 
     fn status(room: &RoomSnapshot) -> serde_json::Value {
-        serde_json::to_value(Status::new(room)).unwrap()
+        serde_json::to_value(Status::new(room, None)).unwrap()
+    }
+
+    #[test]
+    fn the_nodes_of_a_shared_room_are_a_field_of_our_own() {
+        let at = Timestamp::from_secs;
+        let room = RoomSnapshot::empty(at(100), &RoomRules::new("shop", 200));
+        let nodes = vec![
+            RoomNode::new("b".to_owned(), at(100)).as_this_node(),
+            RoomNode::new("a".to_owned(), at(84)),
+        ];
+        let status = Status::new(&room, Some(NodeFigures::of(nodes, at(100))));
+        let expected = json!([
+            { "name": "a", "last_heard_s": 16, "is_this_node": false, "is_heard": false },
+            { "name": "b", "last_heard_s": 0, "is_this_node": true, "is_heard": true },
+        ]);
+        assert_eq!(serde_json::to_value(status).unwrap()["result"]["nodes"], expected);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod cost;
+mod disconnect;
 mod live;
+mod sampler;
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 

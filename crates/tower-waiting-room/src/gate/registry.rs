@@ -245,6 +245,13 @@ impl GateSet {
         snapshots
     }
 
+    /// Returns the number of requests that all gates under this name have refused, including gates
+    /// by key that no longer exist.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn refusals(&self) -> u64 {
+        self.subject.refusals()
+    }
+
     /// Calls `act` for every gate. In a set with a key, the shard that is being visited is locked
     /// during the call, so `act` must not look up gates.
     fn each(&self, mut act: impl FnMut(&Gate)) {

@@ -46,6 +46,13 @@ impl GateHandle {
         self.set.snapshots()
     }
 
+    /// Returns the number of requests that all gates under this name have refused, which never
+    /// decreases.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn refusals(&self) -> u64 {
+        self.set.refusals()
+    }
+
     /// Changes the number of requests that may run at once. A limit of 0 closes the gate, and
     /// `None` removes the limit.
     ///

@@ -56,7 +56,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets all gauges: those of the room and of the gates. Call this method before each scrape, or
+    /// Sets all gauges: those of the room, of the gates and of the rules file. Call this method before each scrape, or
     /// every few seconds if metrics are pushed. `docs/metrics.md` lists the metrics.
     ///
     /// The figures of the room come from its store, with one call. If the store does not answer,
@@ -77,10 +77,15 @@ impl<St: Store> WaitingRoomHandle<St> {
         for gate in self.pipeline.gates.gates() {
             telemetry.gate_gauges(gate.name(), &gate.snapshots());
         }
+        #[cfg(feature = "rules-file")]
+        if let Some(file) = &self.pipeline.rules_file {
+            telemetry.rules_file_gauge(file.error().is_some());
+        }
         #[cfg(feature = "room")]
         if self.pipeline.room.is_some() {
-            let snapshot = self.pipeline.store.snapshot().await;
-            telemetry.room_gauges(snapshot.as_ref().ok());
+            let store = &self.pipeline.store;
+            let snapshot = store.snapshot().await;
+            telemetry.room_gauges(snapshot.as_ref().ok(), store.nodes(), store.now());
         }
     }
 
@@ -140,6 +145,32 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// Opens all gates again, after [`drain_gates`](Self::drain_gates).
     pub fn open_gates(&self) {
         self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
+    }
+
+    /// Ends the event streams of all [dashboards](crate::dashboard) of this layer, and refuses
+    /// further streams with 503.
+    ///
+    /// A server that shuts down gracefully completes its running responses first, and the stream of
+    /// an open page would delay it by up to a minute. Call this method when the shutdown begins.
+    /// Pages, previews, changes and exports are answered as before.
+    ///
+    /// ```no_run
+    /// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+    /// # async fn serve(listener: tokio::net::TcpListener) -> std::io::Result<()> {
+    /// # let config = WaitingRoomConfig::builder("shop").total_active_users(200);
+    /// # let layer = WaitingRoomLayer::new(config.build().expect("it is right"));
+    /// # let app = axum::Router::<()>::new();
+    /// let handle = layer.handle();
+    /// let stop = async move {
+    ///     // Wait for the signal here.
+    ///     handle.end_dashboard_streams();
+    /// };
+    /// axum::serve(listener, app.layer(layer)).with_graceful_shutdown(stop).await
+    /// # }
+    /// ```
+    #[cfg(feature = "dashboard")]
+    pub fn end_dashboard_streams(&self) {
+        self.pipeline.telemetry.streams.end();
     }
 
     /// Returns the settings found so far that are valid but probably not intended.

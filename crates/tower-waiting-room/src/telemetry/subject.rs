@@ -51,6 +51,10 @@ pub(crate) struct Subject {
     pub(super) refused: Frequent,
     /// The decisions of a limit, which outlast a change of its quota.
     pub(crate) decisions: Arc<DecisionCounts>,
+    /// The number of requests that a gate has refused. A gate by key is removed when its last
+    /// request ends, so its own count would be lost.
+    #[cfg(feature = "dashboard")]
+    refusals: AtomicU64,
 }
 
 impl Subject {
@@ -63,7 +67,23 @@ impl Subject {
             #[cfg(feature = "metrics")]
             refused: Frequent::default(),
             decisions: Arc::default(),
+            #[cfg(feature = "dashboard")]
+            refusals: AtomicU64::new(0),
         }
+    }
+
+    /// Counts a refusal by a gate, and no other event.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn count_if_refused(&self, what: GateEvent) {
+        if what.is_refusal() {
+            self.refusals.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of requests that a gate has refused since its layer was created.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::Relaxed)
     }
 
     /// Returns this subject with the counts of an earlier one.
@@ -136,6 +156,12 @@ impl GateEvent {
             RefusedBecause::TimedOut => Self::TimedOut,
             _ => Self::Full,
         }
+    }
+
+    /// Returns whether the request was refused.
+    #[cfg(feature = "dashboard")]
+    const fn is_refusal(self) -> bool {
+        matches!(self, Self::Drained | Self::Evicted | Self::Full | Self::Shed | Self::TimedOut)
     }
 
     /// Returns the stable name of the event, used as a label value in metrics.

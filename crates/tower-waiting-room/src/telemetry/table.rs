@@ -113,6 +113,11 @@ table! {
         "1 if the store answered when the gauges were last recorded, else 0",
     );
     #[cfg(feature = "room")]
+    NODES = Metric::gauge(
+        "waiting_room_nodes",
+        "Nodes that share the store and were heard by it in the last 15 seconds",
+    );
+    #[cfg(feature = "room")]
     ABANDONED = Metric::counter(
         "waiting_room_abandoned_total",
         "Places given up by visitors who were not admitted, counted by the store",
@@ -184,6 +189,11 @@ table! {
     RULES_FILE_LOADS = Metric::counter(
         "waiting_room_rules_file_loads_total",
         "Attempts to apply the rules file",
+    );
+    #[cfg(feature = "rules-file")]
+    RULES_FILE_OUTDATED = Metric::gauge(
+        "waiting_room_rules_file_outdated",
+        "1 if the rules file was refused or is not watched, so the rules in force may be older, else 0",
     );
     MISCONFIGURATIONS = Metric::counter(
         "waiting_room_misconfigurations_total",

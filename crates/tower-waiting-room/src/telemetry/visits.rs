@@ -8,9 +8,12 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-#[cfg(feature = "metrics")]
-use waiting_room_core::room::{RoomMode, RoomSnapshot};
 use waiting_room_core::{Pass, StoreError, Ticket};
+#[cfg(feature = "metrics")]
+use waiting_room_core::{
+    Timestamp,
+    room::{RoomMode, RoomNode, RoomSnapshot},
+};
 
 use super::Telemetry;
 #[cfg(feature = "dashboard")]
@@ -73,10 +76,15 @@ impl Telemetry {
         metrics::histogram!(table::SESSION.name, "room" => Arc::clone(&self.room)).record(after);
     }
 
-    /// Sets the gauges of the room from a snapshot, or records that the store did not answer. In
-    /// that case, the other gauges keep their values.
+    /// Sets the gauges of the room from a snapshot and the nodes at `now`, or records that the store
+    /// did not answer. In that case, the other gauges keep their values.
     #[cfg(feature = "metrics")]
-    pub(crate) fn room_gauges(&self, snapshot: Option<&RoomSnapshot>) {
+    pub(crate) fn room_gauges(
+        &self,
+        snapshot: Option<&RoomSnapshot>,
+        nodes: Option<Vec<RoomNode>>,
+        now: Timestamp,
+    ) {
         let set = |metric: table::Metric, value: f64| {
             metrics::gauge!(metric.name, "room" => Arc::clone(&self.room)).set(value);
         };
@@ -93,6 +101,10 @@ impl Telemetry {
         set(table::LINE_CAPACITY, snapshot.line_capacity.into());
         set(table::OLDEST_WAIT, snapshot.oldest_wait.as_secs_f64());
         set(table::ADMISSIONS_PER_SECOND, snapshot.admissions_per_minute / 60.0);
+        if let Some(nodes) = nodes {
+            let heard = nodes.iter().filter(|node| node.is_heard(now)).count();
+            set(table::NODES, u32::try_from(heard).unwrap_or(u32::MAX).into());
+        }
         for (mode, name) in MODES {
             let value = if snapshot.mode == mode { 1.0 } else { 0.0 };
             metrics::gauge!(table::MODE.name, "room" => Arc::clone(&self.room), "mode" => name)
@@ -179,7 +191,7 @@ const MODES: [(RoomMode, &str); 4] = [
 mod tests {
     use metrics::with_local_recorder;
     use metrics_exporter_prometheus::PrometheusBuilder;
-    use waiting_room_core::{RoomRules, Timestamp};
+    use waiting_room_core::RoomRules;
 
     use super::*;
 
@@ -192,11 +204,14 @@ mod tests {
             for abandoned in [50, 52, 0, 3] {
                 let mut room = RoomSnapshot::empty(Timestamp::from_secs(1), &rules);
                 room.abandoned = abandoned;
-                telemetry.room_gauges(Some(&room));
+                let at = Timestamp::from_secs;
+                let nodes = [85, 84].map(|heard| RoomNode::new("one".to_owned(), at(heard)));
+                telemetry.room_gauges(Some(&room), Some(nodes.into()), at(100));
             }
         });
         let said = recorder.handle().render();
         assert!(said.contains("waiting_room_abandoned_total{room=\"shop\"} 55\n"), "{said}");
         assert!(said.contains("waiting_room_admitted_total{room=\"shop\"} 0\n"), "{said}");
+        assert!(said.contains("waiting_room_nodes{room=\"shop\"} 1\n"), "{said}");
     }
 }

@@ -59,6 +59,44 @@ pub struct RoomSnapshot {
     pub mode: RoomMode,
 }
 
+/// A node that shares the store of a room with other nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RoomNode {
+    /// The name of the node, which is random and lasts as long as the node.
+    pub name: String,
+    /// The time at which the store last heard from the node, on the store's clock.
+    pub last_heard: Timestamp,
+    /// Whether this is the node that has returned the list.
+    pub is_this_node: bool,
+}
+
+impl RoomNode {
+    /// The time within which a node that is running has been heard: three reports of
+    /// `waiting-room-redis`. A node that was last heard earlier has stopped, or does not reach the
+    /// store.
+    pub const HEARD_WITHIN: Duration = Duration::from_secs(15);
+
+    /// Creates a node with this name, which was last heard at this time.
+    #[must_use]
+    pub const fn new(name: String, last_heard: Timestamp) -> Self {
+        Self { name, last_heard, is_this_node: false }
+    }
+
+    /// Marks this node as the one that has returned the list.
+    #[must_use]
+    pub fn as_this_node(self) -> Self {
+        Self { is_this_node: true, ..self }
+    }
+
+    /// Returns whether the store has heard from the node within [`HEARD_WITHIN`](Self::HEARD_WITHIN)
+    /// before `now`.
+    #[must_use]
+    pub fn is_heard(&self, now: Timestamp) -> bool {
+        now.since(self.last_heard) <= Self::HEARD_WITHIN
+    }
+}
+
 impl RoomSnapshot {
     /// Returns the figures of a room without visitors, under the given rules.
     #[must_use]

@@ -11,6 +11,7 @@ mod flood;
 mod gate_share;
 mod limits;
 mod link;
+mod listed;
 mod mishaps;
 mod networks;
 mod nodes;

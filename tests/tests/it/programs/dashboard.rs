@@ -1,5 +1,7 @@
 //! The program of `docs/dashboard.md`, and what the dashboard costs its process.
 
+use std::time::Duration;
+
 use http::StatusCode;
 
 use super::{
@@ -32,6 +34,19 @@ async fn the_dashboard_of_the_docs_is_for_its_operator_and_outside_of_the_room()
     let status = operator.get_with("/admin/status", &[AUTHORIZATION]).await.json();
     assert_eq!(status["result"]["estimated_total_active_users"], 1);
     assert_eq!(status["result"]["status"], "not_queueing");
+}
+
+#[tokio::test]
+async fn an_open_page_does_not_delay_a_graceful_shutdown() {
+    let shop = start().await;
+    let client = reqwest::Client::new();
+    let request = client.get(format!("{}/admin/events", shop.address()));
+    let mut stream = request.header(AUTHORIZATION.0, AUTHORIZATION.1).send().await.unwrap();
+    assert!(stream.chunk().await.unwrap().is_some());
+    // The stream would run for a minute.
+    let ended = tokio::time::timeout(Duration::from_secs(20), shop.interrupt()).await;
+    assert!(ended.expect("the program ends at once").success());
+    while stream.chunk().await.unwrap().is_some() {}
 }
 
 /// The page states 1 % of a core and 16 MiB. The program is not optimized here.

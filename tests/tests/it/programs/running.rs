@@ -1,6 +1,9 @@
 //! Runs a program.
 
-use std::{fs, io, process::Stdio};
+use std::{
+    fs, io,
+    process::{ExitStatus, Stdio},
+};
 
 use tests::Visitor;
 use tokio::{
@@ -67,6 +70,14 @@ impl Running {
 
     fn id(&self) -> u32 {
         self.process.id().expect("the program runs until it is closed")
+    }
+
+    /// Sends the signal of ctrl-c, and returns when the program has ended by itself.
+    pub(crate) async fn interrupt(mut self) -> ExitStatus {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().await.unwrap();
+        assert!(sent.success());
+        self.process.wait().await.unwrap()
     }
 
     /// Stops the program, and returns what it has written to standard error.

@@ -1,4 +1,4 @@
-//! The figures, the switches, and the life of the sampler.
+//! The figures and the switches.
 
 use std::{
     pin::Pin,
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{
-    super::{board::Board, history::RoomHistory, mount::dashboard, waits::Waits},
+    super::{history::RoomHistory, waits::Waits},
     House, ann, config,
 };
-use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomConfig};
 
 /// The events that a stream can send now.
 pub(super) fn events(body: &mut Body) -> Vec<String> {
@@ -27,7 +27,7 @@ pub(super) fn events(body: &mut Body) -> Vec<String> {
 }
 
 /// The figures of an event.
-fn figures(event: &str) -> Value {
+pub(super) fn figures(event: &str) -> Value {
     let json = event.strip_prefix("event: figures\ndata: ").unwrap().strip_suffix("\n\n").unwrap();
     serde_json::from_str(json).unwrap()
 }
@@ -61,6 +61,7 @@ async fn a_stream_receives_the_figures_of_each_second() {
     let gate = Concurrency::limit(8).name("reports");
     let limit = RateLimit::new("global", Quota::per_minute(5), Key::global());
     let house = House::new(config().concurrency(gate).rate_limit(limit));
+    house.seconds(1).await;
     let mut body = stream(&house).await;
     for _ in 0..7 {
         house.visit(None).await;
@@ -211,6 +212,7 @@ async fn the_history_grows_by_a_second_each_second() {
 async fn a_layer_without_a_room_shows_its_limits_and_has_no_switches() {
     let limit = RateLimit::new("global", Quota::per_minute(1), Key::global());
     let house = House::new(WaitingRoomConfig::builder("api").rate_limit(limit));
+    house.seconds(1).await;
     let mut body = stream(&house).await;
     house.visit(None).await;
     house.visit(None).await;
@@ -224,30 +226,6 @@ async fn a_layer_without_a_room_shows_its_limits_and_has_no_switches() {
         assert_eq!(detail, "the layer has no room to change");
     }
     assert_eq!(house.get("/status").await.status, StatusCode::NOT_FOUND);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_sampler_runs_once_a_second_and_ends_with_the_router() {
-    let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let board = Board::new(layer.handle());
-    let router = super::routes(
-        std::sync::Arc::clone(&board),
-        std::sync::Arc::new(|_: &_| Ok(super::Operator::new("Ann"))),
-    );
-    // Eleven samples, the first of them at once.
-    tokio::time::sleep(std::time::Duration::from_millis(10_500)).await;
-    let recorded = board.state().count_of_samples();
-    assert_eq!(recorded, 11);
-    let weak = std::sync::Arc::downgrade(&board);
-    drop((board, router));
-    tokio::task::yield_now().await;
-    assert!(weak.upgrade().is_none());
-}
-
-#[test]
-fn a_dashboard_may_be_created_without_a_runtime() {
-    let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let _router = dashboard(layer.handle(), |_| Ok(super::Operator::new("Ann")));
 }
 
 #[test]
