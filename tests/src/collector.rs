@@ -168,11 +168,7 @@ fn read(metric: Metric) -> Exported {
 }
 
 /// Returns the series of a histogram: its buckets, its count and its sum.
-fn histogram(
-    name: &str,
-    labels: &[String],
-    point: &HistogramDataPoint,
-) -> BTreeMap<String, f64> {
+fn histogram(name: &str, labels: &[String], point: &HistogramDataPoint) -> BTreeMap<String, f64> {
     let count = |count: u64| f64::from(u32::try_from(count).unwrap());
     let ends = point.explicit_bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
     let mut below = 0;

@@ -45,7 +45,9 @@ impl Collector {
             return Ok(None);
         };
         let collector = value.to_str().ok_or(EXPECTED).and_then(str::parse);
-        collector.map(Some).map_err(|expected| format!("{} is {value:?}, {expected}", Self::VARIABLE))
+        collector
+            .map(Some)
+            .map_err(|expected| format!("{} is {value:?}, {expected}", Self::VARIABLE))
     }
 }
 
@@ -108,7 +110,8 @@ impl Exports {
     const CLOSING: Duration = Duration::from_secs(2);
 }
 
-const EXPECTED: &str = "expected http://HOST:PORT: a collector that accepts OTLP over HTTP, without TLS";
+const EXPECTED: &str =
+    "expected http://HOST:PORT: a collector that accepts OTLP over HTTP, without TLS";
 
 #[cfg(test)]
 mod tests {

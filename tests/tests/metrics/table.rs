@@ -16,9 +16,7 @@ use metrics_opentelemetry::{
 };
 use opentelemetry_otlp::{MetricExporter, WithExportConfig};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use tests::{
-    Collector, Manner, MetricRow, documented_metrics as documented, installed, workspace,
-};
+use tests::{Collector, Manner, MetricRow, documented_metrics as documented, installed, workspace};
 
 use crate::everything::everything;
 

@@ -182,7 +182,11 @@ impl<S: Store> SuiteRun<S> {
         }
         if !(self.built..=self.now).contains(&since) {
             let expected = format!("it remembers since {:?} or later, until now", self.built);
-            return Err(self.divergence(command, expected, format!("it remembers since {since:?}")));
+            return Err(self.divergence(
+                command,
+                expected,
+                format!("it remembers since {since:?}"),
+            ));
         }
         Ok(())
     }

@@ -195,7 +195,8 @@ impl CrowdRecord {
     #[track_caller]
     pub fn every_visitor_admitted(&self) -> &Self {
         let errors = || {
-            let admissions = self.visits.iter().filter_map(|visit| Some((visit, visit.admission()?)));
+            let admissions =
+                self.visits.iter().filter_map(|visit| Some((visit, visit.admission()?)));
             admissions.filter(|(_, answer)| answer.status.as_u16() >= 400)
         };
         if let Some((visit, answer)) = errors().next() {

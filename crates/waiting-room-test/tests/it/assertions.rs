@@ -107,7 +107,8 @@ fn never_above_fails_although_the_application_deletes_cookies_of_its_own() {
         let cookies = AppendHeaders(cookies.map(|cookie| ("set-cookie", cookie)));
         let page = get(async move || (cookies, "Welcome."));
         let open = Router::new().route("/", page.clone());
-        let full = open.clone().layer(WaitingRoomLayer::with_clock(config(5).build().unwrap(), clock));
+        let full =
+            open.clone().layer(WaitingRoomLayer::with_clock(config(5).build().unwrap(), clock));
         for shop in [open, full] {
             let record = one_by_one().visit(shop, clock).await;
             message_of_crowd(&record, 4);
@@ -288,7 +289,8 @@ fn waits_at_most_counts_a_visitor_that_is_sent_back_into_the_line() {
         let record = crowd.visit(shop, clock).await;
         record.waits_at_most(330 * SECOND).never_above(1);
         let message = message_of(|| record.waits_at_most(5 * MINUTE));
-        let expected = "visitor 0 (browser) came at 30.000 s and waited for 330s until it was admitted";
+        let expected =
+            "visitor 0 (browser) came at 30.000 s and waited for 330s until it was admitted";
         assert!(message.contains(expected), "{message}");
     });
 }

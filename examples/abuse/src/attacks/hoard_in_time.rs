@@ -38,8 +38,9 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     }
     let late = front.all("a slot", |person| person.is_served).await.err();
     let hoard = &hoard.got;
-    let [sent, placed, refused, served] = [&hoard.sent, &hoard.placed, &hoard.refused, &hoard.served]
-        .map(|count| count.load(Ordering::Relaxed));
+    let [sent, placed, refused, served] =
+        [&hoard.sent, &hoard.placed, &hoard.refused, &hoard.served]
+            .map(|count| count.load(Ordering::Relaxed));
     let lost = front.lost(PEOPLE);
     let lost_later = behind.lost(2 * PEOPLE);
     let (share, because) = site.settings.places(start.elapsed())?;

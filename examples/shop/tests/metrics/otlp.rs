@@ -33,7 +33,11 @@ async fn a_collector_gets_the_figures_that_the_shop_shows_to_prometheus() {
     reads(&collector, "waiting_room_admitted_total{room=\"shop\"}", 2.0).await;
     until("a visitor is in line", async || {
         assert!(!is_inside(&eve).await);
-        collector.series().get("waiting_room_waiting{room=\"shop\"}").filter(|it| **it > 0.0).copied()
+        collector
+            .series()
+            .get("waiting_room_waiting{room=\"shop\"}")
+            .filter(|it| **it > 0.0)
+            .copied()
     })
     .await;
     check_out(&ann).await;
@@ -91,11 +95,9 @@ async fn the_latest_figures_are_exported_before_the_shop_ends() {
 async fn a_collector_that_is_away_stalls_or_fails_delays_no_visitor_and_no_end() {
     let away = format!("http://{}", free_address());
     let [stalls, fails] = [Manner::Stalls, Manner::Fails].map(Collector::start);
-    for (collector, to) in [
-        (None, away),
-        (Some(&stalls), stalls.origin()),
-        (Some(&fails), fails.origin()),
-    ] {
+    for (collector, to) in
+        [(None, away), (Some(&stalls), stalls.origin()), (Some(&fails), fails.origin())]
+    {
         let shop = exporting(&to).await;
         let ann = shop.visitor();
         if let Some(collector) = collector {

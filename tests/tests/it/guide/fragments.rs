@@ -70,7 +70,8 @@ impl Nginx {
         let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let config = folder.path().join("nginx.conf");
         fs::write(&config, whole(fragment, folder.path(), address, upstream.port())).unwrap();
-        let program = || Program::named("nginx").arg("-c").arg(&config).arg("-p").arg(folder.path());
+        let program =
+            || Program::named("nginx").arg("-c").arg(&config).arg("-p").arg(folder.path());
         program().arg("-t").run().await;
         let process = Command::new(installed("nginx"))
             .arg("-c")
