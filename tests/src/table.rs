@@ -9,7 +9,6 @@ use crate::workspace;
 
 /// A row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the columns of the table, for tests")]
 pub struct MetricRow {
     /// `counter`, `gauge` or `histogram`.
     pub kind: String,
