@@ -157,7 +157,7 @@ async fn the_collector_of_the_docs_gets_what_was_let_through_and_what_was_refuse
     assert_eq!(refused_by(&client.get("/").await), "per_ip");
     for (series, value) in [
         ("waiting_room_gate_limit{gate=\"gate\",room=\"api\"}", 64.0),
-        ("waiting_room_gate_wait_seconds_bucket{gate=\"gate\",le=\"0.001\",room=\"api\"}", 2.0),
+        ("waiting_room_gate_hold_seconds_bucket{gate=\"gate\",le=\"10\",room=\"api\"}", 2.0),
         ("waiting_room_verdicts_total{reason=\"refused:rate:per_ip\",room=\"api\"}", 1.0),
     ] {
         until(series, async || {
