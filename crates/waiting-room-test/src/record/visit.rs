@@ -118,9 +118,9 @@ impl fmt::Display for VisitRecord {
 impl AnswerRecord {
     pub(crate) fn new(seen: &Seen, token: &TokenCookie, token_lapsed: bool) -> Self {
         let lines = seen.headers.get_all(header::SET_COOKIE).iter();
-        let cookies = lines.filter_map(|line| Cookie::parse(line.to_str().ok()?).ok());
+        let mut cookies = lines.filter_map(|line| Cookie::parse(line.to_str().ok()?).ok());
         // The last of several lines for one cookie counts.
-        let latest = cookies.filter(|cookie| token.is(cookie.name())).last();
+        let latest = cookies.rfind(|cookie| token.is(cookie.name()));
         let void_from = latest.and_then(|cookie| void_from(&cookie, seen.answered));
         Self {
             sent: seen.sent,
