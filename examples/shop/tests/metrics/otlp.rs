@@ -100,6 +100,7 @@ async fn a_collector_that_is_away_stalls_or_fails_delays_no_visitor_and_no_end()
     {
         let shop = exporting(&to).await;
         let ann = shop.visitor();
+        assert!(is_inside(&ann).await);
         if let Some(collector) = collector {
             until("an export", async || (collector.requests() > 0).then_some(())).await;
         }
