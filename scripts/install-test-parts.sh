@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
-# driver, curl, OpenSSL for a client in Rust, HAProxy, Redis, Valkey, valgrind, Prometheus, and the
-# clients for Node and Python. For Debian. Asks no questions, and does nothing if everything is
+# driver, curl, OpenSSL for a client in Rust, HAProxy, nginx, Redis, Valkey, valgrind, Prometheus, and
+# the clients for Node and Python. For Debian. Asks no questions, and does nothing if everything is
 # installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +26,7 @@ has python3 || packages+=(python3)
 has redis-server || packages+=(redis-server)
 has openssl || packages+=(openssl)
 has haproxy || packages+=(haproxy)
+has nginx || packages+=(nginx)
 has valgrind || packages+=(valgrind)
 has prometheus && has promtool || packages+=(prometheus)
 has pkg-config || packages+=(pkg-config)

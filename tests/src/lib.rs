@@ -38,6 +38,9 @@
 //! A [`Session`] is a shell in which [`replay`] follows a page of the documentation, so that the
 //! tests of the guide and `scripts/newcomer.sh` compare the same things.
 //!
+//! A [`Collector`] receives the metrics that a program exports by OTLP, for the tests of the metrics
+//! and of the `shop` example.
+//!
 //! `cargo run -p tests --bin screenshot` uses the same parts to take the screenshots of the waiting
 //! page in the README.
 //!
@@ -50,6 +53,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails if a part that it needs is missing")]
 
 mod browser;
+mod collector;
 mod driver;
 mod page;
 mod process;
@@ -57,15 +61,18 @@ mod program;
 mod replay;
 mod server;
 mod session;
+mod table;
 mod visitor;
 
 pub use crate::{
     browser::Browser,
+    collector::{Collector, Exported, Manner, prometheus_series},
     page::{Block, pages},
     process::Process,
     program::{Program, installed, workspace},
     replay::{Reader, replay},
     server::{House, application, config},
     session::Session,
+    table::{MetricRow, documented_metrics},
     visitor::{Seen, Visitor, obey, until},
 };

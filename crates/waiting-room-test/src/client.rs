@@ -21,7 +21,8 @@ use crate::{clock::TestClock, seen::Seen};
 /// A client that sends requests to a service directly, without a socket.
 ///
 /// The client has its own address and cookies, like a visitor with one browser window. It obeys the
-/// `Max-Age` of a cookie on the [`TestClock`], and sends each cookie to every path.
+/// `Max-Age` or else the `Expires` of a cookie on the [`TestClock`], and sends each cookie to every
+/// path.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -58,6 +59,17 @@ pub(crate) enum ClientForm {
     Api,
     /// A browser that navigates.
     Browser,
+}
+
+/// The name of the cookie that holds a visitor's token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TokenCookie {
+    /// The layer's default name, which contains the name of the room: `__Host-wr-<room>`, or
+    /// `wr-<room>` without TLS.
+    #[default]
+    Default,
+    /// Another name.
+    Named(String),
 }
 
 /// A cookie that a client keeps.
@@ -117,6 +129,14 @@ impl<S> TestClient<S> {
         self.cookies.clear();
     }
 
+    /// Returns whether the client got a token with an earlier answer that it no longer sends,
+    /// because the token has lapsed. The age of a cookie is in whole seconds and rounded up, so the
+    /// token itself may have lapsed up to a second earlier.
+    pub(crate) fn has_lapsed_token(&self, token: &TokenCookie) -> bool {
+        let soon = self.clock.now() + Duration::from_secs(1);
+        self.cookies.iter().any(|(name, kept)| token.is(name) && !kept.lasts(soon))
+    }
+
     /// Adds the headers, the address and the cookies of this client.
     fn dress(&self, request: &mut Request<Body>) {
         for (name, value) in &self.headers {
@@ -138,8 +158,7 @@ impl<S> TestClient<S> {
         let now = self.clock.now();
         let lines = headers.get_all(header::SET_COOKIE).iter();
         for cookie in lines.filter_map(|line| Cookie::parse(line.to_str().ok()?).ok()) {
-            let age = cookie.max_age().map(|age| Duration::try_from(age).unwrap_or_default());
-            let kept = Kept { value: cookie.value().to_owned(), until: age.map(|age| now + age) };
+            let kept = Kept { value: cookie.value().to_owned(), until: void_from(&cookie, now) };
             self.cookies.insert(cookie.name().to_owned(), kept);
         }
         self.cookies.retain(|_, kept| kept.lasts(now));
@@ -237,10 +256,30 @@ impl ClientForm {
     }
 }
 
+impl TokenCookie {
+    /// Returns whether the cookie with this name holds a token.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        match self {
+            Self::Default => name.starts_with("__Host-wr-") || name.starts_with("wr-"),
+            Self::Named(token) => token == name,
+        }
+    }
+}
+
 impl Kept {
     fn lasts(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
     }
+}
+
+/// Returns the time from which a cookie that was set at `now` is void, or `None` if it lasts as long
+/// as the client. `Max-Age` takes precedence over `Expires` (RFC 6265 section 5.3).
+pub(crate) fn void_from(cookie: &Cookie<'_>, now: Timestamp) -> Option<Timestamp> {
+    if let Some(age) = cookie.max_age() {
+        return Some(now + Duration::try_from(age).unwrap_or_default());
+    }
+    let seconds = cookie.expires_datetime()?.unix_timestamp();
+    Some(Timestamp::from_secs(u64::try_from(seconds).unwrap_or_default()))
 }
 
 /// Returns the address of the client with this number, from the network 198.18.0.0/15, which is

@@ -26,6 +26,7 @@
 //! | the replies, and the rules that they follow | all verbs, against the model, with proofs that are old, lapsed or presented twice |
 //! | "cheap to clone" | each command goes to a fresh clone, so clones must share the state |
 //! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
+//! | `remembers_since` | the store does not claim to know passes that are older than its room |
 //! | "atomic" | [`run_at_once`]: visitors that enter in the same instant never exceed a limit |
 //! | after a restart | an empty store goes on with older passes and tickets; a store that [lasts](Durability::Lasts) goes on as if nothing had happened |
 //!

@@ -11,8 +11,8 @@ use tower::Service;
 use waiting_room_core::time::Clock;
 
 use crate::{
-    arrivals::Arrivals, clock::TestClock, habits::Habits, record::CrowdRecord, seed::seed,
-    visitor::CrowdVisitor,
+    arrivals::Arrivals, client::TokenCookie, clock::TestClock, habits::Habits, record::CrowdRecord,
+    seed::seed, visitor::CrowdVisitor,
 };
 
 /// Visitors that arrive at a service, wait, visit and leave, in virtual time.
@@ -45,6 +45,7 @@ pub struct Crowd {
     seed: u64,
     groups: Vec<CrowdGroup>,
     lasts: Duration,
+    token: TokenCookie,
 }
 
 #[derive(Clone, Debug)]
@@ -64,7 +65,8 @@ impl Crowd {
     /// than the requested one would hide a failure.
     #[must_use]
     pub fn new() -> Self {
-        Self { seed: seed(), groups: Vec::new(), lasts: Duration::from_secs(24 * 60 * 60) }
+        let (groups, token) = (Vec::new(), TokenCookie::Default);
+        Self { seed: seed(), groups, lasts: Duration::from_secs(24 * 60 * 60), token }
     }
 
     /// Adds `count` visitors with these habits. Visitors are numbered from 0 on, in the order of
@@ -91,6 +93,15 @@ impl Crowd {
     #[must_use]
     pub const fn lasting(mut self, duration: Duration) -> Self {
         self.lasts = duration;
+        self
+    }
+
+    /// Sets the name of the cookie that holds the token of a visitor, if it is not the layer's default
+    /// name. An answer that deletes this cookie ends the visitor's session for
+    /// [`never_above`](CrowdRecord::never_above).
+    #[must_use]
+    pub fn token_cookie(mut self, name: impl Into<String>) -> Self {
+        self.token = TokenCookie::Named(name.into());
         self
     }
 
@@ -136,7 +147,8 @@ impl Crowd {
                 let number = u32::try_from(visitors.len()).unwrap_or(u32::MAX);
                 let times = (start + arrival, start + self.lasts);
                 let (habits, service) = (habits.clone(), service.clone());
-                visitors.push(CrowdVisitor::new(number, habits, service, clock, times));
+                let client = (clock, self.token.clone());
+                visitors.push(CrowdVisitor::new(number, habits, service, client, times));
             }
         }
         visitors

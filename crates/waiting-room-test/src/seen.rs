@@ -51,8 +51,8 @@ impl Seen {
     /// Returns what the answer means for its client.
     ///
     /// The header `waiting-room` decides, which the layer sends with `wait` or `refuse`, and
-    /// without it the reason. An answer that has neither counts as refused if its status is 429 or
-    /// 503 and it has `Retry-After`, so answers of other layers are understood too.
+    /// without it the reason. An answer that has neither counts as refused if its status is 429, or
+    /// 503 with `Retry-After`, so answers of other layers are understood too.
     #[must_use]
     pub fn seen_as(&self) -> SeenAs {
         match (self.header("waiting-room"), &self.reason) {
@@ -88,7 +88,7 @@ impl Seen {
     }
 
     fn is_turned_away(&self) -> bool {
-        let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
-        busy.contains(&self.status) && self.retry_after().is_some()
+        let is_busy = self.status == StatusCode::SERVICE_UNAVAILABLE;
+        self.status == StatusCode::TOO_MANY_REQUESTS || is_busy && self.retry_after().is_some()
     }
 }

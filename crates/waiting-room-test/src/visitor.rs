@@ -8,7 +8,7 @@ use tower::Service;
 use waiting_room_core::{Timestamp, time::Clock};
 
 use crate::{
-    client::{TestClient, address},
+    client::{TestClient, TokenCookie, address},
     clock::TestClock,
     habits::Habits,
     record::{AnswerRecord, Ending, VisitRecord},
@@ -20,6 +20,7 @@ pub(crate) struct CrowdVisitor<S> {
     habits: Habits,
     clock: TestClock,
     client: TestClient<S>,
+    token: TokenCookie,
     arrival: Timestamp,
     /// The time at which the crowd is over.
     end: Timestamp,
@@ -31,14 +32,14 @@ impl<S> CrowdVisitor<S> {
         number: u32,
         habits: Habits,
         service: S,
-        clock: TestClock,
+        (clock, token): (TestClock, TokenCookie),
         (arrival, end): (Timestamp, Timestamp),
     ) -> Self {
         let client = TestClient::new(service, clock, habits.form)
             .from_address(address(number))
             .headers(&habits.headers);
         let record = VisitRecord::new(number, habits.form);
-        Self { habits, clock, client, arrival, end, record }
+        Self { habits, clock, client, token, arrival, end, record }
     }
 }
 
@@ -65,10 +66,8 @@ where
         let patience = self.habits.patience.map(|patience| self.arrival + patience);
         let gives_up = patience.filter(|at| *at <= self.end);
         loop {
-            let path = self.habits.path.clone();
-            let seen = self.client.get(&path).await;
+            let seen = self.request_page().await;
             let (seen_as, next) = (seen.seen_as(), self.next_attempt(&seen));
-            self.record.answers.push(AnswerRecord::new(&seen));
             if seen_as == SeenAs::Forwarded {
                 return None;
             }
@@ -97,8 +96,7 @@ where
         let mut next = self.clock.now() + at_least_a_tick(self.habits.page_every);
         while next <= over {
             self.clock.pass_until(next).await;
-            let path = self.habits.path.clone();
-            let seen = self.client.get(&path).await;
+            let seen = self.request_page().await;
             next = match (seen.seen_as(), self.next_attempt(&seen)) {
                 (SeenAs::Forwarded, _) => {
                     self.clock.now() + at_least_a_tick(self.habits.page_every)
@@ -106,14 +104,23 @@ where
                 (_, Some(next)) => next,
                 (_, None) => Timestamp::MAX,
             };
-            self.record.answers.push(AnswerRecord::new(&seen));
         }
         self.clock.pass_until(over).await;
         if let Some(path) = self.habits.checkout.clone() {
+            let token_lapsed = self.client.has_lapsed_token(&self.token);
             let seen = self.client.post(&path, "application/octet-stream", "").await;
-            self.record.answers.push(AnswerRecord::new(&seen));
+            self.record.answers.push(AnswerRecord::new(&seen, &self.token, token_lapsed));
         }
         ending
+    }
+
+    /// Requests the page, and records the answer.
+    async fn request_page(&mut self) -> Seen {
+        let token_lapsed = self.client.has_lapsed_token(&self.token);
+        let path = self.habits.path.clone();
+        let seen = self.client.get(&path).await;
+        self.record.answers.push(AnswerRecord::new(&seen, &self.token, token_lapsed));
+        seen
     }
 
     /// Returns the time at which the visitor asks again after this answer, if it did not get in.

@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use crate::{
     attacks::{
-        cookie_jar_filler, early_polls, key_flood, made_up_keys, odd_paths, preflight_flood,
-        slow_readers, ticket_hoard, two_rooms,
+        cookie_jar_filler, early_polls, hoard_in_time, key_flood, made_up_keys, odd_paths,
+        preflight_flood, slow_readers, ticket_hoard, two_rooms,
     },
     people::{People, Seen},
     site::{Scale, Site},
@@ -28,6 +28,8 @@ pub(crate) enum Attack {
     MadeUpKeys,
     /// Hundreds of first tickets, all returned together before the next slots are free.
     TicketHoard,
+    /// A thousand first tickets, taken while other people wait, and each returned when it is due.
+    HoardInTime,
     /// A client that sends its tokens by header, through two rooms.
     TwoRooms,
     /// Requests from thousands of addresses of one network.
@@ -62,6 +64,7 @@ impl Attack {
         match self {
             Self::CookieJarFiller => cookie_jar_filler::strike(site).await,
             Self::EarlyPolls => early_polls::strike(site).await,
+            Self::HoardInTime => hoard_in_time::strike(site).await,
             Self::KeyFlood => key_flood::strike(site).await,
             Self::MadeUpKeys => made_up_keys::strike(site).await,
             Self::Paths => odd_paths::strike(site).await,

@@ -9,7 +9,10 @@ use std::{
 use clap::{ArgGroup, Args, Parser};
 use tower_waiting_room::{ConfigError, WaitingRoomConfig, token::CookieSettings};
 
-use crate::room::{RoomArgs, duration};
+use crate::{
+    otlp::Collector,
+    room::{RoomArgs, duration},
+};
 
 /// Runs a small shop behind a waiting room, and a crowd to test it with.
 #[derive(Debug, Parser)]
@@ -33,6 +36,12 @@ pub struct Cli {
     /// The password is printed at the start, unless it is set in SHOP_ADMIN_PASSWORD.
     #[arg(long, conflicts_with = "visitors")]
     pub(crate) admin: bool,
+    /// Sends the metrics to the OpenTelemetry collector at this address, by OTLP over HTTP [default:
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, if it is set]
+    ///
+    /// The metrics are sent once a minute, or every OTEL_METRIC_EXPORT_INTERVAL milliseconds.
+    #[arg(long, value_name = "URL", conflicts_with = "visitors")]
+    pub(crate) otlp: Option<Collector>,
     #[command(flatten)]
     crowd: CrowdArgs,
 }

@@ -9,7 +9,7 @@ use rand::{
 };
 use tokio::{net::TcpListener, signal};
 use tower_waiting_room::{
-    WaitingRoomConfig, WaitingRoomLayer,
+    WaitingRoomLayer,
     dashboard::{basic_auth, dashboard},
 };
 use tracing_subscriber::EnvFilter;
@@ -18,6 +18,7 @@ use crate::{
     app::app,
     cli::{Cli, Mode},
     crowd, metrics,
+    otlp::Collector,
 };
 
 /// Serves the shop, or runs a crowd. After a crowd, the exit code is a success if every promise was
@@ -30,7 +31,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     start_log(&cli.mode());
     match cli.mode() {
         Mode::Serve => {
-            serve(cli.config()?, cli.listen, cli.admin).await?;
+            serve(&cli).await?;
             Ok(ExitCode::SUCCESS)
         }
         Mode::Crowd(order) => {
@@ -41,18 +42,22 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// Serves on this address until ctrl-c, then completes the running requests.
-pub(crate) async fn serve(
-    config: WaitingRoomConfig,
-    listen: SocketAddr,
-    has_dashboard: bool,
-) -> Result<(), Box<dyn Error>> {
-    let prometheus = metrics::install()?;
+/// Serves until ctrl-c, then completes the running requests and the exports of metrics.
+async fn serve(cli: &Cli) -> Result<(), Box<dyn Error>> {
+    let config = cli.config()?;
+    let collector = match &cli.otlp {
+        Some(collector) => Some(collector.clone()),
+        None => Collector::from_environment()?,
+    };
+    let listener = TcpListener::bind(cli.listen).await?;
+    let address = listener.local_addr()?;
+    let (prometheus, exports) = metrics::install(collector.as_ref())?;
     let room = WaitingRoomLayer::new(config);
     let (metrics, handle) = (metrics::route(prometheus, room.handle()), room.handle());
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
-    let dashboard = if has_dashboard { Some(admin(&room, address)?) } else { None };
+    if exports.is_some() {
+        metrics::keep_recording(room.handle());
+    }
+    let dashboard = if cli.admin { Some(admin(&room, address)?) } else { None };
     let shop = app(room).merge(metrics);
     // The dashboard is outside of the room, so the operator does not wait in line.
     let shop = match dashboard {
@@ -65,7 +70,11 @@ pub(crate) async fn serve(
         // An open page of the dashboard would otherwise delay the end by up to a minute.
         handle.end_dashboard_streams();
     };
-    Ok(axum::serve(listener, shop).with_graceful_shutdown(stopped).await?)
+    axum::serve(listener, shop).with_graceful_shutdown(stopped).await?;
+    if let Some(exports) = exports {
+        exports.close().await;
+    }
+    Ok(())
 }
 
 /// The dashboard of the operator `admin`. Prints its address, and its password if it is random.

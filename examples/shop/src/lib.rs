@@ -50,6 +50,7 @@ mod command;
 mod crowd;
 mod goods;
 mod metrics;
+mod otlp;
 mod pages;
 mod replay;
 mod room;

@@ -1,25 +1,50 @@
-//! Metrics for Prometheus, at `/metrics`.
+//! Metrics for Prometheus, at `/metrics`, and for OpenTelemetry, if there is a collector.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
+use ::metrics::set_global_recorder;
 use axum::{Router, routing::get};
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_util::layers::FanoutBuilder;
 use tokio::time::interval;
 use tower_waiting_room::{WaitingRoomHandle, room::Store};
 
-/// Installs the recorder of this process. Call this function before the layer is created.
+use crate::otlp::{Collector, Exports};
+
+/// Installs the recorder of this process, and begins to export to the collector, if there is one.
+/// Call this function before the layer is created.
 ///
 /// # Errors
 ///
-/// Another recorder is already installed.
-pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
-    let named = |name: &str| Matcher::Full(format!("waiting_room_{name}_seconds"));
-    PrometheusBuilder::new()
-        .set_buckets_for_metric(named("wait"), WAITS)?
-        .set_buckets_for_metric(named("estimate_error"), WAITS)?
-        .set_buckets_for_metric(named("session"), SESSIONS)?
-        .set_buckets_for_metric(Matcher::Prefix("waiting_room_gate_".to_owned()), REQUESTS)?
-        .install_recorder()
+/// Another recorder is already installed, or the exports cannot begin.
+pub(crate) fn install(
+    collector: Option<&Collector>,
+) -> Result<(PrometheusHandle, Option<Exports>), Box<dyn Error>> {
+    let mut prometheus = PrometheusBuilder::new();
+    for (name, buckets) in HISTOGRAMS {
+        prometheus = prometheus.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
+    }
+    let prometheus = prometheus.build_recorder();
+    let handle = prometheus.handle();
+    let Some(collector) = collector else {
+        set_global_recorder(prometheus)?;
+        return Ok((handle, None));
+    };
+    let (exports, otlp) = Exports::start(collector, &HISTOGRAMS)?;
+    let both = FanoutBuilder::default().add_recorder(prometheus).add_recorder(otlp).build();
+    set_global_recorder(both)?;
+    Ok((handle, Some(exports)))
+}
+
+/// Records the gauges once a second, for exports that no scrape triggers.
+pub(crate) fn keep_recording<St: Store>(handle: WaitingRoomHandle<St>) {
+    tokio::spawn(async move {
+        let mut every = interval(RECORDED);
+        loop {
+            every.tick().await;
+            handle.record().await;
+        }
+    });
 }
 
 /// Serves the metrics at `/metrics`, and keeps the memory of the recorder bounded.
@@ -47,6 +72,16 @@ pub(crate) fn route<St: Store>(
 
 /// The time between two steps of the recorder's upkeep, which moves observations into histograms.
 const UPKEEP: Duration = Duration::from_secs(5);
+/// The largest age of an exported gauge.
+const RECORDED: Duration = Duration::from_secs(1);
+/// The histograms, each with its buckets.
+const HISTOGRAMS: [(&str, &[f64]); 5] = [
+    ("waiting_room_wait_seconds", WAITS),
+    ("waiting_room_estimate_error_seconds", WAITS),
+    ("waiting_room_session_seconds", SESSIONS),
+    ("waiting_room_gate_wait_seconds", REQUESTS),
+    ("waiting_room_gate_hold_seconds", REQUESTS),
+];
 /// Buckets for visitors, in seconds: a wait takes from seconds to hours.
 const WAITS: &[f64] = &[
     1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0,

@@ -1,10 +1,12 @@
 //! The pages of the guide: their programs and commands do what the pages show, their excerpts
-//! compile and run, and the list of causes and reasons is complete.
+//! compile and run, its fragments configure nginx and a client of gRPC, its calculations are right,
+//! no block is left out, and the list of causes and reasons is complete.
 //!
 //! ```text
 //!  docs/guide/*.md ─ Block ─┬─ program ─── cargo build ─┐
 //!                           ├─ excerpts ── cargo build ─┼─ replay ─ bash, curl, …
-//!                           └─ transcripts ─────────────┘
+//!                           ├─ transcripts ─────────────┘
+//!                           └─ fragments ─ nginx, node
 //! ```
 //!
 //! `scripts/newcomer.sh` replays the quick start, because it starts from `cargo new`.
@@ -15,6 +17,8 @@ use tests::{Block, Reader, Session, pages, replay, workspace};
 
 use crate::programs::{GuidePrograms, program};
 
+mod blocks;
+mod fragments;
 mod links;
 mod troubleshooting;
 

@@ -14,40 +14,15 @@ use metrics::{
 use metrics_opentelemetry::{
     OpenTelemetryMetrics, OpenTelemetryRecorder, opentelemetry::metrics::MeterProvider,
 };
-use opentelemetry_sdk::metrics::{
-    InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
-    data::{AggregatedMetrics, MetricData},
-};
-use tests::{installed, workspace};
+use opentelemetry_otlp::{MetricExporter, WithExportConfig};
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use tests::{Collector, Manner, MetricRow, documented_metrics as documented, installed, workspace};
 
 use crate::everything::everything;
 
-/// A row of the table: kind, unit, labels and meaning.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Row {
-    kind: String,
-    unit: String,
-    labels: BTreeSet<String>,
-    meaning: String,
-}
-
-/// Reads the table of `docs/metrics.md`, by name.
-fn documented() -> BTreeMap<String, Row> {
-    let page = fs::read_to_string(workspace("docs/metrics.md")).unwrap();
-    let rows = page.lines().filter(|line| line.starts_with("| `waiting_room_"));
-    let row = |line: &str| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, kind, unit, labels, meaning] = cells[..] else { panic!("{line}") };
-        let labels = labels.split(", ").map(|label| label.trim_matches('`').to_owned()).collect();
-        let [kind, unit, meaning] = [kind, unit, meaning].map(str::to_owned);
-        (name.trim_matches('`').to_owned(), Row { kind, unit, labels, meaning })
-    };
-    rows.map(row).collect()
-}
-
 /// Keeps what it is told of metrics.
 #[derive(Default)]
-struct Told(Mutex<BTreeMap<String, Row>>);
+struct Told(Mutex<BTreeMap<String, MetricRow>>);
 
 impl Told {
     fn describe(&self, name: &KeyName, kind: &str, unit: Option<Unit>, meaning: &SharedString) {
@@ -106,40 +81,22 @@ fn the_table_is_what_recorders_are_told_and_every_metric_is_observed() {
     assert_eq!(documented.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>());
 }
 
-/// The kind, unit and meaning of a metric as it is exported.
-fn exported(metric: &opentelemetry_sdk::metrics::data::Metric) -> (String, [String; 3]) {
-    let kind = match metric.data() {
-        AggregatedMetrics::F64(MetricData::Gauge(_)) => "gauge",
-        AggregatedMetrics::F64(MetricData::Histogram(_)) => "histogram",
-        AggregatedMetrics::U64(MetricData::Sum(sum)) if sum.is_monotonic() => "counter",
-        other => panic!("{} is exported as {other:?}", metric.name()),
-    };
-    let unit = match metric.unit() {
-        "1" => "count",
-        "1/s" => "count_per_second",
-        "s" => "seconds",
-        other => other,
-    };
-    let row = [kind, unit, metric.description()].map(str::to_owned);
-    (metric.name().to_owned(), row)
-}
-
 #[test]
-fn opentelemetry_gets_the_names_and_units_of_the_table() {
-    let exporter = InMemoryMetricExporter::default();
-    let reader = PeriodicReader::builder(exporter.clone()).build();
+fn a_collector_gets_exactly_the_table_by_otlp() {
+    let collector = Collector::start(Manner::Accepts);
+    let url = format!("{}/v1/metrics", collector.origin());
+    let exporter = MetricExporter::builder().with_http().with_endpoint(url).build().unwrap();
+    let reader = PeriodicReader::builder(exporter).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
     let recorder = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(provider.meter("shop")));
     with_local_recorder(&recorder, everything);
     provider.force_flush().unwrap();
-    let batches = exporter.get_finished_metrics().unwrap();
-    let metrics = batches.iter().flat_map(|batch| batch.scope_metrics());
-    let exported: BTreeMap<_, _> =
-        metrics.flat_map(|scope| scope.metrics()).map(exported).collect();
-    let documented = documented().into_iter();
-    let documented: BTreeMap<_, _> =
-        documented.map(|(name, row)| (name, [row.kind, row.unit, row.meaning])).collect();
-    assert_eq!(exported, documented);
+    let exported = collector.exported().into_iter().map(|(name, metric)| (name, metric.row));
+    let (exported, documented) = (exported.collect::<BTreeMap<_, _>>(), documented());
+    for (name, row) in &exported {
+        assert_eq!(documented.get(name), Some(row), "{name}");
+    }
+    assert_eq!(documented.keys().collect::<Vec<_>>(), exported.keys().collect::<Vec<_>>());
 }
 
 /// The names of metrics in a text, each without the suffix that Prometheus adds for histograms.

@@ -17,6 +17,7 @@ pub(crate) struct Model {
     ended: Vec<Ended>,
     places: Vec<Place>,
     admissions: Vec<Timestamp>,
+    abandoned: u64,
     since: Timestamp,
     hold_until: Timestamp,
 }
@@ -43,6 +44,8 @@ pub(crate) struct Numbers {
     pub(crate) present: usize,
     /// How long the first visitor in line has waited; `None` for a random line.
     pub(crate) oldest_wait: Option<Duration>,
+    /// Places that were given up.
+    pub(crate) abandoned: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +80,7 @@ impl Model {
             ended: Vec::new(),
             places: Vec::new(),
             admissions: Vec::new(),
+            abandoned: 0,
             since: now,
             hold_until,
         }
@@ -169,7 +173,7 @@ impl Model {
     /// A visitor leaves.
     pub(crate) fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
-        self.places.retain(|place| place.id != id);
+        self.give_up(|place| place.id == id);
         let longest = self.settings.rules().pass_lifetime().max(3 * self.settings.retention);
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
@@ -180,7 +184,7 @@ impl Model {
     /// Drops sessions, places and records that have lapsed.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.ended.retain(|ended| ended.forget_at > now);
-        self.places.retain(|place| place.kept_until > now);
+        self.give_up(|place| place.kept_until <= now);
         self.admissions.retain(|&at| at + Self::MINUTE > now);
         let (live, lapsed): (Vec<_>, Vec<_>) =
             self.sessions.iter().partition(|session| session.expires_at > now);
@@ -205,7 +209,15 @@ impl Model {
             waiting: self.places.len(),
             present: self.present(now).count(),
             oldest_wait: (self.settings.method != QueueingMethod::Random).then_some(oldest),
+            abandoned: self.abandoned,
         }
+    }
+
+    /// Removes the places of visitors who did not come back, or who left.
+    fn give_up(&mut self, is_gone: impl Fn(&Place) -> bool) {
+        let before = self.places.len();
+        self.places.retain(|place| !is_gone(place));
+        self.abandoned += (before - self.places.len()) as u64;
     }
 
     /// Puts new rules in force.

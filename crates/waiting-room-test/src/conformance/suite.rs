@@ -74,6 +74,7 @@ pub async fn run<S: Store>(
         store: build(settings.rules(), clock.clone()).await,
         model: Model::new(settings, START),
         settings,
+        built: START,
         now: START,
         step: 0,
         coverage: Coverage::default(),
@@ -90,6 +91,7 @@ pub async fn run<S: Store>(
                 run.store = build(run.settings.rules(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
                     run.model = Model::new(run.settings, run.now);
+                    run.built = run.now;
                 }
             }
             command => run.compare(&command, &mut commands).await?,
@@ -103,6 +105,8 @@ struct SuiteRun<S> {
     store: S,
     model: Model,
     settings: Settings,
+    /// The time at which the room was last empty for certain.
+    built: Timestamp,
     now: Timestamp,
     step: u64,
     coverage: Coverage,
@@ -168,13 +172,23 @@ impl<S: Store> SuiteRun<S> {
         }
     }
 
-    /// Compares the store's time with the clock that the store was given.
+    /// Compares the store's time with the clock that the store was given, and checks that the store
+    /// does not claim to know passes from before its room was empty.
     fn check_time(&self, command: &Command) -> Result<(), Divergence> {
-        let (expected, given) = (format!("the time is {:?}", self.now), self.store.now());
-        if given == self.now {
-            return Ok(());
+        let (given, since) = (self.store.now(), self.store.remembers_since());
+        if given != self.now {
+            let expected = format!("the time is {:?}", self.now);
+            return Err(self.divergence(command, expected, format!("the time is {given:?}")));
         }
-        Err(self.divergence(command, expected, format!("the time is {given:?}")))
+        if !(self.built..=self.now).contains(&since) {
+            let expected = format!("it remembers since {:?} or later, until now", self.built);
+            return Err(self.divergence(
+                command,
+                expected,
+                format!("it remembers since {since:?}"),
+            ));
+        }
+        Ok(())
     }
 
     fn verdict(
@@ -296,6 +310,7 @@ fn snapshot(
     expected.present = count(numbers.present);
     expected.line_capacity = settings.capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
+    expected.abandoned = numbers.abandoned;
     expected.mode = settings.mode;
     expected
 }

@@ -111,6 +111,8 @@ enum Fault {
     ForgetsArrivals,
     /// Visitors who have left keep their slots.
     KeepsSlots,
+    /// Visitors who give up are not counted.
+    IgnoresAbandoned,
     /// The clock is a millisecond behind, so everything lapses late.
     LapsesLate,
     /// The store admits one visitor too many.
@@ -121,6 +123,8 @@ enum Fault {
     Races,
     /// The position may go up.
     RaisesPositions,
+    /// The store claims to know passes that are older than its room.
+    RemembersTooMuch,
     /// A pass resumes a session that was ended.
     Resurrects,
     /// A network gets one place more than its share.
@@ -131,13 +135,15 @@ enum Fault {
     TimeAhead,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 12] = [
     Fault::ForgetsArrivals,
+    Fault::IgnoresAbandoned,
     Fault::KeepsSlots,
     Fault::LapsesLate,
     Fault::OneTooMany,
     Fault::OneTouch,
     Fault::RaisesPositions,
+    Fault::RemembersTooMuch,
     Fault::Resurrects,
     Fault::SharesTooMuch,
     Fault::Splits,
@@ -209,7 +215,10 @@ impl Store for Faulty {
     }
 
     fn remembers_since(&self) -> Timestamp {
-        self.room().remembers_since()
+        match self.fault {
+            Fault::RemembersTooMuch => Timestamp::ZERO,
+            _ => self.room().remembers_since(),
+        }
     }
 
     fn rules(&self) -> Arc<RoomRules> {
@@ -263,6 +272,9 @@ impl Store for Faulty {
         let mut snapshot = self.room().snapshot().await?;
         if self.fault == Fault::OneTooMany {
             snapshot.total_active_users -= 1;
+        }
+        if self.fault == Fault::IgnoresAbandoned {
+            snapshot.abandoned = 0;
         }
         Ok(snapshot)
     }

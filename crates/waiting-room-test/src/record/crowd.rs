@@ -58,9 +58,10 @@ impl CrowdRecord {
     /// Asserts that at most `limit` visitors were inside at any time.
     ///
     /// A visitor is inside from the first answer of the application to the last request that the
-    /// application answered, or until an answer deletes a cookie, because the session may be over
-    /// then. A visitor that [stays](crate::Habits::staying) and requests pages therefore counts for
-    /// as long as it is seen; its slot may be held for longer.
+    /// application answered, or until an answer deletes the visitor's
+    /// [token](crate::Crowd::token_cookie), or the token lapses, because the session is over then. A
+    /// visitor that [stays](crate::Habits::staying) and requests pages therefore counts for as long
+    /// as it is seen; its slot may be held for longer.
     ///
     /// # Panics
     ///
@@ -164,10 +165,15 @@ impl CrowdRecord {
     ///
     /// # Panics
     ///
-    /// Panics if a visitor was forwarded before.
+    /// Panics if a visitor was forwarded before, or if no visitor sent a request before, so that
+    /// open doors would not have been noticed.
     #[track_caller]
     pub fn never_before(&self, opening: Duration) -> &Self {
         let opens = self.start + opening;
+        if self.answers().all(|(_, answer)| answer.sent >= opens) {
+            let what = "no visitor sent a request before, so nothing is tested";
+            self.fail(format_args!("never_before({opening:?})"), what);
+        }
         let is_inside = |answer: &&AnswerRecord| answer.seen_as == SeenAs::Forwarded;
         let early = self.answers().filter(|(_, answer)| is_inside(answer));
         if let Some((visit, answer)) = early.min_by_key(|(_, answer)| answer.answered)
@@ -179,13 +185,28 @@ impl CrowdRecord {
         self
     }
 
-    /// Asserts that every visitor was admitted.
+    /// Asserts that every visitor was admitted, and that the first answer of the application to it
+    /// was no error: a path that does not exist admits no visitor.
     ///
     /// # Panics
     ///
-    /// Panics if a visitor was not. The message names the first one and counts the others.
+    /// Panics if a visitor was not admitted, or got an error with a status of 400 or more. The
+    /// message names the first one and counts the others.
     #[track_caller]
     pub fn every_visitor_admitted(&self) -> &Self {
+        let errors = || {
+            let admissions =
+                self.visits.iter().filter_map(|visit| Some((visit, visit.admission()?)));
+            admissions.filter(|(_, answer)| answer.status.as_u16() >= 400)
+        };
+        if let Some((visit, answer)) = errors().next() {
+            let (at, others) = (self.time(answer.answered), errors().count() - 1);
+            let what = format!(
+                "the application answered {visit} with an error at {at} ({answer}), and {others} \
+                 other visitors"
+            );
+            self.fail(format_args!("every_visitor_admitted"), &what);
+        }
         let mut left_out = self.visits.iter().filter(|visit| visit.admitted_at().is_none());
         if let Some(visit) = left_out.next() {
             let others = left_out.count();
@@ -202,19 +223,20 @@ impl CrowdRecord {
     }
 
     /// Asserts that no visitor waited for longer than `longest`, from its first request to its
-    /// admission or, if it was not admitted, to the end of its visit.
+    /// admission or, if it was not admitted, to the end of its visit. A visitor that is sent back
+    /// into the line later waits again, from then on.
     ///
     /// # Panics
     ///
     /// Panics if a visitor waited longer. The message names the one that waited longest.
     #[track_caller]
     pub fn waits_at_most(&self, longest: Duration) -> &Self {
-        if let Some(visit) = self.visits.iter().max_by_key(|visit| visit.waited())
-            && visit.waited() > longest
+        let waits = self.visits.iter().flat_map(WaitStreak::all);
+        if let Some(wait) = waits.max_by_key(WaitStreak::length)
+            && wait.length() > longest
         {
-            let came = visit.answers().first().map_or(self.start, |answer| answer.sent);
-            let end = if visit.admitted_at().is_some() { "admitted" } else { "gone" };
-            let (waited, came) = (visit.waited(), self.time(came));
+            let end = if wait.admission.is_some() { "admitted" } else { "gone" };
+            let (visit, waited, came) = (wait.visit, wait.length(), self.time(wait.since()));
             let what =
                 format!("{visit} came at {came} and waited for {waited:?} until it was {end}");
             self.fail(format_args!("waits_at_most({longest:?})"), &what);

@@ -1,5 +1,7 @@
 //! The answers of a visitor as streaks: it waits, it is inside, it waits again.
 
+use std::time::Duration;
+
 use waiting_room_core::{Reason, Timestamp};
 
 use super::visit::{AnswerRecord, VisitRecord};
@@ -65,6 +67,11 @@ impl<'a> WaitStreak<'a> {
         self.admission.map_or(self.visit.ended, |answer| answer.answered)
     }
 
+    /// The time from the first touch until the visitor got in, or finished without.
+    pub(super) fn length(&self) -> Duration {
+        self.until().since(self.since())
+    }
+
     /// Returns whether the visitor was refused meanwhile, and may have lost its place.
     pub(super) fn has_refusal(&self) -> bool {
         self.answers.iter().any(|answer| answer.seen_as == SeenAs::Refused)
@@ -74,21 +81,39 @@ impl<'a> WaitStreak<'a> {
 impl<'a> Inside<'a> {
     /// Returns all times during which this visitor was certainly active.
     ///
-    /// After an answer that deletes a cookie, the session may be over, so it ends such a time.
+    /// Such a time ends with an answer that deletes the visitor's token, with a token that has
+    /// lapsed, and with an answer that sends the visitor into the line. A request that a limit or a
+    /// gate refuses does not end the session.
     pub(super) fn all(visit: &'a VisitRecord) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         let mut continues = false;
         for answer in &visit.answers {
-            let is_inside = answer.seen_as == SeenAs::Forwarded;
-            match all.last_mut().filter(|_| continues && is_inside) {
-                Some(inside) => inside.until = inside.until.max(answer.sent),
-                None if is_inside && !answer.deletes_cookie => {
-                    all.push(Self { visit, from: answer.answered, until: answer.answered });
+            continues &= !answer.token_lapsed;
+            if answer.seen_as == SeenAs::Forwarded {
+                match all.last_mut().filter(|_| continues) {
+                    Some(inside) => inside.until = inside.until.max(answer.sent),
+                    None if !answer.deletes_token => {
+                        all.push(Self { visit, from: answer.answered, until: answer.answered });
+                    }
+                    None => {}
                 }
-                None => {}
+                continues = true;
             }
-            continues = is_inside && !answer.deletes_cookie;
+            continues &= !answer.deletes_token && keeps_the_session(answer);
         }
         all
+    }
+}
+
+/// Returns whether a visitor that was inside still is, as far as this answer tells.
+fn keeps_the_session(answer: &AnswerRecord) -> bool {
+    let is_of_a_limit = |reason: &Reason| {
+        let reason = reason.to_string();
+        reason.starts_with("refused:rate:") || reason.starts_with("refused:gate_")
+    };
+    match answer.seen_as {
+        SeenAs::Forwarded => true,
+        SeenAs::Refused => answer.reason.as_ref().is_some_and(is_of_a_limit),
+        SeenAs::Waiting => false,
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{fmt, time::Duration};
 
+use cookie::Cookie;
 use http::{StatusCode, header};
 use waiting_room_core::{Reason, Timestamp};
 
 use crate::{
-    client::ClientForm,
+    client::{ClientForm, TokenCookie, void_from},
     seen::{Seen, SeenAs},
 };
 
@@ -39,8 +40,10 @@ pub struct AnswerRecord {
     pub reason: Option<Reason>,
     /// The time after which the visitor may ask again, or `None` if the answer has none.
     pub retry_after: Option<Duration>,
-    /// Whether the answer deletes a cookie, as it does at the end of a session.
-    pub deletes_cookie: bool,
+    /// Whether the answer deletes the visitor's token, as it does at the end of a session.
+    pub deletes_token: bool,
+    /// Whether the visitor's token had lapsed when the request was sent, and a session with it.
+    pub token_lapsed: bool,
 }
 
 /// The end of a visit.
@@ -85,8 +88,12 @@ impl VisitRecord {
     /// it never was.
     #[must_use]
     pub fn admitted_at(&self) -> Option<Timestamp> {
-        let mut answers = self.answers.iter();
-        answers.find(|answer| answer.seen_as == SeenAs::Forwarded).map(|answer| answer.answered)
+        self.admission().map(|answer| answer.answered)
+    }
+
+    /// Returns the first answer of the application.
+    pub(super) fn admission(&self) -> Option<&AnswerRecord> {
+        self.answers.iter().find(|answer| answer.seen_as == SeenAs::Forwarded)
     }
 
     /// Returns the time from the first request to the admission, or to the end of the visit if the
@@ -109,11 +116,12 @@ impl fmt::Display for VisitRecord {
 }
 
 impl AnswerRecord {
-    pub(crate) fn new(seen: &Seen) -> Self {
-        let cookies = seen.headers.get_all(header::SET_COOKIE).iter();
-        let deletes = cookies.filter_map(|line| cookie::Cookie::parse(line.to_str().ok()?).ok());
-        let deletes_cookie =
-            deletes.filter_map(|cookie| cookie.max_age()).any(|age| !age.is_positive());
+    pub(crate) fn new(seen: &Seen, token: &TokenCookie, token_lapsed: bool) -> Self {
+        let lines = seen.headers.get_all(header::SET_COOKIE).iter();
+        let mut cookies = lines.filter_map(|line| Cookie::parse(line.to_str().ok()?).ok());
+        // The last of several lines for one cookie counts.
+        let latest = cookies.rfind(|cookie| token.is(cookie.name()));
+        let void_from = latest.and_then(|cookie| void_from(&cookie, seen.answered));
         Self {
             sent: seen.sent,
             answered: seen.answered,
@@ -121,7 +129,8 @@ impl AnswerRecord {
             status: seen.status,
             reason: seen.reason.clone(),
             retry_after: seen.retry_after(),
-            deletes_cookie,
+            deletes_token: void_from.is_some_and(|from| from <= seen.answered),
+            token_lapsed,
         }
     }
 }

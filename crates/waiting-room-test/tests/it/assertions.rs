@@ -5,11 +5,13 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, routing::get};
+use axum::{Router, http::StatusCode, response::AppendHeaders, routing::get};
 use tower_waiting_room::{
     Quota, RateLimit, WaitingRoomLayer,
     room::{QueueingMethod, RoomMode},
+    token::CookieSettings,
 };
+use waiting_room_core::time::Clock;
 use waiting_room_test::{Arrivals, Crowd, CrowdRecord, Ending, Habits};
 
 use crate::fakes::{MINUTE, SECOND, arbitrary_shop, config, message_of, open_shop, shop};
@@ -81,6 +83,68 @@ fn never_above_does_not_count_a_session_that_ends_with_its_first_answer() {
         let record = crowd.visit(shop, clock).await;
         record.never_above(1).every_visitor_admitted().waits_at_most(SECOND);
     });
+}
+
+#[test]
+fn never_above_knows_the_end_of_a_session_by_the_name_of_the_token_cookie() {
+    waiting_room_test::run(async |clock| {
+        let last = get(async || ([("waiting-room-command", "revoke")], "Good-bye."));
+        let config = config(1).cookie(CookieSettings::new().name("__Secure-line"));
+        let layer = WaitingRoomLayer::with_clock(config.build().unwrap(), clock);
+        let shop = Router::new().route("/", last).layer(layer);
+        let habits = Habits::api_client().staying(Duration::ZERO);
+        let crowd = Crowd::new().seed(17).group(3, habits, Arrivals::at_once());
+        let named = crowd.clone().token_cookie("__Secure-line");
+        named.visit(shop.clone(), clock).await.never_above(1);
+        message_of_crowd(&crowd.visit(shop, clock).await, 1);
+    });
+}
+
+#[test]
+fn never_above_fails_although_the_application_deletes_cookies_of_its_own() {
+    waiting_room_test::run(async |clock| {
+        let cookies = ["cart=; Max-Age=0", "hint=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"];
+        let cookies = AppendHeaders(cookies.map(|cookie| ("set-cookie", cookie)));
+        let page = get(async move || (cookies, "Welcome."));
+        let open = Router::new().route("/", page.clone());
+        let full =
+            open.clone().layer(WaitingRoomLayer::with_clock(config(5).build().unwrap(), clock));
+        for shop in [open, full] {
+            let record = one_by_one().visit(shop, clock).await;
+            message_of_crowd(&record, 4);
+        }
+    });
+}
+
+#[test]
+fn never_above_fails_although_a_limit_refuses_every_second_request() {
+    waiting_room_test::run(async |clock| {
+        let limit = RateLimit::per_ip(Quota::new(1, 15 * SECOND));
+        let shop = shop(config(5).rate_limit(limit), clock);
+        let record = one_by_one().visit(shop, clock).await;
+        record.never_above(5);
+        message_of_crowd(&record, 4);
+    });
+}
+
+#[test]
+fn never_above_does_not_count_a_session_that_lapsed_between_two_requests() {
+    waiting_room_test::run(async |clock| {
+        let shop = shop(config(1).session_duration(10 * SECOND), clock);
+        let slow = Habits::browser().staying(MINUTE).page_every(MINUTE);
+        let brief = Habits::browser().staying(Duration::ZERO);
+        let crowd = Crowd::new().seed(17).group(1, slow, Arrivals::at_once());
+        let crowd = crowd.group(1, brief, Arrivals::at([30 * SECOND]));
+        let record = crowd.visit(shop, clock).await;
+        record.never_above(1).every_visitor_admitted().waits_at_most(Duration::ZERO);
+    });
+}
+
+/// Asserts that `never_above` fails, and for one visitor too many.
+fn message_of_crowd(record: &CrowdRecord, limit: u32) {
+    let message = message_of(|| record.never_above(limit));
+    let expected = format!("{} visitors were inside at ", limit + 1);
+    assert!(message.contains(&expected), "{message}");
 }
 
 #[test]
@@ -171,10 +235,63 @@ fn never_early_finds_a_slot_that_is_not_given_away() {
 fn never_before_fails_for_doors_that_are_open() {
     waiting_room_test::run(async |clock| {
         let record = one_by_one().visit(open_shop(), clock).await;
-        record.never_before(Duration::ZERO);
         let message = message_of(|| record.never_before(MINUTE));
         let expected = "never_before(60s) is broken: visitor 0 (browser) was forwarded at 0.000 s";
         assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn never_before_fails_if_no_visitor_came_before() {
+    waiting_room_test::run(async |clock| {
+        let late = Arrivals::at((0..10).map(|number| MINUTE + SECOND * number));
+        let record = crowd(10, late).visit(open_shop(), clock).await;
+        let message = message_of(|| record.never_before(MINUTE));
+        let expected = "never_before(60s) is broken: no visitor sent a request before, so nothing \
+                        is tested";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+        let early = Arrivals::at([Duration::ZERO]);
+        let waits = arbitrary_shop(clock, |_| MINUTE);
+        crowd(1, early).visit(waits, clock).await.never_before(MINUTE);
+    });
+}
+
+#[test]
+fn every_visitor_admitted_fails_for_a_path_that_does_not_exist() {
+    waiting_room_test::run(async |clock| {
+        let habits = Habits::browser().path("/sale");
+        let arrivals = Arrivals::at([Duration::ZERO, SECOND]);
+        let crowd = Crowd::new().seed(17).group(2, habits, arrivals);
+        let record = crowd.visit(shop(config(5), clock), clock).await;
+        let message = message_of(|| record.every_visitor_admitted());
+        let expected = "every_visitor_admitted is broken: the application answered visitor 0 \
+                        (browser) with an error at 0.000 s (404 admitted:slot), and 1 other visitors";
+        assert_eq!(message, expected.to_owned() + REPEAT);
+    });
+}
+
+#[test]
+fn waits_at_most_counts_a_visitor_that_is_sent_back_into_the_line() {
+    waiting_room_test::run(async |clock| {
+        // The shop loses the session after 30 s, and the visitor waits for another five minutes.
+        let start = clock.now();
+        let page = async move || {
+            let since = clock.now().since(start);
+            let headers = [("waiting-room", "wait"), ("retry-after", "5")];
+            match (30 * SECOND..6 * MINUTE).contains(&since) {
+                true => Err((StatusCode::SERVICE_UNAVAILABLE, headers, "Please wait.")),
+                false => Ok("Welcome."),
+            }
+        };
+        let shop = Router::new().route("/", get(page));
+        let habits = Habits::browser().staying(10 * MINUTE);
+        let crowd = Crowd::new().seed(17).group(1, habits, Arrivals::at_once());
+        let record = crowd.visit(shop, clock).await;
+        record.waits_at_most(330 * SECOND).never_above(1);
+        let message = message_of(|| record.waits_at_most(5 * MINUTE));
+        let expected =
+            "visitor 0 (browser) came at 30.000 s and waited for 330s until it was admitted";
+        assert!(message.contains(expected), "{message}");
     });
 }
 
@@ -227,5 +344,16 @@ fn no_refusals_fails_for_a_limit() {
         let expected = "no_refusals is broken: visitor 0 (browser) was refused at 50.000 s (429 \
                         refused:rate:per_ip), and there are ";
         assert!(message.starts_with(expected), "{message}");
+    });
+}
+
+#[test]
+fn no_refusals_fails_for_a_limit_that_states_no_time() {
+    waiting_room_test::run(async |clock| {
+        let refused = Router::new().route("/", get(async || StatusCode::TOO_MANY_REQUESTS));
+        let record = crowd(1, Arrivals::at_once()).visit(refused, clock).await;
+        let message = message_of(|| record.no_refusals());
+        assert!(message.contains("visitor 0 (browser) was refused at 0.000 s (429)"), "{message}");
+        assert_eq!((record.admitted(), record.visits()[0].ending()), (0, Ending::Refused));
     });
 }

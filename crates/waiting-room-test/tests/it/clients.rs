@@ -67,7 +67,9 @@ fn a_gate_and_the_clock_agree_on_how_long_a_request_waited() {
 fn cookies_are_kept_for_their_age_and_headers_are_sent_with_every_request() {
     waiting_room_test::run(async |clock| {
         let set = async || {
-            let cookies = ["a=1; Max-Age=60; Path=/", "b=2", "c=3; Max-Age=0"];
+            // The clock of a test starts in November 2023.
+            let expired = "d=4; Expires=Wed, 01 Nov 2023 00:00:00 GMT";
+            let cookies = ["a=1; Max-Age=60; Path=/", "b=2", "c=3; Max-Age=0", expired];
             let cookies = cookies.map(|cookie| ("set-cookie", cookie));
             (axum::response::AppendHeaders(cookies), "set").into_response()
         };

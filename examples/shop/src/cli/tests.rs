@@ -36,6 +36,16 @@ fn the_dashboard_is_served_on_request_and_not_with_a_crowd() {
 }
 
 #[test]
+fn a_collector_is_an_address_and_not_for_a_crowd() {
+    assert!(parse("shop").unwrap().otlp.is_none());
+    assert!(parse("shop --otlp http://127.0.0.1:4318").unwrap().otlp.is_some());
+    assert!(parse("shop --otlp http://127.0.0.1:4318 --crowd 5").is_err());
+    let error = parse("shop --otlp 127.0.0.1:4318").unwrap_err().to_string();
+    let expected = "invalid value '127.0.0.1:4318' for '--otlp <URL>': expected http://HOST:PORT";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
     let session = |line| parse(line).unwrap().room.for_crowd(false).promises().session_duration;
     assert_eq!(parse("shop").unwrap().room.promises().session_duration, Duration::from_secs(300));

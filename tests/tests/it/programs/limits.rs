@@ -1,7 +1,7 @@
-//! The programs with rate limits, with a gate, and with metrics.
+//! The programs with rate limits, with a gate, with metrics, and with OpenTelemetry.
 
 use http::{Method, StatusCode};
-use tests::Seen;
+use tests::{Collector, Manner, Seen, until};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -138,6 +138,33 @@ async fn the_metrics_of_the_docs_count_what_was_let_through_and_what_was_refused
     assert_eq!(seen.status, StatusCode::OK);
     for line in [refused, "waiting_room_gate_limit{room=\"api\",gate=\"gate\"} 64\n"] {
         assert!(seen.body.contains(line), "{line} in {}", seen.body);
+    }
+    assert_eq!(api.close().await, "");
+}
+
+#[tokio::test]
+async fn the_collector_of_the_docs_gets_what_was_let_through_and_what_was_refused() {
+    let collector = Collector::start(Manner::Accepts);
+    let to = collector.origin();
+    let api = Running::start_with("opentelemetry", |command| {
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", to).env("OTEL_METRIC_EXPORT_INTERVAL", "100")
+    });
+    let api = api.await;
+    let client = api.visitor();
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.body, "Hello.");
+    }
+    assert_eq!(refused_by(&client.get("/").await), "per_ip");
+    for (series, value) in [
+        ("waiting_room_gate_limit{gate=\"gate\",room=\"api\"}", 64.0),
+        ("waiting_room_gate_hold_seconds_bucket{gate=\"gate\",le=\"10\",room=\"api\"}", 2.0),
+        ("waiting_room_verdicts_total{reason=\"refused:rate:per_ip\",room=\"api\"}", 1.0),
+    ] {
+        until(series, async || {
+            let exported = collector.series().get(series).copied();
+            exported.filter(|it| (it - value).abs() < 1e-9)
+        })
+        .await;
     }
     assert_eq!(api.close().await, "");
 }

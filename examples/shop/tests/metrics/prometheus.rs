@@ -1,20 +1,17 @@
 //! A real Prometheus server scrapes the real shop while visitors are admitted.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
-
 use std::{
     fs,
-    future::Future,
-    io::{BufRead, BufReader, Write},
-    net::TcpListener,
+    io::Write,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::time::{interval, timeout};
+use tests::until;
+
+use crate::shop::{Shop, check_out, free_address, is_inside};
 
 /// A process that is killed at the end of the test.
 struct Killed(Child);
@@ -26,20 +23,6 @@ impl Drop for Killed {
     }
 }
 
-/// Starts the shop with two slots. Returns its address.
-fn shop() -> (Killed, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shop"));
-    command.args(["--listen", "127.0.0.1:0", "--limit", "2", "--refresh-interval", "2s"]);
-    let mut child = command.env("RUST_LOG", "off").stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.find_map(|line| {
-        let line = line.unwrap();
-        let rest = line.split("http://").nth(1)?;
-        Some(rest.split(';').next().unwrap().to_owned())
-    });
-    (Killed(child), line.expect("the shop prints its address"))
-}
-
 /// Starts Prometheus, which scrapes the shop once a second. Returns its address.
 fn prometheus(folder: &TempDir, shop: &str) -> (Killed, String) {
     let config = folder.path().join("prometheus.yml");
@@ -49,7 +32,7 @@ fn prometheus(folder: &TempDir, shop: &str) -> (Killed, String) {
     );
     fs::write(&config, text).unwrap();
     // Prometheus does not report which free port it has chosen, so the test chooses one.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = free_address();
     let child = Command::new("prometheus")
         .arg(format!("--config.file={}", config.display()))
         .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
@@ -58,20 +41,6 @@ fn prometheus(folder: &TempDir, shop: &str) -> (Killed, String) {
         .spawn()
         .expect("prometheus is installed by scripts/install-test-parts.sh");
     (Killed(child), address)
-}
-
-/// Polls a condition until it is met, for up to half a minute.
-async fn until<F: Future<Output = bool>>(what: &str, mut ask: impl FnMut() -> F) {
-    let mut beat = interval(Duration::from_millis(100));
-    let met = timeout(Duration::from_secs(30), async {
-        loop {
-            beat.tick().await;
-            if ask().await {
-                return;
-            }
-        }
-    });
-    met.await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
 }
 
 /// The value of a query, if it has exactly one.
@@ -86,61 +55,42 @@ async fn query(prometheus: &str, query: &str) -> Option<f64> {
 }
 
 async fn reads(prometheus: &str, name: &str, value: f64) {
-    until(&format!("{name} is {value}"), || async move {
-        query(prometheus, name).await.is_some_and(|it| (it - value).abs() < 1e-9)
+    until(&format!("{name} is {value}"), async || {
+        query(prometheus, name).await.filter(|it| (it - value).abs() < 1e-9)
     })
     .await;
-}
-
-/// A client with cookies.
-fn visitor() -> Client {
-    Client::builder().cookie_store(true).build().unwrap()
-}
-
-async fn is_inside(visitor: &Client, shop: &str) -> bool {
-    visitor.get(format!("http://{shop}/")).send().await.unwrap().status().is_success()
 }
 
 #[tokio::test]
 async fn prometheus_reads_who_is_active_who_waits_and_who_is_admitted() {
     let folder = tempfile::tempdir().unwrap();
-    let (_shop, shop) = shop();
-    let (_prometheus, prometheus) = prometheus(&folder, &shop);
-    let [ann, bob, eve] = [visitor(), visitor(), visitor()];
-    assert!(is_inside(&ann, &shop).await && is_inside(&bob, &shop).await);
+    let shop = Shop::open(&[], &[]).await;
+    let (_prometheus, prometheus) = prometheus(&folder, &shop.address);
+    let [ann, bob, eve] = [(); 3].map(|()| shop.visitor());
+    assert!(is_inside(&ann).await && is_inside(&bob).await);
     reads(&prometheus, "waiting_room_active{room=\"shop\"}", 2.0).await;
     reads(&prometheus, "waiting_room_active_limit", 2.0).await;
     reads(&prometheus, "waiting_room_admitted_total", 2.0).await;
     reads(&prometheus, "waiting_room_store_up", 1.0).await;
 
-    assert!(!is_inside(&eve, &shop).await);
+    assert!(!is_inside(&eve).await);
     reads(&prometheus, "waiting_room_first_touches_total", 1.0).await;
     // The second touch makes a place.
-    until("a visitor is in line", || async {
-        assert!(!is_inside(&eve, &shop).await);
-        query(&prometheus, "waiting_room_waiting").await == Some(1.0)
+    until("a visitor is in line", async || {
+        assert!(!is_inside(&eve).await);
+        query(&prometheus, "waiting_room_waiting").await.filter(|it| *it > 0.0)
     })
     .await;
     reads(&prometheus, "waiting_room_present", 1.0).await;
 
-    let checkout = ann.post(format!("http://{shop}/checkout")).send().await.unwrap();
-    assert!(checkout.status().is_success() || checkout.status().is_redirection());
-    until("the next visitor is admitted", || is_inside(&eve, &shop)).await;
+    check_out(&ann).await;
+    until("the next visitor is admitted", async || is_inside(&eve).await.then_some(())).await;
     reads(&prometheus, "waiting_room_admitted_total", 3.0).await;
     reads(&prometheus, "waiting_room_waiting", 0.0).await;
     reads(&prometheus, "waiting_room_wait_seconds_count", 1.0).await;
     reads(&prometheus, "waiting_room_session_seconds_bucket{le=\"+Inf\"}", 1.0).await;
     reads(&prometheus, "sum(waiting_room_estimate_error_seconds_count)", 1.0).await;
-    check(
-        &Client::new()
-            .get(format!("http://{shop}/metrics"))
-            .send()
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap(),
-    );
+    check(&shop.visitor().get("/metrics").await.body);
 }
 
 /// Lets `promtool` check the text that Prometheus scrapes.

@@ -1,0 +1,36 @@
+//! The table of metrics in `docs/metrics.md`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use crate::workspace;
+
+/// A row of the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetricRow {
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: String,
+    /// The unit, in the words of the `metrics` facade.
+    pub unit: String,
+    /// The names of the labels.
+    pub labels: BTreeSet<String>,
+    /// The description.
+    pub meaning: String,
+}
+
+/// Reads the table of metrics, by name.
+#[must_use]
+pub fn documented_metrics() -> BTreeMap<String, MetricRow> {
+    let page = fs::read_to_string(workspace("docs/metrics.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `waiting_room_"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, kind, unit, labels, meaning] = cells[..] else { panic!("{line}") };
+        let labels = labels.split(", ").map(|label| label.trim_matches('`').to_owned()).collect();
+        let [kind, unit, meaning] = [kind, unit, meaning].map(str::to_owned);
+        (name.trim_matches('`').to_owned(), MetricRow { kind, unit, labels, meaning })
+    };
+    rows.map(row).collect()
+}
