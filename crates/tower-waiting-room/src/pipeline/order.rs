@@ -27,7 +27,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
+    request::{Bypass, Caller, Callers, Findings, RequestHead, is_poll},
     respond::{Outcome, Responder},
     room::{BoxFuture, Opened, PassRenewal, RoomStage, Token, TokenSource, Undelivered, Visitor},
     rules_file::{FollowedFile, Watch},
@@ -388,7 +388,7 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.
-                if head.headers().contains_key(POLL_HEADER) {
+                if is_poll(head.headers()) {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
                 // `refresh` returns at most one value: a fresh token that another request has
