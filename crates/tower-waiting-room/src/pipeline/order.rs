@@ -483,8 +483,8 @@ impl Journey {
 
     /// Returns the reason for the response: why the request continued or, in shadow mode, why it
     /// would have been stopped.
-    pub(super) fn reason(&mut self) -> Reason {
-        self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
+    pub(super) fn reason(&self) -> &Reason {
+        self.shadowed.as_ref().unwrap_or(&self.admitted)
     }
 
     /// Returns the visitor's ticket, which the answer uses to describe the place in the line.
