@@ -42,7 +42,7 @@ pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::Client,
+    client::{Client, is_poll},
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},

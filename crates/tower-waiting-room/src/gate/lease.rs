@@ -115,9 +115,8 @@ impl PermitHandle {
 
     /// Adds the permits of an outer layer, so that the application finds a single handle to all
     /// permits.
-    pub(crate) fn and(mut self, outer: Self) -> Self {
+    pub(crate) fn add(&mut self, outer: Self) {
         self.0.extend(outer.0);
-        self
     }
 
     /// Returns whether one of the permits was granted by this gate.

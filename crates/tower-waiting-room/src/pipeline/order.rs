@@ -27,7 +27,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
+    request::{Bypass, Caller, Callers, Findings, RequestHead, is_poll},
     respond::{Outcome, Responder},
     room::{BoxFuture, Opened, PassRenewal, RoomStage, Token, TokenSource, Undelivered, Visitor},
     rules_file::{FollowedFile, Watch},
@@ -388,7 +388,7 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.
-                if head.headers().contains_key(POLL_HEADER) {
+                if is_poll(head.headers()) {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
                 // `refresh` returns at most one value: a fresh token that another request has
@@ -483,8 +483,8 @@ impl Journey {
 
     /// Returns the reason for the response: why the request continued or, in shadow mode, why it
     /// would have been stopped.
-    pub(super) fn reason(&mut self) -> Reason {
-        self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
+    pub(super) fn reason(&self) -> &Reason {
+        self.shadowed.as_ref().unwrap_or(&self.admitted)
     }
 
     /// Returns the visitor's ticket, which the answer uses to describe the place in the line.

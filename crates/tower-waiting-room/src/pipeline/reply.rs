@@ -258,10 +258,15 @@ impl Reply {
     /// In both cases, an HTTP/2 connection stays open, because a stream can end without closing the
     /// connection.
     pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
-        let headers = head.headers();
-        let len = || headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
-        let has_large_body =
-            || headers.contains_key(TRANSFER_ENCODING) || len().is_some_and(|len| len > LARGE);
+        let is_large = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|len| len.parse::<u64>().is_ok_and(|len| len > LARGE))
+        };
+        // A request has few headers, so reading all of them once is cheaper than two hash lookups.
+        let has_large_body = || {
+            head.headers().iter().any(|(name, value)| {
+                *name == TRANSFER_ENCODING || *name == CONTENT_LENGTH && is_large(value)
+            })
+        };
         matches!(self.by, By::Client | By::Gate(..) | By::SetUp)
             && head.version() <= Version::HTTP_11
             && (self.reason == Reason::RefusedGateDrained || has_large_body())

@@ -54,12 +54,12 @@ impl<St: Store> Pipeline<St> {
         if !journey.permits.is_empty() {
             // The handle contains clones of the `Arc`s, so the permits are held beyond the response
             // if the application keeps the handle.
-            let ours = PermitHandle::new(journey.permits.clone());
-            let all = match extensions.remove::<PermitHandle>() {
-                Some(outer) => ours.and(outer),
-                None => ours,
-            };
-            extensions.insert(all);
+            let outer = extensions.insert(PermitHandle::new(journey.permits.clone()));
+            if let Some(outer) = outer
+                && let Some(ours) = extensions.get_mut::<PermitHandle>()
+            {
+                ours.add(outer);
+            }
         }
     }
 
@@ -143,7 +143,7 @@ impl<St: Store> Pipeline<St> {
         let mut extensions = mem::take(request.extensions_mut());
         extensions.clear();
         *response.extensions_mut() = extensions;
-        self.explain(&mut response, reply.reason);
+        self.explain(&mut response, &reply.reason);
         response
     }
 
@@ -197,14 +197,14 @@ impl<St: Store> Pipeline<St> {
     /// Records the reason for a response in the response's extensions and, if configured, in a
     /// header. The two most common reasons (admission by a valid pass, and admission by the limits
     /// alone) are not stored in the extensions, so most responses need no extension map.
-    fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
+    fn explain<B>(&self, response: &mut Response<B>, reason: &Reason) {
         if self.debug_header == DebugHeader::On
             && let Ok(value) = HeaderValue::try_from(reason.to_string())
         {
             response.headers_mut().insert(REASON_HEADER, value);
         }
         if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
-            response.extensions_mut().insert(reason);
+            response.extensions_mut().insert(reason.clone());
         }
     }
 }
@@ -223,6 +223,9 @@ impl Journey {
     /// The waiting page of an inner room also has one of the [`OVERLOADED`] statuses, but does not
     /// indicate an overload. The page is recognized by its outcome header.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
+        if self.permits.is_empty() {
+            return;
+        }
         // The status is evaluated here, but an adaptive gate takes its sample only when the permit
         // is released, which may be much later if the body holds the permit.
         let is_overloaded = OVERLOADED.contains(&response.status())

@@ -18,7 +18,7 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    request::{POLL_HEADER, RequestHead},
+    request::{RequestHead, is_poll},
     room::{Opened, RoomStage, Visitor},
 };
 
@@ -50,7 +50,7 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Inside(pass);
                 // The script of the waiting page gets the pass with this answer, and then reloads
                 // the page. The poll itself is not forwarded to the application.
-                if head.headers().contains_key(POLL_HEADER) {
+                if is_poll(head.headers()) {
                     Reply::admitted_poll(reason)
                 } else {
                     journey.admitted = reason;
@@ -107,7 +107,7 @@ impl<St: Store> Pipeline<St> {
     /// only because the session may lapse soon, and a valid pass is good without the store.
     fn undecided(pass: Pass, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         journey.visitor = Visitor::Inside(pass);
-        if head.headers().contains_key(POLL_HEADER) {
+        if is_poll(head.headers()) {
             return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
         }
         journey.admitted = Reason::AdmittedPass;

@@ -192,6 +192,12 @@ impl<'a> ChargeSet<'a> {
         self.applying.iter().map(|&index| &self.policies[index])
     }
 
+    /// Returns whether a request that these limits allow needs no further decision: none of them
+    /// holds requests, and none has a charge that the application may correct.
+    pub(super) fn is_plain(&self) -> bool {
+        self.policies().all(|policy| !policy.is_queue() && !policy.limit.is_adjustable)
+    }
+
     /// Charges each limit separately, regardless of the decisions of the other limits.
     pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
         self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));

@@ -5,7 +5,7 @@
 //! function, `conclude`:
 //!
 //! ```text
-//! charge ─┬─► charge_here ─► conclude ─► Rated                    counted in this process
+//! charge ─┬─► conclude_here ─► conclude ─► Rated                  counted in this process
 //!         └─► ask_store ─► Rated::Pending                         counted in a store
 //!                              └─► replied ─┬─► conclude ─► Rated
 //!                                           └─► failed ─► Rated   by the policy for outages
@@ -57,6 +57,8 @@ pub(crate) struct RateStage {
     pub(super) shared: Option<Shared>,
     /// The requests that leaky queues currently hold.
     held: Arc<HeldRequests>,
+    /// Whether the headers of responses report the limits.
+    has_headers: bool,
     /// The inspection of the first requests for signs of a wrong setup.
     diagnosis: Diagnosis,
     /// The clock for charges that are settled later, by the application or when a held request is
@@ -73,7 +75,8 @@ pub(crate) enum Rated {
     Busy,
     /// All limits allow the request, but a leaky queue holds it until its turn.
     Delay(Box<RateReport>, Box<Turn>),
-    /// No limit applies to the request.
+    /// The request may continue, and there is nothing to report: no limit applies to it, or all
+    /// limits that apply allow it, and neither a header nor the application can see this.
     Free,
     /// The request lacks the key of a hard limit.
     KeyMissing(Arc<Policy>),
@@ -107,6 +110,7 @@ impl RateStage {
             in_force: Arc::new(in_force),
             shared: config.shared.clone(),
             held: HeldRequests::new(config.max_held),
+            has_headers: !config.headers.fields().is_empty(),
             diagnosis: Diagnosis::default(),
             clock,
             telemetry,
@@ -141,22 +145,29 @@ impl RateStage {
         if hard.asks.is_empty() && soft.asks.is_empty() {
             return Rated::Free;
         }
-        let rated = self.charge_here(&mut hard, &mut soft, is_watched, now);
+        let is_allowed = charge_all(&mut hard.asks, now);
+        let is_silent = !self.has_headers && !is_watched && soft.asks.is_empty() && hard.is_plain();
+        let rated = if is_allowed && is_silent {
+            hard.policies().for_each(|it| self.telemetry.rated(&it.subject, Rate::Allowed));
+            Rated::Free
+        } else {
+            self.conclude_here(&hard, &mut soft, is_allowed, is_watched, now)
+        };
         self.watch_places(hard.policies());
         self.watch_places(soft.policies());
         rated
     }
 
-    /// Charges limits that are counted in this process: first either all or none of the hard
-    /// limits, and then each soft limit separately.
-    pub(super) fn charge_here(
+    /// Decides on a request whose limits are counted in this process, after either all or none of
+    /// its hard limits have been charged.
+    pub(super) fn conclude_here(
         &self,
-        hard: &mut ChargeSet<'_>,
+        hard: &ChargeSet<'_>,
         soft: &mut ChargeSet<'_>,
+        is_allowed: bool,
         is_watched: bool,
         now: Timestamp,
     ) -> Rated {
-        let is_allowed = charge_all(&mut hard.asks, now);
         // This closure runs before the soft limits are charged. The decisions are computed again
         // after the refund, so that the headers include the refunded units in the remaining quota.
         let give_back = |report: &mut RateReport| {
@@ -402,7 +413,7 @@ impl Policy {
     }
 
     /// Returns whether the limit holds requests until their turn.
-    fn is_queue(&self) -> bool {
+    pub(super) fn is_queue(&self) -> bool {
         self.limit.algorithm == Algorithm::LeakyQueue
     }
 

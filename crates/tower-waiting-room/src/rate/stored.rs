@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use waiting_room_core::{Reason, StoreError, Timestamp, error::StoreErrorKind};
+use waiting_room_core::{Reason, StoreError, Timestamp, error::StoreErrorKind, rate::charge_all};
 
 use super::{
     policy::Policy,
@@ -119,7 +119,9 @@ impl RateStage {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
                     charges.push(policy, ask.key, ask.tier, ask.cost);
                 }
-                let mut rated = self.charge_here(&mut hard, &mut soft, asked.is_watched, now);
+                let is_allowed = charge_all(&mut hard.asks, now);
+                let mut rated =
+                    self.conclude_here(&hard, &mut soft, is_allowed, asked.is_watched, now);
                 if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
                     report.admitted = Reason::AdmittedLocalShare;
                 }

@@ -56,8 +56,9 @@ fn index(value: &[u8]) -> usize {
     usize::from((hash >> 56).to_le_bytes()[0]) % SLOTS
 }
 
-/// The number of values that are remembered.
-const SLOTS: usize = 64;
+/// The number of values that are remembered. It is several times that of the values that are common,
+/// so few of these share a slot.
+const SLOTS: usize = 256;
 
 /// An odd number with random bits: the multiplier of the hash function in Firefox and rustc.
 const MULTIPLIER: u64 = 0x517c_c1b7_2722_0a95;

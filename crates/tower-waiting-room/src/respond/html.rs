@@ -218,8 +218,7 @@ pub(super) fn progress(answer: &Answer) -> Option<u64> {
 /// Appends a string, escaped for HTML like the values in a template.
 pub(super) fn escape(text: &str, html: &mut String) {
     let mut rest = text;
-    // Most texts contain no character that has to be escaped.
-    while let Some(at) = rest.bytes().position(|byte| IS_ESCAPED[usize::from(byte)]) {
+    while let Some(at) = first_escaped(rest.as_bytes()) {
         html.push_str(&rest[..at]);
         html.push_str(match rest.as_bytes()[at] {
             b'"' => "&quot;",
@@ -232,6 +231,17 @@ pub(super) fn escape(text: &str, html: &mut String) {
         rest = &rest[at + 1..];
     }
     html.push_str(rest);
+}
+
+/// Returns the index of the first byte that has to be escaped, or `None` if there is none.
+fn first_escaped(text: &[u8]) -> Option<usize> {
+    let is_escaped = |byte: &u8| IS_ESCAPED[usize::from(*byte)];
+    // Most texts contain no such byte, so eight bytes are checked at a time, without a branch for
+    // each of them.
+    let (blocks, _) = text.as_chunks::<8>();
+    let is_clean = |block: &&[u8; 8]| !block.iter().fold(false, |any, it| any | is_escaped(it));
+    let clean = 8 * blocks.iter().take_while(is_clean).count();
+    text[clean..].iter().position(is_escaped).map(|at| clean + at)
 }
 
 /// Whether each byte is escaped in HTML.

@@ -7,10 +7,10 @@
 //!
 //! The second object is part of the answer only if `JsonProfile::Cloudflare` is configured.
 //!
-//! Clients request this answer every few seconds, so the buffer is allocated only once, and both
-//! objects are written without serde. The fields are documented in `docs/answers.md`.
+//! Clients request this answer every few seconds, so both objects are written without serde, into a
+//! buffer that each thread keeps. The fields are documented in `docs/answers.md`.
 
-use std::io::Write;
+use std::{cell::RefCell, io::Write};
 
 use bytes::Bytes;
 use http::Response;
@@ -40,18 +40,23 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
 ///
 /// Returns an error under the same condition as [`response`].
 pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
-    // The measured size is a little under 300 bytes. A token, the object of Cloudflare's product and
-    // the sentences for the script add up to 1 KiB each.
-    let is_large = answer.is_poll || answer.token.is_some() || answer.has_cloudflare_object();
-    let mut body = Vec::with_capacity(if is_large { 2048 } else { 320 });
-    body.extend_from_slice(b"{\"waitingRoom\":");
-    WaitingRoom::new(answer).write(&mut body)?;
-    if answer.has_cloudflare_object() {
-        body.extend_from_slice(b",\"cfWaitingRoom\":");
-        CfWaitingRoom::new(answer).write(&mut body);
-    }
-    body.push(b'}');
-    Ok(body.into())
+    BUFFER.with_borrow_mut(|body| {
+        body.clear();
+        body.extend_from_slice(b"{\"waitingRoom\":");
+        WaitingRoom::new(answer).write(body)?;
+        if answer.has_cloudflare_object() {
+            body.extend_from_slice(b",\"cfWaitingRoom\":");
+            CfWaitingRoom::new(answer).write(body);
+        }
+        body.push(b'}');
+        // A copy of the right length needs one allocation, and a vector with room to spare two.
+        Ok(Bytes::copy_from_slice(body))
+    })
+}
+
+thread_local! {
+    /// The buffer in which this thread writes answers. An answer is at most a few KiB long.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
@@ -125,7 +130,6 @@ impl<'a> WaitingRoom<'a> {
     /// Returns an error if serialization fails, which is not expected.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut number = itoa::Buffer::new();
-        let mut time = [0; Iso::LEN];
         out.extend_from_slice(b"{\"room\":");
         text(self.room, out)?;
         field(out, ",\"status\":\"", self.status);
@@ -158,11 +162,13 @@ impl<'a> WaitingRoom<'a> {
         match &self.waiting_since {
             None => field(out, ",\"waitingSince\":", "null"),
             Some(since) => {
-                field(out, ",\"waitingSince\":\"", since.format(&mut time));
+                out.extend_from_slice(b",\"waitingSince\":\"");
+                out.extend_from_slice(&since.bytes());
                 out.push(b'"');
             }
         }
-        field(out, ",\"now\":\"", self.now.format(&mut time));
+        out.extend_from_slice(b",\"now\":\"");
+        out.extend_from_slice(&self.now.bytes());
         let kept = self.place_kept_for_seconds;
         let kept = kept.map_or("null", |value| number.format(value));
         field(out, "\",\"placeKeptForSeconds\":", kept);

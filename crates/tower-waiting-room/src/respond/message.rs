@@ -110,40 +110,43 @@ impl Message {
     ///
     /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
+        // The number that the sentences contain: the place or, for a newcomer, the number of visitors
+        // ahead.
+        let shown = answer.position.or(answer.ahead).map(|number| words.0.count(number));
+        let shown = shown.unwrap_or_default();
         // The sentence states the most precise fact that is known: the place itself, the number of
         // visitors ahead of a newcomer, or the fact that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase(Phrase::PositionFirst),
-            (Some(place), _) => {
+            (Some(_), _) => {
                 let sentence =
                     if answer.is_approximate { Phrase::PositionAbout } else { Phrase::Position };
-                words.with(sentence, &words.0.count(place))
+                words.with(sentence, &shown)
             }
-            (None, Some(ahead @ 1..)) => words.ahead(ahead),
+            (None, Some(ahead @ 1..)) => words.ahead(ahead, &shown),
             (None, _) if answer.is_placed && answer.method == QueueingMethod::Random => {
                 words.phrase(Phrase::PositionLot)
             }
             (None, _) => words.phrase(Phrase::PositionPending),
         };
-        // The number must occur in `position`, where the page shows it in large type. The sentence
-        // "You are next in line" contains no number.
-        let number = match answer.position {
-            Some(place) => Some(place).filter(|place| *place > 1),
-            None => answer.ahead.filter(|ahead| *ahead > 0),
-        };
         let title = match answer.position {
-            Some(place) => words.with(Phrase::TitlePosition, &words.0.count(place)),
+            Some(_) => words.with(Phrase::TitlePosition, &shown),
             None => words.phrase(Phrase::TitleWaiting),
         };
+        // The number must occur in `position`, where the page shows it in large type. The sentence
+        // "You are next in line" contains no number.
+        let has_number = match answer.position {
+            Some(place) => place > 1,
+            None => answer.ahead.is_some_and(|ahead| ahead > 0),
+        };
         let retention = answer.place_retention;
-        let keep = || words.with(Phrase::Keep, &words.span(retention));
         Self {
             detail: None,
             position: Some(position),
-            number: number.map(|number| words.0.count(number)),
+            number: has_number.then_some(shown),
             wait: Some(words.wait(answer)),
             // A newcomer has no place yet, so there is nothing to keep.
-            keep: (answer.is_placed && !retention.is_zero()).then(keep),
+            keep: (answer.is_placed && !retention.is_zero()).then(|| words.keep(retention)),
             ..Self::bare(title, words.phrase(Phrase::HeadlineWaiting))
         }
     }

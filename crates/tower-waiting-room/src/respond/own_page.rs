@@ -19,6 +19,7 @@ mod steps;
 use std::sync::LazyLock;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use memchr::memmem;
 use sha2::{Digest, Sha256};
 
 use self::steps::{Guard, PageSteps, Slot, Step, split};
@@ -34,7 +35,9 @@ pub(super) fn render(answer: &Answer, title: &str) -> String {
     let page = &PAGES[answer.language as usize];
     let mut now = [0; Iso::LEN];
     let now = Iso(answer.now).format(&mut now);
-    let view = View { answer, title, message: answer.message(), progress: progress(answer), now };
+    let message = &answer.message();
+    let around = around_number(message);
+    let view = View { answer, title, message, around, progress: progress(answer), now };
     let mut html = String::with_capacity(page.len + ROOM);
     let mut at = 0;
     while let Some(step) = page.steps.get(at) {
@@ -53,6 +56,16 @@ pub(super) fn render(answer: &Answer, title: &str) -> String {
         };
     }
     html
+}
+
+/// Returns the parts of the position before and after its number, or two empty strings if the
+/// position contains no number.
+fn around_number(message: &Message) -> (&str, &str) {
+    let (Some(position), Some(number)) = (&message.position, &message.number) else {
+        return ("", "");
+    };
+    let at = memmem::find(position.as_bytes(), number.as_bytes());
+    at.map_or(("", ""), |at| (&position[..at], &position[at + number.len()..]))
 }
 
 /// Prepares the page in every language, unless this has already been done.
@@ -89,7 +102,9 @@ fn hash(element: &str) -> String {
 struct View<'a> {
     answer: &'a Answer,
     title: &'a str,
-    message: Message,
+    message: &'a Message,
+    /// The parts of the position before and after its number.
+    around: (&'a str, &'a str),
     progress: Option<u64>,
     now: &'a str,
 }
@@ -98,20 +113,18 @@ impl View<'_> {
     /// Writes the value of a slot. Texts are escaped for HTML.
     fn fill(&self, slot: Slot, html: &mut String) {
         let mut digits = itoa::Buffer::new();
-        let Message { title, headline, detail, position, number, wait, keep, again } =
-            &self.message;
-        let number = number.as_deref().unwrap_or_default();
-        let around = || position.as_deref().unwrap_or_default().split_once(number);
+        let Message { title, headline, detail, position, number, wait, keep, again } = self.message;
         match slot {
             Slot::Again => escape(again.as_deref().unwrap_or_default(), html),
-            Slot::AfterNumber => escape(around().map_or("", |(_, after)| after), html),
-            Slot::BeforeNumber => escape(around().map_or("", |(before, _)| before), html),
+            Slot::AfterNumber => escape(self.around.1, html),
+            Slot::BeforeNumber => escape(self.around.0, html),
             Slot::Clock => html.push_str(&self.now[11..16]),
             Slot::Detail => escape(detail.as_deref().unwrap_or_default(), html),
             Slot::Headline => escape(headline, html),
             Slot::Keep => escape(keep.as_deref().unwrap_or_default(), html),
             Slot::Now => html.push_str(self.now),
-            Slot::Number => escape(number, html),
+            // Digits and their separators need no escaping.
+            Slot::Number => html.push_str(number.as_deref().unwrap_or_default()),
             Slot::Outcome => html.push_str(self.answer.outcome.as_str()),
             Slot::Position => escape(position.as_deref().unwrap_or_default(), html),
             Slot::Progress => html.push_str(digits.format(self.progress.unwrap_or_default())),
@@ -126,7 +139,7 @@ impl View<'_> {
 
     /// Returns whether a condition holds.
     fn holds(&self, condition: Guard) -> bool {
-        let (answer, message) = (self.answer, &self.message);
+        let (answer, message) = (self.answer, self.message);
         match condition {
             Guard::HasNumber => message.number.is_some(),
             Guard::IsApproximate => answer.position.is_none() || answer.is_approximate,

@@ -10,7 +10,7 @@
 //! | up to 90 min | minutes |
 //! | longer | hours |
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, cell::RefCell, time::Duration};
 
 use waiting_room_core::room::WaitEstimate;
 
@@ -36,11 +36,26 @@ impl Sentences {
     }
 
     /// Returns the sentence about the number of visitors ahead of a newcomer. The plural form
-    /// depends on the number itself, but the sentence contains the formatted number.
-    pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
-        let shown = self.0.count(count);
-        let args = Args { count: count.into(), text: &shown, ..Args::default() };
+    /// depends on `count`, and the sentence contains `shown`, the formatted number.
+    pub(super) fn ahead(self, count: u32, shown: &str) -> Cow<'static, str> {
+        let args = Args { count: count.into(), text: shown, ..Args::default() };
         self.0.sentence(Phrase::Ahead, args)
+    }
+
+    /// Returns the sentence about the time for which a place is kept. The rules of the room determine
+    /// this time, so each thread remembers its last sentence in each language.
+    pub(super) fn keep(self, retention: Duration) -> Cow<'static, str> {
+        KEEP.with_borrow_mut(|keep| {
+            let last = &mut keep[self.0 as usize];
+            match last {
+                Some((time, sentence)) if *time == retention => sentence.clone(),
+                _ => {
+                    let sentence = self.with(Phrase::Keep, &self.span(retention));
+                    *last = Some((retention, sentence.clone()));
+                    sentence
+                }
+            }
+        })
     }
 
     /// Returns the sentence about the time to retry, or `None` if no retry can succeed.
@@ -98,6 +113,15 @@ impl Sentences {
     }
 }
 
+/// A retention, with the sentence about it.
+type Keep = (Duration, Cow<'static, str>);
+
+thread_local! {
+    /// The last sentence of [`Sentences::keep`] in each language, in the order of [`Language::ALL`].
+    static KEEP: RefCell<[Option<Keep>; Language::ALL.len()]> =
+        const { RefCell::new([const { None }; Language::ALL.len()]) };
+}
+
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -146,6 +170,17 @@ mod tests {
                 ["2 segundos", "2 minutos", "2 horas"],
             ]
         );
+    }
+
+    #[test]
+    fn a_place_is_kept_for_as_long_as_the_rules_say_in_each_language() {
+        for (minutes, language) in [5, 10, 5].into_iter().zip(Language::ALL.into_iter().cycle()) {
+            for language in [language, Language::English] {
+                let keep = Sentences(language).keep(Duration::from_secs(60 * minutes));
+                let expected = Sentences(language).span(Duration::from_secs(60 * minutes));
+                assert!(keep.contains(&*expected), "{keep}");
+            }
+        }
     }
 
     #[test]

@@ -84,25 +84,23 @@ impl Transport {
     /// opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
         let mut found = FoundToken::nothing();
-        for (text, source) in self.candidates(headers) {
-            match (tokens.open(text, now), found.opened) {
-                // A valid pass ends the search, so a typical request costs a single decryption.
-                (Ok(opened @ Opened::Pass(_)), _) => {
-                    return FoundToken { opened: Some(opened), source, ..found };
+        let mut candidates = self.candidates(headers);
+        // A valid pass ends the search, so a typical request costs a single decryption.
+        let _has_pass = candidates.any(|(text, source)| {
+            match tokens.open(text, now) {
+                Ok(opened) if opened.precedence() > found.precedence() => {
+                    (found.opened, found.source) = (Some(opened), source);
                 }
-                (Ok(opened @ Opened::Ticket(_)), None | Some(Opened::Lapsed(_)))
-                | (Ok(opened @ Opened::Lapsed(_)), None) => {
-                    found = FoundToken { opened: Some(opened), source, ..found };
-                }
-                (Ok(Opened::Lapsed(_) | Opened::Ticket(_)), Some(_)) => {}
-                (Err(error), _) => {
+                Ok(_) => {}
+                Err(error) => {
                     found.rejected += 1;
                     found.last_error = Some(error);
                 }
             }
-        }
+            matches!(found.opened, Some(Opened::Pass(_)))
+        });
         // A client that sends the header without a valid token can store its first one.
-        if found.opened.is_none() && headers.contains_key(TOKEN_HEADER) {
+        if found.opened.is_none() && lines(headers, &TOKEN).next().is_some() {
             found.source = TokenSource::Header;
         }
         found
@@ -116,9 +114,7 @@ impl Transport {
     ) -> impl Iterator<Item = (&'a [u8], TokenSource)> {
         // `scan` ends at the first line that exceeds the remaining budget, even if a later line
         // would fit.
-        let by_header = headers
-            .get_all(TOKEN_HEADER)
-            .iter()
+        let by_header = lines(headers, &TOKEN)
             .scan(Self::MAX_HEADER_BYTES, |budget, value| {
                 *budget = budget.checked_sub(value.len())?;
                 Some(value.as_bytes())
@@ -126,9 +122,7 @@ impl Transport {
             .flat_map(|line| line.split(|byte| *byte == b','))
             .filter_map(|item| self.own(item.trim_ascii()))
             .map(|text| (text, TokenSource::Header));
-        let by_cookie = headers
-            .get_all(header::COOKIE)
-            .iter()
+        let by_cookie = lines(headers, &COOKIE)
             .scan(Self::MAX_COOKIE_BYTES, |budget, value| clip(value.as_bytes(), budget))
             .flat_map(|line| self.in_cookies(line))
             .map(|value| (value, TokenSource::Cookie));
@@ -284,6 +278,11 @@ impl FoundToken {
     const fn nothing() -> Self {
         Self { opened: None, source: TokenSource::Cookie, rejected: 0, last_error: None }
     }
+
+    /// Returns the precedence of the token that was found, or 0 if none was found.
+    fn precedence(&self) -> u8 {
+        self.opened.as_ref().map_or(0, Opened::precedence)
+    }
 }
 
 /// How a token is sent.
@@ -293,6 +292,15 @@ pub(crate) enum TokenSource {
     Cookie,
     /// The token is in the [`TOKEN_HEADER`] header.
     Header,
+}
+
+/// Returns the lines of a header, in order. A request has few headers, so comparing all of their
+/// names costs less than computing the hash of one name.
+fn lines<'a>(
+    headers: &'a HeaderMap,
+    name: &'static HeaderName,
+) -> impl Iterator<Item = &'a HeaderValue> {
+    headers.iter().filter(move |(it, _)| *it == name).map(|(_, line)| line)
 }
 
 /// Returns the part of `line` that fits in the budget, truncated after the last whole cookie.
@@ -332,12 +340,20 @@ fn value(rest: &[u8]) -> &[u8] {
 /// shared caches are removed, and so are the headers for CDNs (RFC 9213), which would take
 /// precedence over `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
-    // A response has few headers, so reading all their names once is cheaper than three hash
-    // lookups.
-    if headers.keys().any(|name| TARGETED.contains(name)) {
+    // A response has few headers, so reading all of them once is cheaper than four hash lookups.
+    let (mut is_targeted, mut is_stored) = (false, true);
+    for (name, value) in &*headers {
+        is_targeted |= TARGETED.contains(name);
+        is_stored &= *name != header::CACHE_CONTROL || value != "no-store";
+    }
+    if is_targeted {
         for name in &TARGETED {
             headers.remove(name);
         }
+    }
+    // The layer's own answers have this value, and most of its tokens are sent with them.
+    if !is_stored {
+        return;
     }
     let mut kept: Vec<&str> = Vec::new();
     for line in headers.get_all(header::CACHE_CONTROL) {
@@ -362,6 +378,9 @@ fn make_private(headers: &mut HeaderMap) {
         headers.insert(header::CACHE_CONTROL, value);
     }
 }
+
+static COOKIE: HeaderName = header::COOKIE;
+static TOKEN: HeaderName = TOKEN_HEADER;
 
 /// The headers for CDNs, which take precedence over `Cache-Control`.
 static TARGETED: [HeaderName; 3] = [

@@ -70,11 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(2_019.0, 1.0),
+    .today(1_978.0, 1.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(3_138.0, 2.0),
+        .today(2_531.0, 1.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -82,19 +82,19 @@ pub(super) const ROWS: &[Row] = &[
     )
     .beside(limits::ADMITTED, "+ tower_governor, by IP, use_headers")
     .bars(2_853.0, 2.0)
-    .today(4_665.0, 2.0),
+    .today(4_650.0, 2.0),
     Row::added("gate alone, to the last byte", gate::ADMITTED, "+ ours")
         .beside(gate::ADMITTED, "+ tower's limit")
         .bars(1_300.0, 1.0)
-        .today(2_853.0, 3.0),
+        .today(2_792.0, 3.0),
     Row::added("valid pass", pass::BEHIND_AXUM, "+ waiting room, valid pass")
         .beside(pass::BEHIND_AXUM, "+ PrivateCookieJar, read and rewrite")
         .bars(4_500.0, 1.0)
-        .today(6_823.0, 2.0),
+        .today(6_251.0, 2.0),
     Row::added("pass, limit with headers, gate", TOGETHER, OURS)
         .beside(TOGETHER, OTHERS)
         .bars(7_500.0, 3.0)
-        .today(11_079.0, 5.0),
+        .today(10_519.0, 5.0),
     Row::absolute("refused by a limit, program", limits::REFUSED, REFUSAL)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(9_000.0)
@@ -102,7 +102,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::absolute("refused by a limit, a dozen browsers", limits::REFUSED, DOZEN)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(15_251.0, 16.0),
+        .today(14_869.0, 16.0),
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
@@ -110,35 +110,35 @@ pub(super) const ROWS: &[Row] = &[
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(12_377.0, 15.0),
+        .today(12_352.0, 15.0),
     Row::absolute("refused by a full gate, a dozen browsers", gate::REFUSED, DOZEN)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(15_007.0, 16.0),
+        .today(14_558.0, 16.0),
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
         .today(22_513.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
-        .today(18_303.0, 17.0),
+        .today(17_391.0, 16.0),
     Row::absolute(
         "waiting: early ticket, page, a dozen browsers",
         answers::BEHIND_AXUM,
         "HTML, early ticket, a dozen browsers",
     )
     .bar(15_000.0)
-    .today(28_663.0, 24.0),
+    .today(25_279.0, 21.0),
     Row::absolute(
         "waiting: early ticket, page, made-up Accept",
         answers::BEHIND_AXUM,
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(36_436.0, 24.0),
+    .today(33_522.0, 21.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
-        .today(22_758.0, 21.0),
+        .today(21_352.0, 20.0),
     Row::absolute("GCRA, the time given, 1 000 keys", THOUSAND, "Limiter, the time given")
         .beside(THOUSAND, "governor")
         .bar(150.0)

@@ -7,7 +7,7 @@ use shake::{
 };
 
 use super::*;
-use crate::token::payload::PASS_LEN;
+use crate::token::payload::{PASS_LEN, TICKET_LEN};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -75,7 +75,7 @@ fn read_vec(source: &mut impl XofReader) -> Vec<u8> {
 #[test]
 fn a_sealed_token_says_in_the_clear_what_and_which_key_and_nothing_else() {
     let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
-    let mut buffer = [0; MAX_SEALED_LEN];
+    let mut buffer = [0; BLOCK_LEN];
     let token = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut buffer);
     assert_eq!(token.len(), 94);
     assert_eq!(token[..6], header(Kind::Pass, sealer.id()));
@@ -89,7 +89,7 @@ fn a_sealed_token_says_in_the_clear_what_and_which_key_and_nothing_else() {
 #[test]
 fn one_payload_is_never_sealed_alike_twice() {
     let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
-    let (mut one, mut two) = ([0; MAX_SEALED_LEN], [0; MAX_SEALED_LEN]);
+    let (mut one, mut two) = ([0; BLOCK_LEN], [0; BLOCK_LEN]);
     let one = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut one);
     let two = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut two);
     assert_ne!(one[6..30], two[6..30]);
@@ -100,7 +100,7 @@ fn one_payload_is_never_sealed_alike_twice() {
 fn every_part_of_the_clear_header_is_bound() {
     let key = TokenKey::from_bytes([7; 32]);
     let sealer = Sealer::new(&key, "shop");
-    let mut buffer = [0; MAX_SEALED_LEN];
+    let mut buffer = [0; BLOCK_LEN];
     let token = sealer.seal(Kind::Ticket, &[0; TICKET_LEN], &mut buffer).to_vec();
     for byte in 0..HEADER_LEN {
         for bit in 0..8 {

@@ -1,3 +1,4 @@
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 
 use super::*;
@@ -284,6 +285,28 @@ proptest! {
         let opened = open(&tokens().seal_ticket(&ticket));
         let verified = Verified { value: ticket, is_from_old_key: false, is_ahead: false };
         prop_assert_eq!(opened, Ok(Opened::Ticket(verified)));
+    }
+
+    #[test]
+    fn a_text_is_decoded_as_without_simd(
+        mut text in "[A-Za-z0-9_-]{0,256}".prop_map(String::into_bytes),
+        wrong in prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        if let Some((at, byte)) = wrong.filter(|_| !text.is_empty()) {
+            let at = at.index(text.len());
+            text[at] = byte;
+        }
+        let mut buffer = [0; Tokens::MAX_TOKEN_LEN / 4 * 3];
+        let decoded = tokens().decode(&text, &mut buffer).ok().map(|bytes| bytes.to_vec());
+        prop_assert_eq!(decoded, URL_SAFE_NO_PAD.decode(&text).ok());
+    }
+
+    #[test]
+    fn a_token_is_encoded_as_without_simd(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
+        for token in [tokens().seal_pass(&pass), tokens().seal_ticket(&ticket)] {
+            let bytes = URL_SAFE_NO_PAD.decode(token.as_str()).unwrap();
+            prop_assert_eq!(token.as_str(), URL_SAFE_NO_PAD.encode(bytes));
+        }
     }
 
     #[test]
