@@ -1,9 +1,12 @@
 //! The report of how effective each limit is.
 
-use http::Request;
+use std::{cell::Cell, convert::Infallible};
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Key, Quota, RateLimit, WaitingRoomConfig,
-    rate::{Algorithm, Alignment, OverLimit},
+    Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
+    rate::{Algorithm, Alignment, ChargeHandle, OverLimit, OverSoftLimit, RateHeaders},
 };
 
 use crate::support::House;
@@ -67,4 +70,51 @@ async fn a_new_quota_keeps_the_counts_and_a_large_table_is_estimated() {
     assert!(keys.is_estimate && keys.near_limit == 0, "{keys:?}");
     // About 250 keys are in the part that is visited, so five standard deviations are 32 %.
     assert!((1_300..2_700).contains(&keys.tracked), "{keys:?}");
+}
+
+/// The number of requests after which a layer no longer inspects them for signs of a wrong setup. A
+/// request that is inspected always takes the long way.
+const INSPECTED: u32 = 1_024;
+
+#[tokio::test]
+async fn a_limit_that_no_header_reports_counts_and_refuses_alike() {
+    for headers in [RateHeaders::Common, RateHeaders::None] {
+        let each = by_key("each", 5);
+        let house =
+            House::new(WaitingRoomConfig::builder("api").rate_limit(each).rate_headers(headers));
+        for number in 0..INSPECTED {
+            send(&house, &number.to_string()).await;
+        }
+        let mut refused = 0;
+        for _ in 0..7 {
+            let request = Request::get("/").header("x-api-key", "late").body(String::new());
+            let seen = house.send(request.unwrap()).await;
+            refused += u32::from(seen.status == StatusCode::TOO_MANY_REQUESTS);
+        }
+        let report = house.handle().limits().report();
+        let [each] = &report.limits[..] else { panic!("{report:?}") };
+        assert_eq!((refused, each.allowed, each.refused), (2, u64::from(INSPECTED) + 5, 2));
+    }
+}
+
+#[tokio::test]
+async fn the_application_gets_its_handles_without_headers_too() {
+    let adjustable = by_key("adjustable", 10_000).adjustable();
+    let soft = by_key("soft", 1).over_limit(OverLimit::Mark);
+    for (limit, expected) in [(adjustable, [true, false]), (soft, [false, true])] {
+        let config = WaitingRoomConfig::builder("api").rate_headers(RateHeaders::None);
+        let layer = WaitingRoomLayer::new(config.rate_limit(limit).build().unwrap());
+        let seen = Cell::new([false; 2]);
+        let app = service_fn(|request: Request<String>| {
+            let extensions = request.extensions();
+            let has_charge = extensions.get::<ChargeHandle>().is_some();
+            seen.set([has_charge, extensions.get::<OverSoftLimit>().is_some()]);
+            std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
+        });
+        for _ in 0..=INSPECTED {
+            let request = Request::get("/").header("x-api-key", "one").body(String::new());
+            layer.layer(app).oneshot(request.unwrap()).await.unwrap();
+        }
+        assert_eq!(seen.get(), expected);
+    }
 }
