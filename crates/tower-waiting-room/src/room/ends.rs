@@ -5,7 +5,7 @@
 //! ends with each request.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,17 +15,16 @@ use waiting_room_core::VisitorId;
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Mutex<EndList>);
 
-/// The ends, oldest first, each of them once.
+/// The ends, each of them once, with a number that grows from one end to the next.
 #[derive(Debug, Default)]
 struct EndList {
-    /// The ids in the order in which they were added. An id that is not in `owed` has been taken
-    /// off the list, and is skipped.
-    order: VecDeque<VisitorId>,
-    owed: HashSet<VisitorId>,
+    by_age: BTreeMap<u64, VisitorId>,
+    numbers: HashMap<VisitorId, u64>,
+    next: u64,
 }
 
 impl Ends {
-    /// The maximum number of ends that wait to be reported, which take up to 4 MiB. Further ends are
+    /// The maximum number of ends that wait to be reported, which take a few MiB. Further ends are
     /// dropped, and their slots become free when the sessions lapse.
     pub(super) const MAX: usize = 65_536;
     /// The maximum number of ends of sessions that one request delivers. The number is small,
@@ -35,20 +34,23 @@ impl Ends {
     /// Records that the end of a session has to be reported to the store. A later request reports
     /// the end, even if the response to the current request is never sent.
     pub(crate) fn owe(&self, id: VisitorId) {
-        let mut list = self.list();
-        let EndList { order, owed } = &mut *list;
-        if owed.len() < Self::MAX && owed.insert(id) {
-            if order.len() >= 2 * Self::MAX {
-                order.retain(|id| owed.contains(id));
-            }
-            order.push_back(id);
+        let EndList { by_age, numbers, next } = &mut *self.list();
+        if numbers.len() < Self::MAX
+            && let Entry::Vacant(number) = numbers.entry(id)
+        {
+            number.insert(*next);
+            by_age.insert(*next, id);
+            *next += 1;
         }
     }
 
     /// Takes the end of this session off the list, for a caller that delivers it to the store. No
     /// other request then delivers the same end.
     pub(crate) fn take_end(self: &Arc<Self>, id: VisitorId) -> Owed {
-        self.list().owed.remove(&id);
+        let EndList { by_age, numbers, .. } = &mut *self.list();
+        if let Some(number) = numbers.remove(&id) {
+            by_age.remove(&number);
+        }
         Owed { told: vec![id], ends: Arc::clone(self) }
     }
 
@@ -58,11 +60,10 @@ impl Ends {
         let mut taken = Vec::new();
         let mut list = self.list();
         while taken.len() < Self::TOLD_AT_ONCE
-            && let Some(id) = list.order.pop_front()
+            && let Some((_, id)) = list.by_age.pop_first()
         {
-            if list.owed.remove(&id) {
-                taken.push(id);
-            }
+            list.numbers.remove(&id);
+            taken.push(id);
         }
         // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
         // same lock.
@@ -70,8 +71,8 @@ impl Ends {
         Owed { told: taken, ends: Arc::clone(self) }
     }
 
-    /// Locks the list, even if another thread panicked while holding the lock. At worst, an id is
-    /// then in one of the two collections only, and its slot becomes free when the session lapses.
+    /// Locks the list, even if another thread panicked while holding the lock. At worst, an end is
+    /// then in one of the two maps only, and its slot becomes free when the session lapses.
     fn list(&self) -> MutexGuard<'_, EndList> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,6 +196,6 @@ mod tests {
             drop(ends.take_end(VisitorId::new(id % most)));
         }
         let list = ends.list();
-        assert!(list.owed.len() == Ends::MAX && list.order.len() <= 2 * Ends::MAX);
+        assert_eq!((list.numbers.len(), list.by_age.len()), (Ends::MAX, Ends::MAX));
     }
 }
