@@ -18,7 +18,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -35,6 +35,8 @@ use waiting_room_core::{
     ConfigError, StoreError,
     error::{ConfigErrorKind, StoreErrorKind},
 };
+
+use crate::sync::unpoisoned;
 
 /// The connection that all calls of a node share, and the means to replace it.
 ///
@@ -67,6 +69,8 @@ type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
 pub(crate) struct Breaker {
     /// The number of failures since the last reply.
     failures: AtomicU32,
+    /// The time since which calls have failed because this node was late, without any reply.
+    late_since: Mutex<Option<Instant>>,
 }
 
 /// The backoff between attempts to open another connection. A successful poll resets the backoff.
@@ -170,7 +174,7 @@ impl Breaker {
 
     /// Creates a breaker that is open, for a server that has not been reached yet.
     pub(crate) const fn opened() -> Self {
-        Self { failures: AtomicU32::new(Self::OPENS_AFTER) }
+        Self { failures: AtomicU32::new(Self::OPENS_AFTER), late_since: Mutex::new(None) }
     }
 
     /// Returns the error for a call that has waited too long in the queue of this node.
@@ -195,8 +199,20 @@ impl Breaker {
         self.failures.load(Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
+    /// Returns whether an error does not count as a failure of the server, because this node was
+    /// late. Without any reply for [`LONGEST_LAG`], the server counts as silent all the same:
+    /// otherwise a node that is always late would never notice that its server is gone.
+    pub(crate) fn excuses(&self, error: &StoreError) -> bool {
+        if error.kind() != StoreErrorKind::Busy {
+            return false;
+        }
+        let since = *unpoisoned(self.late_since.lock()).get_or_insert_with(Instant::now);
+        since.elapsed() < LONGEST_LAG
+    }
+
     /// Records a reply, and returns whether the reply has closed the breaker.
     pub(crate) fn succeeded(&self) -> bool {
+        *unpoisoned(self.late_since.lock()) = None;
         self.failures.swap(0, Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
@@ -391,6 +407,19 @@ mod tests {
         assert_eq!(breaker.overdue().kind(), StoreErrorKind::Timeout);
         breaker.succeeded();
         assert_eq!(breaker.overdue().kind(), StoreErrorKind::Busy);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_node_notices_after_a_while_that_its_server_never_answers() {
+        let (breaker, late) = (Breaker::default(), StoreError::new(StoreErrorKind::Busy));
+        assert!(breaker.excuses(&late));
+        tokio::time::advance(LONGEST_LAG / 2).await;
+        assert!(breaker.excuses(&late) && !breaker.succeeded());
+        tokio::time::advance(LONGEST_LAG / 2).await;
+        assert!(breaker.excuses(&late), "there was a reply in the meantime");
+        tokio::time::advance(LONGEST_LAG).await;
+        assert!(!breaker.excuses(&late));
+        assert!(!breaker.excuses(&StoreError::new(StoreErrorKind::Timeout)));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Nodes {
     /// The nodes according to the last reply, or `None` before the first reply.
     seen: ArcSwapOption<Vec<RoomNode>>,
     is_announced: AtomicBool,
+    /// Whether the last report has failed, so that the next failure is not a warning.
+    is_unlisted: AtomicBool,
 }
 
 impl Nodes {
@@ -53,6 +55,7 @@ impl Nodes {
             name: keys::node_id(),
             seen: ArcSwapOption::empty(),
             is_announced: AtomicBool::new(false),
+            is_unlisted: AtomicBool::new(false),
         }
     }
 
@@ -71,8 +74,14 @@ impl Nodes {
     ) {
         match self.exchange(connection, deadline, clock).await {
             Ok(nodes) => self.seen.store(Some(nodes.into())),
-            Err(error) => return tracing::debug!(key = self.key, %error, "the node is not listed"),
+            Err(error) if self.is_unlisted.swap(true, Ordering::Relaxed) => {
+                return tracing::debug!(key = self.key, %error, "the node is not listed");
+            }
+            Err(error) => {
+                return tracing::warn!(key = self.key, %error, "the node is not listed");
+            }
         }
+        self.is_unlisted.store(false, Ordering::Relaxed);
         if !self.is_announced.swap(true, Ordering::Relaxed) {
             tracing::info!(key = self.key, node = self.name, "the node shares the room");
         }

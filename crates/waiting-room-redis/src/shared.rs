@@ -331,7 +331,7 @@ impl Shared {
     /// other than a timeout, because the connection may be broken. A script that failed because this
     /// node was late does not count.
     pub(crate) fn failed(&self, error: &StoreError) {
-        if error.kind() == StoreErrorKind::Busy {
+        if self.breaker.excuses(error) {
             return;
         }
         if self.breaker.failed() {

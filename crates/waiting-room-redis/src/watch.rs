@@ -268,14 +268,17 @@ async fn tell_of_those_far_back<C: ConnectionLike>(
 ///
 /// # Errors
 ///
-/// Returns an error if a call fails. All visitors are then recorded again, because repeating
-/// `leave` is harmless.
+/// Returns an error if a call fails. The visitors who are left are then recorded again, because
+/// repeating `leave` is harmless. If there are more than [`MAX_GIVEN_UP`] visitors, the next polls
+/// release the slots of the others.
 async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
     let owed: Vec<VisitorId> = shared.take_owed();
-    for some in owed.chunks(AT_ONCE) {
+    let (now, later) = owed.split_at(owed.len().min(MAX_GIVEN_UP));
+    later.iter().for_each(|id| shared.owe(Some(*id)));
+    for (index, some) in now.chunks(AT_ONCE).enumerate() {
         let arguments: Vec<_> = some.iter().copied().flat_map(verbs::leave).collect();
         if let Err(error) = run(Verb::Leave, &arguments, connection, shared).await {
-            owed.into_iter().for_each(|id| shared.owe(Some(id)));
+            now[index * AT_ONCE..].iter().for_each(|id| shared.owe(Some(*id)));
             return Err(error);
         }
     }
@@ -293,6 +296,9 @@ const SOON: Duration = Duration::from_millis(100);
 
 /// The maximum number of visitors that share a script.
 const AT_ONCE: usize = 64;
+/// The maximum number of visitors whose slots one poll releases, so that a poll over a slow link does
+/// not take much longer than a second.
+const MAX_GIVEN_UP: usize = 1_024;
 /// The maximum number of sweeps in one poll. Each sweep removes up to about 1 000 visitors, so a
 /// crowd of more than about 128 000 visitors that vanishes at once takes further polls.
 const MAX_SWEEPS: usize = 128;

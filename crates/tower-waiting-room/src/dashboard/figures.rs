@@ -146,8 +146,11 @@ impl Figures {
         self.reasons.truncate(Self::MAX_ROWS);
         self.gates.truncate(Self::MAX_ROWS);
         self.limits.truncate(Self::MAX_ROWS);
-        if let Some(nodes) = &mut self.nodes {
+        if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.len() > Self::MAX_ROWS) {
+            // The page shows this node, and the others that were heard most recently.
+            nodes.sort_by_key(|node| (!node.is_this_node, node.last_heard_s));
             nodes.truncate(Self::MAX_ROWS);
+            nodes.sort_by(|a, b| a.name.cmp(&b.name));
         }
         // JSON contains no line break, which would end the field of the event.
         let json = serde_json::to_string(&self).unwrap_or_default();

@@ -68,6 +68,8 @@ impl Ends {
         // The lock is released before the `Owed` is created, because dropping an `Owed` takes the
         // same lock.
         drop(list);
+        // The next end to deliver is the last one.
+        taken.reverse();
         Owed { told: taken, ends: Arc::clone(self) }
     }
 
@@ -149,17 +151,17 @@ mod tests {
         ids.for_each(|id| ends.owe(VisitorId::new(id)));
     }
 
-    /// Takes and delivers all ends, and returns their number.
-    fn delivered(ends: &Arc<Ends>) -> usize {
-        let mut told = 0;
+    /// Takes and delivers all ends, and returns them in the order of their delivery.
+    fn delivered(ends: &Arc<Ends>) -> Vec<VisitorId> {
+        let mut told = Vec::new();
         loop {
             let mut owed = ends.take_owed();
             if owed.next().is_none() {
                 return told;
             }
-            while owed.next().is_some() {
+            while let Some(id) = owed.next() {
                 owed.is_told();
-                told += 1;
+                told.push(id);
             }
         }
     }
@@ -172,19 +174,19 @@ mod tests {
         for id in 0..20_500 {
             drop(Undelivered::new(VisitorId::new(id), Arc::clone(&ends)));
         }
-        assert_eq!(delivered(&ends), 20_500);
+        assert_eq!(delivered(&ends), (0..20_500).map(VisitorId::new).collect::<Vec<_>>());
     }
 
     #[test]
     fn an_end_is_delivered_once_and_oldest_first() {
         let ends = Arc::new(Ends::default());
-        owe(&ends, 1..4);
+        owe(&ends, 1..20);
         owe(&ends, 2..3);
-        drop(ends.take_owed());
         let mut own = ends.take_end(VisitorId::new(2));
         own.is_told();
         drop(own);
-        assert_eq!(delivered(&ends), 2);
+        let others = (1..20).filter(|&id| id != 2).map(VisitorId::new);
+        assert_eq!(delivered(&ends), others.collect::<Vec<_>>());
     }
 
     #[test]

@@ -291,7 +291,7 @@ impl<St: Store> RoomStage<St> {
         match verdict {
             // The session of a visitor who is already active continues.
             Verdict::Admit { reason: Reason::AdmittedActive | Reason::AdmittedPass, .. } => {}
-            Verdict::Admit { pass, .. } => {
+            Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
                 let ticket = match visitor {
                     Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
                         Some(&**ticket)
@@ -304,7 +304,7 @@ impl<St: Store> RoomStage<St> {
             }
             Verdict::Wait { ticket, .. } if ticket.placed => ticket.promise(),
             Verdict::Wait { .. } => self.telemetry.touched(),
-            Verdict::Refuse { .. } => {}
+            Verdict::Admit { .. } | Verdict::Refuse { .. } => {}
         }
     }
 

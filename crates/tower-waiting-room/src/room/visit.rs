@@ -42,7 +42,8 @@ impl Visit {
     ///
     /// The pass becomes invalid on this node at once. If `end` is called after the head of the
     /// response has been sent, or if the client has disconnected, the client keeps its token, and
-    /// the slot is freed when this node next asks the store about a visitor without a pass.
+    /// the slot is freed when this node next asks the store about visitors without a pass. Each such
+    /// request frees up to eight slots.
     pub fn end(&self) {
         self.sessions.end_by_application(&self.pass);
         self.sessions.ends.owe(self.pass.id);

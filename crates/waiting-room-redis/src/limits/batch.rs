@@ -99,8 +99,8 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
 ///
 /// A probe may fail because of the connection, so another connection is opened and tried
 /// immediately. After further failures, each attempt is preceded by a pause, which doubles from
-/// 10 ms to 1 s. The first probe that succeeds closes the breaker. Client requests are never used
-/// as probes.
+/// 10 ms to 1 s. The first probe that succeeds closes the breaker, unless it only follows a failed
+/// call and uses the same connection. Client requests are never used as probes.
 pub(super) async fn probe<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
@@ -123,13 +123,18 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
         }
         // Calls that succeed prove that the server answers, so no probe is needed.
         if !is_broken && !shared.breaker.is_open() {
+            reopening = Reopening::default();
             continue;
         }
-        let mut probed = ask_nothing(&connections, &shared).await;
-        if probed.is_err() && reopening.is_due() && connections.replace().await {
+        let (mut probed, is_due) = (ask_nothing(&connections, &shared).await, reopening.is_due());
+        let is_replaced = probed.is_err() && is_due && connections.replace().await;
+        if is_replaced {
             probed = ask_nothing(&connections, &shared).await;
         }
         match probed {
+            // The connection is whole, so the server answers and refuses the call that failed, for
+            // example because its memory is full. A probe changes nothing and is not refused.
+            Ok(()) if is_broken && !is_replaced => {}
             Ok(()) => {
                 reopening = Reopening::default();
                 shared.succeeded();

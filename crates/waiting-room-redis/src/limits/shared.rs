@@ -145,7 +145,7 @@ impl Shared {
     /// Records a failed script. The fifth failure in a row opens the breaker. A script that failed
     /// because this node was late does not count.
     pub(super) fn failed(&self, error: &StoreError) {
-        if error.kind() == StoreErrorKind::Busy {
+        if self.breaker.excuses(error) {
             return;
         }
         if self.breaker.failed() {

@@ -52,7 +52,7 @@ impl Flight {
     /// store.
     pub(super) fn is_based_on(&mut self, basis: Basis) {
         self.is_undecided = basis != Basis::Decision;
-        if basis == Basis::Outage {
+        if basis != Basis::Decision {
             let mut view = self.witness.lock();
             let now = view.clock.now();
             view.trouble.was_undecided(now);

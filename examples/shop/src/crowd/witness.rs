@@ -71,7 +71,7 @@ impl Trouble {
     /// later such answer has another cause.
     const OVER_AFTER: Duration = Duration::from_secs(5);
 
-    /// Records an answer that reports an outage of the store.
+    /// Records an answer that is not a decision of the room.
     pub(super) fn was_undecided(&mut self, now: Timestamp) {
         let Some(healed) = self.healed_at else { return };
         let last = self.last_undecided_at.map_or(healed, |last| last.max(healed));

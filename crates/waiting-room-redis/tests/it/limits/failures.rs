@@ -13,7 +13,7 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
 use crate::link::Link;
 
-use super::support::{ask, manager, policy};
+use super::support::{ask, manager, policy, scripts};
 use crate::support::{open, start};
 
 /// The longest time that a decision may take.
@@ -113,6 +113,33 @@ async fn connections_that_drop_again_and_again_are_opened_again_at_once() {
         let took = began.elapsed();
         assert!(took < Duration::from_secs(5), "{engine}: {took:?} for ten connections");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_answers_and_refuses_writes_is_asked_seldom() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let node = node(&server).await;
+        let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
+        recovers(&node, &asks).await;
+        bound_memory(&server, 1).await;
+        let (before, began) = (scripts(&server).await, Instant::now());
+        let mut looks = tokio::time::interval(Duration::from_millis(2));
+        while began.elapsed() < Duration::from_secs(2) {
+            looks.tick().await;
+            assert!(node.charge_all(&asks).await.is_err(), "{engine}: the server is not full");
+        }
+        let ran = scripts(&server).await - before;
+        assert!((5..=80).contains(&ran), "{engine}: {ran} scripts in two seconds");
+        bound_memory(&server, 0).await;
+        recovers(&node, &asks).await;
+    }
+}
+
+async fn bound_memory(server: &EngineServer, bytes: u64) {
+    let mut command = redis::cmd("CONFIG");
+    command.arg("SET").arg("maxmemory").arg(bytes);
+    let () = command.query_async(&mut manager(server).await).await.unwrap();
 }
 
 async fn node(server: &EngineServer) -> RedisLimits {
