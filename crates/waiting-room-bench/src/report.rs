@@ -36,6 +36,7 @@ impl Report {
     }
 
     /// Adds a feature of this crate to the command.
+    #[cfg(feature = "dashboard")]
     pub(crate) fn needs_feature(&mut self, feature: &str) {
         self.command = self.command.replace(" -- ", &format!(" --features {feature} -- "));
     }

@@ -33,7 +33,10 @@ macro_rules! phrases {
     ($($id:ident = $name:literal,)+) => {
         /// A sentence, in any language.
         #[derive(Clone, Copy, Debug)]
-        #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "some are for the page only"))]
+        #[cfg_attr(
+            not(any(feature = "page", test)),
+            expect(dead_code, reason = "some are for the page only")
+        )]
         pub(super) enum Phrase { $($id),+ }
 
         /// The names of the sentences in the files.

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::{HeaderMap, Request, header::CONTENT_TYPE};
+use http::{HeaderMap, Request};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
@@ -300,7 +300,7 @@ fn people_get_a_page_or_a_sentence() {
     ] {
         let response = refuse_one(&request(&[("accept", accept)]));
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(response.headers()[CONTENT_TYPE], content_type);
+        assert_eq!(response.headers()[http::header::CONTENT_TYPE], content_type);
         assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
         assert!(std::str::from_utf8(response.body()).unwrap().contains(expected), "{accept}");
     }
