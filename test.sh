@@ -129,8 +129,10 @@ step "instructions and allocations of a request: none above the last known"
 cargo run --release --quiet -p waiting-room-bench -- bars --counted-only
 
 step "packages: each published crate builds from what would be published"
-# Cargo keeps what it has unpacked from the registry of an earlier dry run, whose versions are the same.
+# Cargo keeps what it has unpacked and compiled from the registry of an earlier dry run, whose versions
+# are the same.
 rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/{tower-waiting-room,waiting-room-}*
+rm -rf "${CARGO_TARGET_DIR:-target}"/debug/.fingerprint/{tower-waiting-room,waiting-room-}*
 cargo publish --workspace --dry-run --allow-dirty --quiet
 
 step "the oldest supported toolchain"
