@@ -14,33 +14,18 @@ pub(super) struct Element<'a> {
 }
 
 /// Returns the first elements of a list.
-pub(super) const fn elements(list: &[u8]) -> Elements<'_> {
-    Elements { rest: Some(list), left: MAX_ELEMENTS }
-}
-
-/// The first elements of a list.
-pub(super) struct Elements<'a> {
-    /// The text that has not been read, or `None` after the last element.
-    rest: Option<&'a [u8]>,
-    /// The number of elements that may still be read.
-    left: usize,
-}
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = Element<'a>;
-
-    // A call of this method that is not inlined costs about as much as reading a short element.
-    #[inline(always)]
-    fn next(&mut self) -> Option<Element<'a>> {
-        self.left = self.left.checked_sub(1)?;
-        let (element, after) = first(self.rest?);
-        self.rest = after.split_first().map(|(_comma, after)| after);
+pub(super) fn elements(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
+    let mut rest = Some(list);
+    let element = move || {
+        let (element, after) = first(rest?);
+        rest = after.split_first().map(|(_comma, after)| after);
         Some(element)
-    }
+    };
+    std::iter::from_fn(element).take(MAX_ELEMENTS)
 }
 
 /// Returns the first element of a list, and the text from the comma after it.
-#[inline(always)]
+#[inline]
 fn first(list: &[u8]) -> (Element<'_>, &[u8]) {
     let (name, mut rest) = until_delimiter(without_spaces(list));
     let mut weight = None;
