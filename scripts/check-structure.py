@@ -41,13 +41,14 @@ from pathlib import Path, PurePosixPath
 # The layers of tower-waiting-room, the lowest first. The stages do not depend on each other.
 _GROUND = {"ambient", "misconfiguration", "rate_headers", "request", "telemetry"}
 _STAGES = _GROUND | {"token", "rate", "room", "gate"}
-_PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline"}
+_PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline", "streams"}
 
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "tower-waiting-room": {
         "ambient": set(),
         "misconfiguration": set(),
         "rate_headers": set(),
+        "streams": set(),
         "telemetry": {"misconfiguration"},
         "request": {"ambient", "misconfiguration"},
         "token": {"ambient"},

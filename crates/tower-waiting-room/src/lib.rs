@@ -169,6 +169,8 @@ pub mod room;
 #[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
 mod rules_file;
 pub mod service;
+#[cfg(feature = "dashboard")]
+mod streams;
 mod telemetry;
 #[cfg(feature = "room")]
 pub mod token;

@@ -47,8 +47,6 @@
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
-#[cfg(feature = "dashboard")]
-mod streams;
 mod subject;
 #[cfg(feature = "metrics")]
 mod table;
@@ -75,10 +73,7 @@ use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};
 #[cfg(feature = "dashboard")]
-pub(crate) use self::{
-    streams::{DashboardStreams, EventStreams},
-    tally::{VerdictTally, VisitorWait},
-};
+pub(crate) use self::tally::{VerdictTally, VisitorWait};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports events and metrics for one room. All clones share one state.
@@ -111,9 +106,6 @@ pub(crate) struct Telemetry {
     /// The counts that a dashboard reads.
     #[cfg(feature = "dashboard")]
     pub(crate) tally: Arc<VerdictTally>,
-    /// The event streams of all dashboards.
-    #[cfg(feature = "dashboard")]
-    pub(crate) streams: Arc<DashboardStreams>,
 }
 
 impl Telemetry {
@@ -139,8 +131,6 @@ impl Telemetry {
             abandoned: Arc::default(),
             #[cfg(feature = "dashboard")]
             tally: Arc::default(),
-            #[cfg(feature = "dashboard")]
-            streams: Arc::default(),
         }
     }
 
@@ -355,8 +345,6 @@ impl Telemetry {
             let (in_force, refused) = (loads("in_force"), loads("refused"));
             if error.is_none() { in_force } else { refused }.increment(1);
         }
-        #[cfg(feature = "metrics")]
-        self.rules_file_gauge(error.is_some());
     }
 
     /// Sets the gauge that states whether the rules in force are older than the rules file.

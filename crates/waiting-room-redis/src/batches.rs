@@ -100,7 +100,7 @@ pub(crate) async fn run<C: ConnectionLike>(
     // Several operations and nodes may notice the loss at the same time. The first call of
     // `configure` opens the room, and later calls find it open and change nothing.
     tracing::warn!(room = shared.rules().name(), "the store has lost the room");
-    within(shared.deadline, open(Opens::Again, connection, shared)).await?;
+    answered(shared.deadline, open(Opens::Again, connection, shared)).await?;
     run_once(verb, arguments, connection, shared)
         .await?
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
@@ -159,7 +159,7 @@ async fn run_once<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<Option<(Head, Vec<ReplyFields>)>, StoreError> {
-    within(shared.deadline, ask(verb, arguments, connection, shared)).await
+    answered(shared.deadline, ask(verb, arguments, connection, shared)).await
 }
 
 /// Sends one script, and updates the node's state from the head of the reply. Returns `None` if the
@@ -184,14 +184,6 @@ async fn ask<C: ConnectionLike>(
         shared.learn(head, sent);
     }
     Ok(replied)
-}
-
-/// Applies the deadline of a script to a future.
-async fn within<T>(
-    deadline: Duration,
-    asked: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    answered(deadline, asked).await
 }
 
 /// Sends a reply or an error to the callers of a batch.

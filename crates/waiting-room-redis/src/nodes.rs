@@ -1,8 +1,9 @@
 //! The nodes that share a room: which there are, and when the server last heard from each of them.
 //!
 //! Every few seconds, the watch task of a node records the node in a sorted set of its own, and
-//! receives the other nodes in the reply. No decision depends on this set, so a failure is not
-//! reported: the next attempt follows soon, and the room has other ways to notice an outage.
+//! receives the other nodes in the reply. No decision depends on this set, so a failure is only
+//! logged, and only the first of several in a row is a warning: the next attempt follows soon, and
+//! the room has other ways to notice an outage.
 //!
 //! ```text
 //!  {wr:shop}:nodes   name ─► time at which the node was last heard; expires after a minute
@@ -15,7 +16,6 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use redis::{Script, aio::ConnectionLike};
-use tokio::time::Instant;
 use waiting_room_core::{StoreError, room::RoomNode};
 
 use crate::{
@@ -34,7 +34,6 @@ pub(crate) struct Nodes {
     name: String,
     /// The nodes according to the last reply, or `None` before the first reply.
     seen: ArcSwapOption<Vec<RoomNode>>,
-    is_announced: AtomicBool,
     /// Whether the last report has failed, so that the next failure is not a warning.
     is_unlisted: AtomicBool,
 }
@@ -54,7 +53,6 @@ impl Nodes {
             key: keys::of_nodes(prefix, room),
             name: keys::node_id(),
             seen: ArcSwapOption::empty(),
-            is_announced: AtomicBool::new(false),
             is_unlisted: AtomicBool::new(false),
         }
     }
@@ -73,17 +71,16 @@ impl Nodes {
         clock: &ServerClock,
     ) {
         match self.exchange(connection, deadline, clock).await {
-            Ok(nodes) => self.seen.store(Some(nodes.into())),
+            Ok(nodes) => {
+                self.is_unlisted.store(false, Ordering::Relaxed);
+                if self.seen.swap(Some(nodes.into())).is_none() {
+                    tracing::info!(key = self.key, node = self.name, "the node shares the room");
+                }
+            }
             Err(error) if self.is_unlisted.swap(true, Ordering::Relaxed) => {
-                return tracing::debug!(key = self.key, %error, "the node is not listed");
+                tracing::debug!(key = self.key, %error, "the node is not listed");
             }
-            Err(error) => {
-                return tracing::warn!(key = self.key, %error, "the node is not listed");
-            }
-        }
-        self.is_unlisted.store(false, Ordering::Relaxed);
-        if !self.is_announced.swap(true, Ordering::Relaxed) {
-            tracing::info!(key = self.key, node = self.name, "the node shares the room");
+            Err(error) => tracing::warn!(key = self.key, %error, "the node is not listed"),
         }
     }
 
@@ -108,22 +105,5 @@ impl Nodes {
             nodes.push(if node.name == self.name { node.as_this_node() } else { node });
         }
         Ok(nodes)
-    }
-}
-
-/// When a node reports itself next.
-#[derive(Debug, Default)]
-pub(crate) struct Reports {
-    last: Option<Instant>,
-}
-
-impl Reports {
-    /// Returns whether a report is due. If so, records it.
-    pub(crate) fn is_due(&mut self) -> bool {
-        let is_due = self.last.is_none_or(|last| last.elapsed() >= Nodes::REPORT_EVERY);
-        if is_due {
-            self.last = Some(Instant::now());
-        }
-        is_due
     }
 }

@@ -29,7 +29,7 @@ use waiting_room_core::{StoreError, VisitorId};
 use crate::{
     batches::{Call, join, run},
     connections::{Connections, Reopening, answered, check_eviction, unavailable},
-    nodes::Reports,
+    nodes::Nodes,
     reply::{self, ReplyFields},
     scripts::Verb,
     shared::Shared,
@@ -77,16 +77,39 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
 struct Looks {
     /// The number of polls in a row that used the glance of another node instead of a script.
     glances: u32,
-    /// The time at which the memory options of the server were last checked.
-    memory: Instant,
+    /// The checks of the server's memory options.
+    memory: Timer,
     /// The reports in which the node lists itself.
-    reports: Reports,
+    reports: Timer,
 }
 
 impl Default for Looks {
     fn default() -> Self {
         // The memory options have just been checked, when the node joined the room.
-        Self { glances: 0, memory: Instant::now(), reports: Reports::default() }
+        let memory = Timer::next_in(MEMORY_EVERY);
+        Self { glances: 0, memory, reports: Timer::next_in(Duration::ZERO) }
+    }
+}
+
+/// Work that is done less often than the polls.
+#[derive(Debug)]
+struct Timer {
+    due: Instant,
+}
+
+impl Timer {
+    fn next_in(time: Duration) -> Self {
+        Self { due: Instant::now() + time }
+    }
+
+    /// Returns whether the work is due. If so, the work is due again after `period`.
+    fn is_due(&mut self, period: Duration) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.due;
+        if is_due {
+            self.due = now + period;
+        }
+        is_due
     }
 }
 
@@ -121,11 +144,10 @@ impl Looks {
         tell_of_those_far_back(connection, shared).await?;
         give_up(connection, shared).await?;
         sweep(is_more, connection, shared).await?;
-        if self.memory.elapsed() >= MEMORY_EVERY {
-            self.memory = Instant::now();
+        if self.memory.is_due(MEMORY_EVERY) {
             look_at_memory(connection, shared).await?;
         }
-        if self.reports.is_due() {
+        if self.reports.is_due(Nodes::REPORT_EVERY) {
             shared.nodes.report(connection, shared.deadline, &shared.clock).await;
         }
         Ok(())

@@ -91,7 +91,7 @@ impl<St: Store> Board<St> {
     fn with(handle: WaitingRoomHandle<St>, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
         let feed = Arc::<Feed>::default();
         let streams = Arc::downgrade(&feed);
-        handle.pipeline().telemetry.streams.register(streams);
+        handle.pipeline().dashboard_streams.register(streams);
         Self { handle, feed, state: Mutex::new(State::new()), sampler }
     }
 

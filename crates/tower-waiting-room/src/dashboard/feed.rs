@@ -19,7 +19,7 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame};
 
-use crate::telemetry::EventStreams;
+use crate::streams::EventStreams;
 
 /// All open streams.
 #[derive(Debug, Default)]

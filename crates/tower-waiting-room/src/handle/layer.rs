@@ -56,8 +56,10 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
     }
 
-    /// Sets all gauges: those of the room, of the gates and of the rules file. Call this method before each scrape, or
-    /// every few seconds if metrics are pushed. `docs/metrics.md` lists the metrics.
+    /// Sets all gauges: those of the room, of the gates and of the rules file.
+    ///
+    /// Call this method before each scrape, or every few seconds if metrics are pushed.
+    /// `docs/metrics.md` lists the metrics.
     ///
     /// The figures of the room come from its store, with one call. If the store does not answer,
     /// the gauge `waiting_room_store_up` is set to 0, and the other gauges of the room keep their
@@ -170,7 +172,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// ```
     #[cfg(feature = "dashboard")]
     pub fn end_dashboard_streams(&self) {
-        self.pipeline.telemetry.streams.end();
+        self.pipeline.dashboard_streams.end();
     }
 
     /// Returns the settings found so far that are valid but probably not intended.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use waiting_room_core::Store;
 
 use super::order::{Pipeline, Stage};
+#[cfg(feature = "dashboard")]
+use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock, config::WaitingRoomConfig, gate::GateStage,
     misconfiguration::Misconfiguration, rate::RateStage, request::Callers, respond::Responder,
@@ -69,6 +71,8 @@ impl<St: Store> Pipeline<St> {
             preflight: config.preflight,
             store,
             telemetry,
+            #[cfg(feature = "dashboard")]
+            dashboard_streams: DashboardStreams::default(),
         }
     }
 }

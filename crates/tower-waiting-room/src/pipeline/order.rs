@@ -21,6 +21,8 @@ use super::{
     pending::{Pending, Resumed},
     reply::Reply,
 };
+#[cfg(feature = "dashboard")]
+use crate::streams::DashboardStreams;
 use crate::{
     config::{DebugHeader, Enforcement, Preflight},
     gate::{GateStage, Gated, Permits, body_read_timeout},
@@ -70,6 +72,9 @@ pub(crate) struct Pipeline<St> {
     /// Whether every response states its reason in a header.
     pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
+    /// The event streams of all dashboards of the layer, for the operator's handle.
+    #[cfg(feature = "dashboard")]
+    pub(crate) dashboard_streams: DashboardStreams,
 }
 
 /// The state of one request, from its arrival to its response.

@@ -85,7 +85,8 @@ impl Transport {
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
         let mut found = FoundToken::nothing();
         let mut candidates = self.candidates(headers);
-        // A valid pass ends the search, so a typical request costs a single decryption.
+        // A valid pass ends the search, so a typical request costs a single decryption. `any` runs
+        // the chained iterators in one pass, which a `for` loop does not; its result is not needed.
         let _has_pass = candidates.any(|(text, source)| {
             match tokens.open(text, now) {
                 Ok(opened) if opened.precedence() > found.precedence() => {

@@ -172,6 +172,12 @@ impl Visits {
         let service = tower::Layer::layer(&watched.house.layer, app);
         watched.run(tower::ServiceExt::oneshot(service, request)).unwrap();
     }
+
+    fn end_all(&self, watched: &Watched) {
+        with_local_recorder(&watched.recorder, || {
+            self.0.lock().unwrap().iter().for_each(Visit::end);
+        });
+    }
 }
 
 #[test]
@@ -183,11 +189,7 @@ fn a_session_that_ends_after_the_response_is_counted_once() {
     visits.keep(&watched, &ann);
     visits.keep(&watched, &ann);
     watched.house.advance(7);
-    with_local_recorder(&watched.recorder, || {
-        for visit in visits.0.lock().unwrap().iter() {
-            visit.end();
-        }
-    });
+    visits.end_all(&watched);
     watched.assert_is("session_seconds_count", 1.0);
     watched.assert_is("session_seconds_sum", 7.0);
     watched.get(&mut ann);
@@ -204,11 +206,7 @@ fn ends_beyond_those_that_a_node_can_report_to_the_store_are_counted() {
         watched.get(&mut visitor);
         visits.keep(&watched, &visitor);
     }
-    with_local_recorder(&watched.recorder, || {
-        for visit in visits.0.lock().unwrap().iter() {
-            visit.end();
-        }
-    });
+    visits.end_all(&watched);
     watched.assert_is("session_seconds_count", f64::from(SESSIONS));
 }
 

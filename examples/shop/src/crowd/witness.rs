@@ -67,8 +67,8 @@ pub struct Admissions {
 }
 
 impl Trouble {
-    /// The time without an answer that reports an outage, after which a fault counts as over. A
-    /// later such answer has another cause.
+    /// The time without an answer that reports an outage or an overload, after which a fault counts
+    /// as over. A later such answer has another cause.
     const OVER_AFTER: Duration = Duration::from_secs(5);
 
     /// Records an answer that is not a decision of the room.
@@ -273,7 +273,8 @@ impl Witness {
         }
     }
 
-    /// Returns how long after the fault an answer still reported an outage of the store.
+    /// Returns how long after the fault an answer still reported an outage or an overload of the
+    /// store.
     ///
     /// Only a room with the debug header reports it.
     #[must_use]
