@@ -65,7 +65,8 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "handle": _PIPELINE,
         "dashboard": _PIPELINE | {"handle"},
         "layer": _PIPELINE | {"handle", "service"},
-        "root": _PIPELINE | {"body", "future", "handle", "layer", "service"},
+        "routes": _PIPELINE | {"layer", "service"},
+        "root": _PIPELINE | {"body", "future", "handle", "layer", "routes", "service"},
     },
     "waiting-room-core": {
         "error": set(),

@@ -139,7 +139,44 @@ where
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
         let flow = pipeline.advance(head, &mut journey);
-        let state = match next(pipeline, &findings, &mut journey, flow, &mut request) {
+        let next = next(pipeline, &findings, &mut journey, flow, &mut request);
+        Self::at(pipeline, inner, request, next, journey, findings)
+    }
+
+    /// Creates the future of a request that belongs to this room or to another one, depending on
+    /// the server that reads it.
+    pub(crate) fn ambiguous(
+        pipeline: &Arc<Pipeline<St>>,
+        inner: &mut S,
+        mut request: Request<B>,
+    ) -> Self {
+        let findings = Findings::default();
+        let mut journey = Journey::new(pipeline.store.now());
+        let flow = pipeline.stop_ambiguous(&mut journey);
+        let next = next(pipeline, &findings, &mut journey, flow, &mut request);
+        Self::at(pipeline, inner, request, next, journey, findings)
+    }
+
+    /// Creates the future of a request that belongs to no room and passes no stage.
+    pub(crate) fn forwarded(
+        pipeline: &Arc<Pipeline<St>>,
+        inner: &mut S,
+        request: Request<B>,
+    ) -> Self {
+        let journey = Journey::new(pipeline.store.now());
+        Self::at(pipeline, inner, request, Next::Forward, journey, Findings::default())
+    }
+
+    /// Creates the future of a request whose stages have run as far as possible.
+    fn at(
+        pipeline: &Arc<Pipeline<St>>,
+        inner: &mut S,
+        request: Request<B>,
+        next: Next,
+        journey: Journey,
+        findings: Findings,
+    ) -> Self {
+        let state = match next {
             Next::Answer(response) => State::Answer { response: Some(response) },
             // The waker does nothing, because `Forward` polls again for the task of the request.
             Next::Forward => match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {

@@ -84,6 +84,11 @@ impl<St: Store> WaitingRoomLayer<St> {
     pub fn handle(&self) -> WaitingRoomHandle<St> {
         WaitingRoomHandle::new(Arc::clone(&self.pipeline))
     }
+
+    /// Returns the stages of the layer, for a service that chooses among several layers.
+    pub(crate) fn into_pipeline(self) -> Arc<Pipeline<St>> {
+        self.pipeline
+    }
 }
 
 impl<S, St> Layer<S> for WaitingRoomLayer<St> {

@@ -166,6 +166,7 @@ pub mod request;
 pub mod respond;
 #[cfg_attr(not(feature = "room"), path = "no_room.rs")]
 pub mod room;
+pub mod routes;
 #[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
 mod rules_file;
 pub mod service;

@@ -72,6 +72,10 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) const fn cookie_name(&self) -> &str {
+        match self.pace {}
+    }
+
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         match self.pace {}
     }

@@ -22,10 +22,12 @@
 //! pipeline itself never waits: `future.rs` polls the [`Pending`] that the pipeline returns.
 
 mod build;
+mod journey;
 mod order;
 mod pending;
 mod reply;
 mod response;
+mod stage;
 mod verdict;
 
 #[cfg(test)]
@@ -33,6 +35,7 @@ mod verdict;
 mod tests;
 
 pub(crate) use self::{
-    order::{Journey, Pipeline, Stop},
+    journey::Journey,
+    order::{Pipeline, Stop},
     pending::Pending,
 };

@@ -45,7 +45,8 @@ pub(crate) use self::{
     client::{Client, is_poll},
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
-    matcher::{Doubt, Matcher, Scope, validate_name},
+    matcher::{Doubt, Matcher, Scope, hosts, validate_name},
+    path::each_reading,
     path_rule::PathRule,
 };
 pub use self::{

@@ -142,6 +142,11 @@ impl Telemetry {
         table::describe();
     }
 
+    /// Returns the name of the room.
+    pub(crate) fn room(&self) -> &str {
+        &self.room
+    }
+
     /// Reports the verdict on a request. Call this method exactly once per request.
     pub(crate) fn verdict(&self, reason: &Reason) {
         #[cfg(feature = "dashboard")]

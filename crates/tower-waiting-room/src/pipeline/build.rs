@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use waiting_room_core::Store;
 
-use super::order::{Pipeline, Stage};
+use super::{order::Pipeline, stage::Stage};
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;
 use crate::{
@@ -74,5 +74,15 @@ impl<St: Store> Pipeline<St> {
             #[cfg(feature = "dashboard")]
             dashboard_streams: DashboardStreams::default(),
         }
+    }
+
+    /// Returns the name of the room, or of a layer without a room.
+    pub(crate) fn name(&self) -> &str {
+        self.telemetry.room()
+    }
+
+    /// Returns the name of the room's cookie, or `None` in a layer without a room.
+    pub(crate) fn cookie_name(&self) -> Option<&str> {
+        self.room.as_ref().map(|room| room.cookie_name())
     }
 }

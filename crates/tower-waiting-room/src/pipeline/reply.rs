@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderValue, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, TRANSFER_ENCODING},
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -38,9 +38,6 @@ pub(crate) struct Reply {
 
 /// The part of the layer that made a decision, with the data for the answer.
 enum By {
-    /// The application's challenge, with the application's response to a newcomer, or `None` once
-    /// the response has been taken.
-    Application(Option<Box<Response<Bytes>>>),
     /// The gates, for a reason on the client's side: the client has disconnected, or its request
     /// lacks the key that selects a gate.
     Client,
@@ -53,6 +50,9 @@ enum By {
     Limits,
     /// The pace at which tickets may be presented.
     Pace,
+    /// An answer that is already complete, such as the application's challenge, or `None` once the
+    /// answer has been taken.
+    Prepared(Option<Box<Response<Bytes>>>),
     /// The room, including the case in which its store does not answer in time.
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
@@ -84,7 +84,7 @@ impl Reply {
     pub(super) fn challenged(mut response: Response<Bytes>) -> Self {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
-        let by = By::Application(Some(Box::new(response)));
+        let by = By::Prepared(Some(Box::new(response)));
         Self::refused(Reason::RefusedChallenged, None, by)
     }
 
@@ -136,6 +136,18 @@ impl Reply {
     /// does not provide.
     pub(super) fn address_unknown() -> Self {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
+    }
+
+    /// Refuses a request that may belong to another room, with a short document of its own. Only a
+    /// client that writes such paths on purpose gets it, so it is in English.
+    pub(super) fn ambiguous_route() -> Self {
+        let mut response = Response::new(Bytes::from_static(AMBIGUOUS_ROUTE));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let by = By::Prepared(Some(Box::new(response)));
+        Self::refused(Reason::RefusedAmbiguousRoute, None, by)
     }
 
     /// Refuses a request because the rate limit store does not answer.
@@ -197,7 +209,7 @@ impl Reply {
             (By::Gate(gate, because), _) => About::Gate(gate_status(gate, *because)),
             (By::Limits, _) => About::Limit,
             (By::Pace, _) => About::Pace,
-            (By::Application(_) | By::Client | By::Key, _) => {
+            (By::Prepared(_) | By::Client | By::Key, _) => {
                 About::Service(StatusCode::TOO_MANY_REQUESTS)
             }
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
@@ -205,10 +217,10 @@ impl Reply {
         }
     }
 
-    /// Takes the response out of the reply if the application provided it.
+    /// Takes the response out of the reply if it is already complete.
     pub(super) fn take_answer(&mut self) -> Option<Response<Bytes>> {
         match &mut self.by {
-            By::Application(answer) => answer.take().map(|answer| *answer),
+            By::Prepared(answer) => answer.take().map(|answer| *answer),
             _ => None,
         }
     }
@@ -222,7 +234,7 @@ impl Reply {
     /// would not explain the answer: in a challenge, in answers about the room or the pace of
     /// tickets, and if the server does not provide the client's address.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Application(_) | By::Pace | By::Room | By::SetUp)
+        !matches!(self.by, By::Prepared(_) | By::Pace | By::Room | By::SetUp)
     }
 
     /// Returns the header line that describes a gate in the gate's own refusal. The line reports a
@@ -235,7 +247,7 @@ impl Reply {
             }
             // The variants are listed one by one, so that the compiler requires a decision for each
             // new variant.
-            By::Application(_)
+            By::Prepared(_)
             | By::Client
             | By::Key
             | By::Limits
@@ -277,6 +289,11 @@ impl Reply {
         Self { outcome: Outcome::Refuse, reason, retry_after, by }
     }
 }
+
+/// The answer to a request that may belong to several rooms (RFC 9457).
+const AMBIGUOUS_ROUTE: &[u8] = br#"{"type":"about:blank","title":"Bad Request","status":400,
+"detail":"Servers may interpret the path or the host of this request in different ways.",
+"reason":"refused:ambiguous_route"}"#;
 
 /// Returns the status of a gate's refusal, as documented at [`GateStatuses`].
 fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {

@@ -15,7 +15,7 @@
 
 use std::{fmt, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authority};
 use ipnet::IpNet;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
@@ -192,14 +192,37 @@ pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
 /// behind the layer follows this rule. If the target and the header differ, the request may be
 /// meant for either host, so it is ambiguous.
 fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
-    let target = head.uri().authority().map(|it| it.as_str().as_bytes());
-    let lines = head.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
-    let is_meant = |named: &[u8]| without_port(named).eq_ignore_ascii_case(host.as_bytes());
-    let mut named = target.into_iter().chain(lines).map(is_meant).peekable();
+    // An exemption covers only the usual form of a host.
+    let name = match doubt {
+        Doubt::Covered => host_of,
+        Doubt::Exempt => without_port,
+    };
+    let is_meant = |named: &[u8]| name(named).eq_ignore_ascii_case(host.as_bytes());
+    let mut named = authorities(head.uri(), head.headers()).map(is_meant).peekable();
     match doubt {
         Doubt::Covered => named.any(|is_meant| is_meant),
         Doubt::Exempt => named.peek().is_some() && named.all(|is_meant| is_meant),
     }
+}
+
+/// Returns the hosts that a request names in its target and in its `Host` headers.
+pub(crate) fn hosts<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    authorities(uri, headers).map(host_of)
+}
+
+/// Returns the authority in the target of a request, and its `Host` headers.
+fn authorities<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    let target = uri.authority().map(|it| it.as_str().as_bytes());
+    let lines = headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    target.into_iter().chain(lines)
+}
+
+/// Returns the host in an authority, without user information and port (RFC 3986 section 3.2), and
+/// without the dot that may end a fully qualified name (RFC 1034 section 3.1).
+fn host_of(authority: &[u8]) -> &[u8] {
+    let named = memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..]);
+    let named = without_port(named);
+    named.strip_suffix(b".").unwrap_or(named)
 }
 
 /// Returns a host without its port (RFC 3986 section 3.2.3).
@@ -332,6 +355,18 @@ mod tests {
             "/",
         ] {
             assert!(!is_login(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_limit_by_host_recognizes_every_form_of_the_host() {
+        let host = Matcher::Host("shop.example".to_owned());
+        for named in ["shop.example", "SHOP.example:80", "shop.example.", "a:b@shop.example.:80"] {
+            let request = http::Request::get("/").header("host", named).body(()).unwrap();
+            let head = RequestHead::from(&request);
+            assert!(host.covers(&head, Doubt::Covered), "{named}");
+            let is_usual = !named.contains(['@']) && !named.contains("example.");
+            assert_eq!(host.covers(&head, Doubt::Exempt), is_usual, "{named}");
         }
     }
 

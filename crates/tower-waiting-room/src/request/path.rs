@@ -35,6 +35,12 @@ use std::borrow::Cow;
 
 use super::path_rule::{PathRule, Text};
 
+/// Calls `look` with each reading of `path`. Returns whether the path was read; otherwise it may be
+/// any path.
+pub(crate) fn each_reading(path: &str, look: impl FnMut(&[u8])) -> bool {
+    Readings::of(path).each(path, look)
+}
+
 /// The readings of one path, computed only as far as needed.
 #[derive(Debug)]
 pub(super) enum Readings {
@@ -108,6 +114,24 @@ impl Readings {
             Self::Several(it) => it.texts.iter().any(|text| rule.covers_reading(text)),
             Self::Unread => true,
         }
+    }
+
+    /// Calls `look` with each reading of `path`. Returns whether the path was read; otherwise it may
+    /// be any path.
+    ///
+    /// Of a path with clear escapes only, the decoded form is the only reading, because clients
+    /// have to escape letters outside ASCII.
+    fn each(&self, path: &str, mut look: impl FnMut(&[u8])) -> bool {
+        match self {
+            Self::Escaped => look(&decoded(path.as_bytes())),
+            Self::One => look(path.as_bytes()),
+            Self::Several(it) => {
+                look(path.as_bytes());
+                it.texts.iter().for_each(|text| look(&text.bytes));
+            }
+            Self::Unread => return false,
+        }
+        true
     }
 
     /// Returns whether a rule may exempt the path, because every reading of it stays below the

@@ -38,7 +38,7 @@ impl PathRule {
     }
 
     /// Returns the path or the prefix, as configured.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
@@ -61,7 +61,7 @@ impl PathRule {
     /// Routers that trim or add a trailing slash treat both forms as the same path. A prefix that
     /// ends with a slash therefore also covers the path without the slash, but not a longer
     /// segment: `/api/` covers `/api`, but not `/apis`.
-    pub(super) fn covers_text(&self, path: &[u8]) -> bool {
+    pub(crate) fn covers_text(&self, path: &[u8]) -> bool {
         let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
         match self.is_prefix {

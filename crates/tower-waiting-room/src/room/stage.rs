@@ -111,6 +111,11 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
+    /// Returns the name of the room's cookie.
+    pub(crate) fn cookie_name(&self) -> &str {
+        self.transport.cookie_name()
+    }
+
     /// Opens the token of a request. Returns the content of the token and the way in which to send
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
     pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {

@@ -77,6 +77,11 @@ impl Transport {
         Ok(Self { set_cookie, pair, prefix: format!("{room}=").into() })
     }
 
+    /// Returns the name of the cookie.
+    pub(crate) fn cookie_name(&self) -> &str {
+        self.set_cookie.name()
+    }
+
     /// Opens the tokens of a request, and returns the token that takes precedence at `now`.
     ///
     /// A valid pass takes precedence over a ticket, and a ticket over a pass that has expired. Of

@@ -25,6 +25,7 @@ mod rates;
 mod renewal;
 mod restart;
 mod revoke;
+mod routes;
 mod rules_file;
 mod runtime;
 mod soft;

@@ -361,6 +361,9 @@ pub enum Reason {
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
     /// server does not provide to the layer.
     RefusedAddressUnknown,
+    /// `refused:ambiguous_route`: servers may interpret the path or the host of the request in ways
+    /// that belong to different rooms.
+    RefusedAmbiguousRoute,
     /// `refused:challenged`: the application answered a newcomer with a challenge, which the
     /// newcomer has to satisfy first.
     RefusedChallenged,
@@ -428,6 +431,7 @@ impl fmt::Display for Reason {
             Self::QueuedRecovery => "queued:recovery",
             Self::QueuedStoreBusy => "queued:store_busy",
             Self::RefusedAddressUnknown => "refused:address_unknown",
+            Self::RefusedAmbiguousRoute => "refused:ambiguous_route",
             Self::RefusedChallenged => "refused:challenged",
             Self::RefusedDraining => "refused:draining",
             Self::RefusedGateCancelled => "refused:gate_cancelled",

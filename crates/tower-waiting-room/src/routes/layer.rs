@@ -1,0 +1,201 @@
+//! The layer that sends each request to its room, and its service.
+
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response};
+use tower_layer::Layer;
+use tower_service::Service;
+use waiting_room_core::{ConfigError, MemoryStore, Store, error::ConfigErrorKind};
+
+use super::{
+    Route,
+    table::{Selected, Table},
+};
+use crate::{
+    layer::WaitingRoomLayer,
+    pipeline::Pipeline,
+    service::{ResponseBody, ResponseFuture},
+};
+
+/// A layer with several rooms, each for its own hosts and paths.
+///
+/// See the [module docs](super) for an example. Each room keeps its own
+/// [handle](WaitingRoomLayer::handle), limits, gates and metrics. All rooms of one such layer have
+/// stores of the same type.
+pub struct WaitingRooms<St = MemoryStore> {
+    rooms: Arc<Rooms<St>>,
+}
+
+/// Builds [`WaitingRooms`].
+#[must_use]
+pub struct WaitingRoomsBuilder<St = MemoryStore> {
+    routes: Vec<(Route, usize)>,
+    pipelines: Vec<Arc<Pipeline<St>>>,
+}
+
+/// The rooms of a layer. There is at least one.
+struct Rooms<St> {
+    table: Table,
+    pipelines: Vec<Arc<Pipeline<St>>>,
+}
+
+impl<St: Store> WaitingRooms<St> {
+    /// Starts a layer without rooms.
+    pub const fn builder() -> WaitingRoomsBuilder<St> {
+        WaitingRoomsBuilder { routes: Vec::new(), pipelines: Vec::new() }
+    }
+}
+
+impl<St: Store> WaitingRoomsBuilder<St> {
+    /// Adds a room, and the routes that belong to it.
+    pub fn room(
+        mut self,
+        routes: impl IntoIterator<Item = Route>,
+        layer: WaitingRoomLayer<St>,
+    ) -> Self {
+        let room = self.pipelines.len();
+        self.routes.extend(routes.into_iter().map(|route| (route, room)));
+        self.pipelines.push(layer.into_pipeline());
+        self
+    }
+
+    /// Checks the routes and the rooms.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no room, if a room has no route, if a route is malformed or
+    /// belongs to two rooms, or if two rooms have the same name or the same cookie.
+    pub fn build(self) -> Result<WaitingRooms<St>, ConfigError> {
+        if self.pipelines.is_empty() {
+            let expected = "at least one room";
+            return Err(ConfigError::new(ConfigErrorKind::Missing, "rooms", "empty", expected));
+        }
+        for (room, pipeline) in self.pipelines.iter().enumerate() {
+            if !self.routes.iter().any(|(_, of)| *of == room) {
+                let given = format!("empty in the room {:?}", pipeline.name());
+                let expected = "at least one route";
+                return Err(ConfigError::new(ConfigErrorKind::Missing, "routes", given, expected));
+            }
+            self.compare(&self.pipelines[..room], pipeline)?;
+        }
+        for (index, (route, room)) in self.routes.iter().enumerate() {
+            let name = self.pipelines[*room].name();
+            route.validate(name)?;
+            if let Some((_, other)) = self.routes[..index].iter().find(|(it, _)| it.is_same(route))
+            {
+                let given = format!("{route:?} in the room {name:?}");
+                let other = self.pipelines[*other].name();
+                let expected = format!("another route than in the room {other:?}");
+                return Err(contradicts("route", given, expected));
+            }
+        }
+        let rooms = Rooms { table: Table::new(self.routes), pipelines: self.pipelines };
+        Ok(WaitingRooms { rooms: Arc::new(rooms) })
+    }
+
+    /// Compares a room with those that were added before.
+    fn compare(
+        &self,
+        before: &[Arc<Pipeline<St>>],
+        room: &Pipeline<St>,
+    ) -> Result<(), ConfigError> {
+        for other in before {
+            if other.name() == room.name() {
+                let expected = "a name that no other room has; one room may have several routes";
+                return Err(contradicts("room", format!("{:?}", room.name()), expected));
+            }
+            if let (Some(cookie), Some(same)) = (room.cookie_name(), other.cookie_name())
+                && cookie == same
+            {
+                let given = format!("{cookie:?} in the room {:?}", room.name());
+                let expected = format!("another cookie than in the room {:?}", other.name());
+                return Err(contradicts("cookie_name", given, expected));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn contradicts(
+    field: &'static str,
+    given: impl fmt::Display,
+    expected: impl fmt::Display,
+) -> ConfigError {
+    ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
+}
+
+impl<S, St> Layer<S> for WaitingRooms<St> {
+    type Service = RoutedService<S, St>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RoutedService { inner, rooms: Arc::clone(&self.rooms) }
+    }
+}
+
+/// A service behind several rooms, created by [`WaitingRooms`].
+///
+/// The service is always ready, as is a [`WaitingRoom`](crate::service::WaitingRoom).
+pub struct RoutedService<S, St = MemoryStore> {
+    inner: S,
+    rooms: Arc<Rooms<St>>,
+}
+
+impl<S, St, B, ResBody> Service<Request<B>> for RoutedService<S, St>
+where
+    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
+    St: Store,
+    B: 'static,
+{
+    type Response = Response<ResponseBody<ResBody>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, St, B>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (Rooms { table, pipelines }, inner) = (&*self.rooms, &mut self.inner);
+        match table.select(request.uri(), request.headers()) {
+            Selected::Room(room) => ResponseFuture::new(&pipelines[room], inner, request),
+            Selected::Ambiguous(room) => {
+                ResponseFuture::ambiguous(&pipelines[room], inner, request)
+            }
+            Selected::None => ResponseFuture::forwarded(&pipelines[0], inner, request),
+        }
+    }
+}
+
+impl<St> Clone for WaitingRooms<St> {
+    fn clone(&self) -> Self {
+        Self { rooms: Arc::clone(&self.rooms) }
+    }
+}
+
+impl<S: Clone, St> Clone for RoutedService<S, St> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), rooms: Arc::clone(&self.rooms) }
+    }
+}
+
+impl<St> fmt::Debug for WaitingRooms<St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingRooms").field("routes", &self.rooms.table).finish_non_exhaustive()
+    }
+}
+
+impl<St> fmt::Debug for WaitingRoomsBuilder<St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingRoomsBuilder").field("routes", &self.routes).finish_non_exhaustive()
+    }
+}
+
+impl<S: fmt::Debug, St> fmt::Debug for RoutedService<S, St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoutedService").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
