@@ -16,7 +16,6 @@
 //! full.
 
 use std::{
-    future::Future,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
