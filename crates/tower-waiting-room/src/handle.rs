@@ -10,6 +10,8 @@
 //! cloned, sent to another task, and kept for as long as the process runs. Handles do not
 //! authenticate their callers, so the application must control access to them.
 
+#[cfg(feature = "room")]
+mod auto_tune;
 mod gate;
 mod layer;
 mod limits;
@@ -18,7 +20,10 @@ mod limits_report;
 mod room;
 
 #[cfg(feature = "room")]
-pub use self::room::RoomHandle;
+pub use self::{
+    auto_tune::{AutoTune, LastTuning, Tuner, Tuning, TuningCause},
+    room::RoomHandle,
+};
 pub use self::{
     gate::GateHandle,
     layer::WaitingRoomHandle,

@@ -259,7 +259,6 @@ impl Telemetry {
 
     /// Reports the outcome of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
-        #[cfg(feature = "dashboard")]
         gate.count_if_refused(what);
         if !matches!(what, GateEvent::AdmittedFast) {
             let room = &*self.room;

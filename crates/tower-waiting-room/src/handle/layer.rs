@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+#[cfg(feature = "room")]
+use waiting_room_core::Timestamp;
 use waiting_room_core::{MemoryStore, Store, gate::DrainQueue};
 
 use super::{gate::GateHandle, limits::LimitsHandle};
@@ -19,6 +21,12 @@ pub struct WaitingRoomHandle<St = MemoryStore> {
 impl<St: Store> WaitingRoomHandle<St> {
     pub(crate) const fn new(pipeline: Arc<Pipeline<St>>) -> Self {
         Self { pipeline }
+    }
+
+    /// Returns the current time of the layer's clock.
+    #[cfg(feature = "room")]
+    pub(super) fn now(&self) -> Timestamp {
+        self.pipeline.store.now()
     }
 
     /// Returns the state that the services of the layer share, from which the dashboard reads.

@@ -53,7 +53,6 @@ pub(crate) struct Subject {
     pub(crate) decisions: Arc<DecisionCounts>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
     /// request ends, so its own count would be lost.
-    #[cfg(feature = "dashboard")]
     refusals: AtomicU64,
 }
 
@@ -67,13 +66,11 @@ impl Subject {
             #[cfg(feature = "metrics")]
             refused: Frequent::default(),
             decisions: Arc::default(),
-            #[cfg(feature = "dashboard")]
             refusals: AtomicU64::new(0),
         }
     }
 
     /// Counts a refusal by a gate, and no other event.
-    #[cfg(feature = "dashboard")]
     pub(super) fn count_if_refused(&self, what: GateEvent) {
         if what.is_refusal() {
             self.refusals.fetch_add(1, Ordering::Relaxed);
@@ -81,7 +78,7 @@ impl Subject {
     }
 
     /// Returns the number of requests that a gate has refused since its layer was created.
-    #[cfg(feature = "dashboard")]
+    #[cfg(feature = "room")]
     pub(crate) fn refusals(&self) -> u64 {
         self.refusals.load(Ordering::Relaxed)
     }
@@ -159,7 +156,6 @@ impl GateEvent {
     }
 
     /// Returns whether the request was refused.
-    #[cfg(feature = "dashboard")]
     const fn is_refusal(self) -> bool {
         matches!(self, Self::Drained | Self::Evicted | Self::Full | Self::Shed | Self::TimedOut)
     }

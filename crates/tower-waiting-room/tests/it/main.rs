@@ -4,6 +4,7 @@
 
 mod address;
 mod answers;
+mod auto_tune;
 mod bad_input;
 mod bypass;
 mod challenge;

@@ -1,0 +1,253 @@
+//! Adjusts the number of new users per minute to what the service behind a gate can handle.
+//!
+//! ```text
+//!  gate ── once a second ──► Controller ── every ten seconds ──► lower, raise or keep
+//!  room ─────────────────────┘                                         │
+//!    ▲                                                                 │
+//!    └───────────────── new_users_per_minute, within bounds ◄──────────┘
+//! ```
+//!
+//! The rule is additive increase and multiplicative decrease (Chiu and Jain 1989), with a pause
+//! after each change, because a change shows its effect only once the visitors that it concerns are
+//! active.
+
+mod controller;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwapOption;
+use tokio::time::{MissedTickBehavior, interval};
+use waiting_room_core::{ConfigError, MemoryStore, Store, Timestamp, error::ConfigErrorKind};
+
+use self::controller::{Controller, Observation, Step};
+use super::{gate::GateHandle, layer::WaitingRoomHandle};
+
+/// The bounds within which a [`Tuner`] changes `new_users_per_minute`, and the gate that it
+/// observes.
+///
+/// ```
+/// use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer, handle::AutoTune};
+///
+/// # async fn serve() -> Result<(), tower_waiting_room::ConfigError> {
+/// let config = WaitingRoomConfig::builder("shop")
+///     .total_active_users(2_000)
+///     .new_users_per_minute(300)
+///     .concurrency(Concurrency::limit(64).name("service").queue(64))
+///     .build()?;
+/// let layer = WaitingRoomLayer::new(config);
+/// let tuner = layer.handle().auto_tune(AutoTune::between(100, 900, "service"))?;
+/// tokio::spawn(tuner.run());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutoTune {
+    least: u32,
+    most: u32,
+    gate: String,
+}
+
+/// Changes `new_users_per_minute` while its future runs. [`WaitingRoomHandle::auto_tune`] creates a
+/// tuner.
+pub struct Tuner<St = MemoryStore> {
+    handle: WaitingRoomHandle<St>,
+    gate: GateHandle,
+    controller: Controller,
+    last: LastTuning,
+}
+
+/// Returns the last decision of a [`Tuner`], also while the tuner runs.
+#[derive(Clone, Debug, Default)]
+pub struct LastTuning(Arc<ArcSwapOption<Tuning>>);
+
+/// A decision of a [`Tuner`], and its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The number of new users per minute after the decision; `None` if the room has no such limit.
+    pub new_users_per_minute: Option<u32>,
+    /// The time of the decision, on the store's clock.
+    pub at: Timestamp,
+    /// The cause of the decision.
+    pub cause: TuningCause,
+}
+
+/// The cause of a decision of a [`Tuner`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TuningCause {
+    /// Kept: the rate is at the bound that the next change would exceed.
+    AtBound,
+    /// Kept: the gate is not overloaded, but has no permits to spare, or will have none once the
+    /// visitors that the rate admits are active.
+    Busy,
+    /// Kept: an operator or another node has changed the rate, and the tuner continues from there.
+    ChangedElsewhere,
+    /// Kept: the room has no limit on new users, or the gate has no limit.
+    NoLimit,
+    /// Kept: no visitor waits because of the rate.
+    NotNeeded,
+    /// Lowered: the gate refused requests, or had a queue for the whole period.
+    Overloaded,
+    /// Kept: the last change was too recent to show its effect.
+    Settling,
+    /// Raised: visitors wait, and the gate has permits to spare.
+    Spare,
+    /// Kept: the store of the room does not answer.
+    StoreUnavailable,
+}
+
+impl AutoTune {
+    /// Keeps the number of new users per minute within these bounds, depending on the load of the
+    /// gate with this name.
+    #[must_use]
+    pub fn between(least: u32, most: u32, gate: impl Into<String>) -> Self {
+        Self { least, most, gate: gate.into() }
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let error = |kind, field, given: u32, expected: String| {
+            Err(ConfigError::new(kind, field, given, expected))
+        };
+        if self.least == 0 {
+            let expected = "at least 1".to_owned();
+            return error(ConfigErrorKind::TooSmall, "auto_tune.least", self.least, expected);
+        }
+        if self.most < self.least {
+            let expected = format!("at least {}, the lower bound", self.least);
+            return error(ConfigErrorKind::Contradicts, "auto_tune.most", self.most, expected);
+        }
+        Ok(())
+    }
+}
+
+impl<St: Store> WaitingRoomHandle<St> {
+    /// Creates a tuner, which has an effect only while [`Tuner::run`] is polled.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the layer has no room or no gate with this name, if the room has no limit
+    /// on new users per minute, or if the bounds contradict each other.
+    pub fn auto_tune(&self, settings: AutoTune) -> Result<Tuner<St>, ConfigError> {
+        let missing = |field, expected: &str| {
+            Err(ConfigError::new(ConfigErrorKind::Missing, field, "missing", expected))
+        };
+        let Some(room) = self.room() else {
+            return missing("total_active_users", "a layer with a room");
+        };
+        let rules = room.rules();
+        if rules.new_users_per_minute().is_none() {
+            return missing("new_users_per_minute", "a limit that can be changed");
+        }
+        settings.validate()?;
+        let Some(gate) = self.gate(&settings.gate) else {
+            let expected = "the name of a gate of this layer";
+            let given = format!("{:?}", settings.gate);
+            let field = "auto_tune.gate";
+            return Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected));
+        };
+        let controller = Controller::new(settings.least, settings.most);
+        Ok(Tuner { handle: self.clone(), gate, controller, last: LastTuning::default() })
+    }
+}
+
+impl LastTuning {
+    /// Returns the last decision, or `None` before the first one.
+    #[must_use]
+    pub fn get(&self) -> Option<Tuning> {
+        self.0.load().as_deref().copied()
+    }
+}
+
+impl<St: Store> Tuner<St> {
+    /// Returns access to the last decision, for a status page.
+    #[must_use]
+    pub fn last(&self) -> LastTuning {
+        self.last.clone()
+    }
+
+    /// Observes the gate once a second, and changes the rate at most every ten seconds. Requires a
+    /// tokio runtime with a timer.
+    ///
+    /// The rate is lowered by three tenths if the gate refused a request or had a queue for the
+    /// whole period. The rate is raised by a twentieth of the upper bound if visitors wait because of
+    /// the rate, and at most four fifths of the gate were used and will be used once as many visitors
+    /// are active as come in one session at the current rate. The rate is kept for 30 seconds after
+    /// an increase, and for half a session, but at least 30 seconds, after a decrease; only an
+    /// overload after an increase is answered at once. A rate that an operator sets is the new
+    /// starting point, even outside the bounds, and the next change returns to them.
+    ///
+    /// Each node of a room observes its own gate, and all of them change the same rate. A change by
+    /// one node makes the others wait as after a change of their own, so the node with the highest
+    /// load decides.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future never ends. If it is dropped, the last rate stays in effect.
+    pub async fn run(mut self) {
+        let mut seconds = interval(Self::SAMPLED_EVERY);
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            seconds.tick().await;
+            let now = self.handle.now();
+            self.controller.sample(&self.gate.snapshots(), self.gate.refusals());
+            if let Some(tuning) = self.decide(now).await {
+                self.last.0.store(Some(Arc::new(tuning)));
+            }
+        }
+    }
+
+    /// The time between two looks at the gate.
+    const SAMPLED_EVERY: Duration = Duration::from_secs(1);
+
+    /// Decides at the end of a period, and returns the decision. Returns `None` within a period.
+    async fn decide(&mut self, now: Timestamp) -> Option<Tuning> {
+        if !self.controller.is_due(now) {
+            return None;
+        }
+        let kept = |cause| Tuning { new_users_per_minute: None, at: now, cause };
+        let Some(room) = self.handle.room() else { return Some(kept(TuningCause::NoLimit)) };
+        let Ok(snapshot) = room.snapshot().await else {
+            return Some(kept(TuningCause::StoreUnavailable));
+        };
+        let rules = room.rules();
+        let Some(rate) = rules.new_users_per_minute() else {
+            self.controller.skip(now);
+            return Some(kept(TuningCause::NoLimit));
+        };
+        let observation = Observation {
+            rate,
+            is_rate_used_up: snapshot.present > 0
+                && snapshot.new_in_last_minute >= rate - rate / 10
+                && snapshot.active < snapshot.total_active_users,
+            active: snapshot.active,
+            slots: snapshot.total_active_users,
+            session: rules.pass_lifetime(),
+        };
+        let (rate, cause) = match self.controller.decide(observation, now) {
+            Step::Keep(why) => (rate, why),
+            Step::Set(new, why) => {
+                let old = rate;
+                let changed = room.change(move |rules| match rules.new_users_per_minute() {
+                    // Another change has been faster, and is left in place.
+                    Some(current) if current != old => rules,
+                    _ => rules.with_new_users_per_minute(new),
+                });
+                match changed.await {
+                    Ok(()) => {
+                        tracing::info!(room = room.rules().name(), old, new, ?why, "rate tuned");
+                        (new, why)
+                    }
+                    Err(_) => (old, TuningCause::StoreUnavailable),
+                }
+            }
+        };
+        Some(Tuning { new_users_per_minute: Some(rate), at: now, cause })
+    }
+}
+
+impl<St> fmt::Debug for Tuner<St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tuner").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
