@@ -12,14 +12,15 @@
 //! active.
 
 mod controller;
+mod tuning;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwapOption;
 use tokio::time::{MissedTickBehavior, interval};
 use waiting_room_core::{ConfigError, MemoryStore, Store, Timestamp, error::ConfigErrorKind};
 
-use self::controller::{Controller, Observation, Step};
+use self::controller::{Controller, Observation, RateStep};
+pub use self::tuning::{LastTuning, Tuning, TuningCause};
 use super::{gate::GateHandle, layer::WaitingRoomHandle};
 
 /// The bounds within which a [`Tuner`] changes `new_users_per_minute`, and the gate that it
@@ -54,47 +55,6 @@ pub struct Tuner<St = MemoryStore> {
     gate: GateHandle,
     controller: Controller,
     last: LastTuning,
-}
-
-/// Returns the last decision of a [`Tuner`], also while the tuner runs.
-#[derive(Clone, Debug, Default)]
-pub struct LastTuning(Arc<ArcSwapOption<Tuning>>);
-
-/// A decision of a [`Tuner`], and its cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tuning {
-    /// The number of new users per minute after the decision; `None` if the room has no such limit.
-    pub new_users_per_minute: Option<u32>,
-    /// The time of the decision, on the store's clock.
-    pub at: Timestamp,
-    /// The cause of the decision.
-    pub cause: TuningCause,
-}
-
-/// The cause of a decision of a [`Tuner`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TuningCause {
-    /// Kept: the rate is at the bound that the next change would exceed.
-    AtBound,
-    /// Kept: the gate is not overloaded, but has no permits to spare, or will have none once the
-    /// visitors that the rate admits are active.
-    Busy,
-    /// Kept: an operator or another node has changed the rate, and the tuner continues from there.
-    ChangedElsewhere,
-    /// Kept: the room has no limit on new users, or the gate has no limit.
-    NoLimit,
-    /// Kept: no visitor waits because of the rate.
-    NotNeeded,
-    /// Lowered: the gate refused requests, or had a queue for the whole period.
-    Overloaded,
-    /// Kept: the last change was too recent to show its effect.
-    Settling,
-    /// Raised: visitors wait, and the gate has permits to spare.
-    Spare,
-    /// Kept: the store of the room does not answer.
-    StoreUnavailable,
 }
 
 impl AutoTune {
@@ -148,14 +108,6 @@ impl<St: Store> WaitingRoomHandle<St> {
         };
         let controller = Controller::new(settings.least, settings.most);
         Ok(Tuner { handle: self.clone(), gate, controller, last: LastTuning::default() })
-    }
-}
-
-impl LastTuning {
-    /// Returns the last decision, or `None` before the first one.
-    #[must_use]
-    pub fn get(&self) -> Option<Tuning> {
-        self.0.load().as_deref().copied()
     }
 }
 
@@ -225,8 +177,8 @@ impl<St: Store> Tuner<St> {
             session: rules.pass_lifetime(),
         };
         let (rate, cause) = match self.controller.decide(observation, now) {
-            Step::Keep(why) => (rate, why),
-            Step::Set(new, why) => {
+            RateStep::Keep(why) => (rate, why),
+            RateStep::Set(new, why) => {
                 let old = rate;
                 let changed = room.change(move |rules| match rules.new_users_per_minute() {
                     // Another change has been faster, and is left in place.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{Timestamp, gate::GateSnapshot};
 
-use super::TuningCause;
+use super::tuning::TuningCause;
 
 /// Decides at the end of each period whether the rate is lowered, raised or kept.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Controller {
     /// The rate after the last decision, or `None` before the first one.
     rate: Option<u32>,
     /// The last change, by this node or elsewhere.
-    changed: Option<Change>,
+    changed: Option<RateChange>,
     /// The end of the current period, or `None` before the first one.
     due: Option<Timestamp>,
     period: Period,
@@ -25,7 +25,7 @@ pub(super) struct Controller {
 
 /// A change of the rate.
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct RateChange {
     at: Timestamp,
     is_increase: bool,
 }
@@ -71,7 +71,7 @@ impl Observation {
 
 /// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RateStep {
     Keep(TuningCause),
     /// Sets the rate to this value.
     Set(u32, TuningCause),
@@ -123,10 +123,10 @@ impl Controller {
     }
 
     /// Ends the period with a decision.
-    pub(super) fn decide(&mut self, seen: Observation, now: Timestamp) -> Step {
+    pub(super) fn decide(&mut self, seen: Observation, now: Timestamp) -> RateStep {
         let step = self.step(seen, now);
-        if let Step::Set(rate, _) = step {
-            self.changed = Some(Change { at: now, is_increase: rate > seen.rate });
+        if let RateStep::Set(rate, _) = step {
+            self.changed = Some(RateChange { at: now, is_increase: rate > seen.rate });
             self.rate = Some(rate);
         } else {
             self.rate = Some(seen.rate);
@@ -135,45 +135,45 @@ impl Controller {
         step
     }
 
-    fn step(&mut self, seen: Observation, now: Timestamp) -> Step {
+    fn step(&mut self, seen: Observation, now: Timestamp) -> RateStep {
         if self.rate.is_some_and(|rate| rate != seen.rate) {
             let is_increase = self.rate.is_some_and(|rate| seen.rate > rate);
-            self.changed = Some(Change { at: now, is_increase });
-            return Step::Keep(TuningCause::ChangedElsewhere);
+            self.changed = Some(RateChange { at: now, is_increase });
+            return RateStep::Keep(TuningCause::ChangedElsewhere);
         }
         let Period { peak, always_queued, ever_queued, has_limit, samples, refused } = self.period;
         if !has_limit || samples == 0 {
-            return Step::Keep(TuningCause::NoLimit);
+            return RateStep::Keep(TuningCause::NoLimit);
         }
         let is_refusing = self.refused.is_some_and(|before| refused > before);
         let is_overloaded = is_refusing || always_queued;
-        let is_recent = |change: &Change| {
+        let is_recent = |change: &RateChange| {
             let settle = if change.is_increase { Self::SETTLE } else { seen.session / 2 };
             now.since(change.at) < settle.max(Self::SETTLE)
         };
         match self.changed {
             Some(change) if is_recent(&change) && !(is_overloaded && change.is_increase) => {
-                Step::Keep(TuningCause::Settling)
+                RateStep::Keep(TuningCause::Settling)
             }
             _ if is_overloaded => {
                 let lower = u64::from(seen.rate) * 7 / 10;
                 let lower = u32::try_from(lower).unwrap_or(u32::MAX);
                 self.set(seen.rate, lower, TuningCause::Overloaded)
             }
-            _ if !seen.is_rate_used_up => Step::Keep(TuningCause::NotNeeded),
+            _ if !seen.is_rate_used_up => RateStep::Keep(TuningCause::NotNeeded),
             _ if peak * seen.growth() < Self::SPARE_BELOW && !ever_queued => {
                 let higher = seen.rate.saturating_add(self.most.div_ceil(20));
                 self.set(seen.rate, higher, TuningCause::Spare)
             }
-            _ => Step::Keep(TuningCause::Busy),
+            _ => RateStep::Keep(TuningCause::Busy),
         }
     }
 
     /// Returns the step from one rate to another, as far as the bounds allow it.
-    fn set(&self, from: u32, to: u32, cause: TuningCause) -> Step {
+    fn set(&self, from: u32, to: u32, cause: TuningCause) -> RateStep {
         match to.clamp(self.least, self.most) {
-            same if same == from => Step::Keep(TuningCause::AtBound),
-            to => Step::Set(to, cause),
+            same if same == from => RateStep::Keep(TuningCause::AtBound),
+            to => RateStep::Set(to, cause),
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         }
 
         /// A period in which each sample finds this gate, and this many requests are refused.
-        fn period(&mut self, gates: &[GateSnapshot], refused: u64, is_used_up: bool) -> Step {
+        fn period(&mut self, gates: &[GateSnapshot], refused: u64, is_used_up: bool) -> RateStep {
             self.controller.sample(gates, self.refused);
             self.refused += refused;
             for _ in 1..10 {
@@ -247,7 +247,7 @@ mod tests {
             assert!(self.controller.is_due(at(self.secs)));
             let seen = self.seen(is_used_up);
             let step = self.controller.decide(seen, at(self.secs));
-            if let Step::Set(rate, _) = step {
+            if let RateStep::Set(rate, _) = step {
                 self.rate = rate;
             }
             step
@@ -258,74 +258,83 @@ mod tests {
     fn the_rate_rises_slowly_while_visitors_wait_and_the_gate_has_spare_permits() {
         let mut bench = Bench::new(500);
         let idle = [gate(10, 7, 0)];
-        assert_eq!(bench.period(&idle, 0, true), Step::Set(550, TuningCause::Spare));
+        assert_eq!(bench.period(&idle, 0, true), RateStep::Set(550, TuningCause::Spare));
         for _ in 0..2 {
-            assert_eq!(bench.period(&idle, 0, true), Step::Keep(TuningCause::Settling));
+            assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::Settling));
         }
-        assert_eq!(bench.period(&idle, 0, true), Step::Set(600, TuningCause::Spare));
+        assert_eq!(bench.period(&idle, 0, true), RateStep::Set(600, TuningCause::Spare));
     }
 
     #[test]
     fn the_rate_does_not_rise_if_that_helps_no_visitor_or_the_gate_is_busy() {
         let mut bench = Bench::new(500);
-        assert_eq!(bench.period(&[gate(10, 1, 0)], 0, false), Step::Keep(TuningCause::NotNeeded));
-        assert_eq!(bench.period(&[gate(10, 8, 0)], 0, true), Step::Keep(TuningCause::Busy));
+        assert_eq!(
+            bench.period(&[gate(10, 1, 0)], 0, false),
+            RateStep::Keep(TuningCause::NotNeeded)
+        );
+        assert_eq!(bench.period(&[gate(10, 8, 0)], 0, true), RateStep::Keep(TuningCause::Busy));
         let mut unlimited = gate(10, 1, 0);
         unlimited.limit = None;
-        assert_eq!(bench.period(&[unlimited], 0, true), Step::Keep(TuningCause::NoLimit));
-        assert_eq!(bench.period(&[gate(0, 0, 0)], 0, true), Step::Keep(TuningCause::Busy));
+        assert_eq!(bench.period(&[unlimited], 0, true), RateStep::Keep(TuningCause::NoLimit));
+        assert_eq!(bench.period(&[gate(0, 0, 0)], 0, true), RateStep::Keep(TuningCause::Busy));
         // Of several gates under one name, the busiest decides. Without requests, there is none.
         let two = [gate(10, 1, 0), gate(10, 9, 0)];
-        assert_eq!(bench.period(&two, 0, true), Step::Keep(TuningCause::Busy));
-        assert_eq!(bench.period(&[], 0, true), Step::Set(550, TuningCause::Spare));
+        assert_eq!(bench.period(&two, 0, true), RateStep::Keep(TuningCause::Busy));
+        assert_eq!(bench.period(&[], 0, true), RateStep::Set(550, TuningCause::Spare));
     }
 
     #[test]
     fn an_overload_lowers_the_rate_at_once_but_not_again_before_it_has_settled() {
         let mut bench = Bench::new(500);
-        assert_eq!(bench.period(&[gate(10, 1, 0)], 0, true), Step::Set(550, TuningCause::Spare));
+        assert_eq!(
+            bench.period(&[gate(10, 1, 0)], 0, true),
+            RateStep::Set(550, TuningCause::Spare)
+        );
         assert_eq!(
             bench.period(&[gate(10, 9, 0)], 1, true),
-            Step::Set(385, TuningCause::Overloaded)
+            RateStep::Set(385, TuningCause::Overloaded)
         );
         let full = [gate(10, 10, 3)];
         for _ in 0..2 {
-            assert_eq!(bench.period(&full, 0, false), Step::Keep(TuningCause::Settling));
+            assert_eq!(bench.period(&full, 0, false), RateStep::Keep(TuningCause::Settling));
         }
-        assert_eq!(bench.period(&full, 0, false), Step::Set(269, TuningCause::Overloaded));
+        assert_eq!(bench.period(&full, 0, false), RateStep::Set(269, TuningCause::Overloaded));
     }
 
     #[test]
     fn a_queue_that_empties_within_the_period_is_no_overload() {
         let mut bench = Bench::new(500);
         bench.controller.sample(&[gate(10, 5, 0)], 7);
-        assert_eq!(bench.period(&[gate(10, 5, 1)], 0, true), Step::Keep(TuningCause::Busy));
+        assert_eq!(bench.period(&[gate(10, 5, 1)], 0, true), RateStep::Keep(TuningCause::Busy));
     }
 
     #[test]
     fn the_rate_stays_within_its_bounds() {
         let mut bench = Bench::new(980);
-        assert_eq!(bench.period(&[gate(10, 1, 0)], 0, true), Step::Set(1_000, TuningCause::Spare));
+        assert_eq!(
+            bench.period(&[gate(10, 1, 0)], 0, true),
+            RateStep::Set(1_000, TuningCause::Spare)
+        );
         bench.secs += 30;
-        assert_eq!(bench.period(&[gate(10, 1, 0)], 0, true), Step::Keep(TuningCause::AtBound));
+        assert_eq!(bench.period(&[gate(10, 1, 0)], 0, true), RateStep::Keep(TuningCause::AtBound));
         let mut bench = Bench::new(120);
         assert_eq!(
             bench.period(&[gate(10, 1, 0)], 5, true),
-            Step::Set(100, TuningCause::Overloaded)
+            RateStep::Set(100, TuningCause::Overloaded)
         );
         bench.secs += 30;
-        assert_eq!(bench.period(&[gate(10, 1, 0)], 5, true), Step::Keep(TuningCause::AtBound));
+        assert_eq!(bench.period(&[gate(10, 1, 0)], 5, true), RateStep::Keep(TuningCause::AtBound));
         // An operator's rate outside the bounds is kept until the next change.
         let mut bench = Bench::new(5_000);
-        assert_eq!(bench.period(&[gate(10, 9, 0)], 0, true), Step::Keep(TuningCause::Busy));
+        assert_eq!(bench.period(&[gate(10, 9, 0)], 0, true), RateStep::Keep(TuningCause::Busy));
         assert_eq!(
             bench.period(&[gate(10, 9, 0)], 9, true),
-            Step::Set(1_000, TuningCause::Overloaded)
+            RateStep::Set(1_000, TuningCause::Overloaded)
         );
         let mut bench = Bench::new(u32::MAX);
         assert_eq!(
             bench.period(&[gate(10, 9, 0)], 9, true),
-            Step::Set(1_000, TuningCause::Overloaded),
+            RateStep::Set(1_000, TuningCause::Overloaded),
         );
     }
 
@@ -336,11 +345,11 @@ mod tests {
         bench.controller.sample(&idle, 7);
         // Half of the visitors of a session at this rate are active, and use half of the permits.
         let seen = Observation { active: 250, ..bench.seen(true) };
-        assert_eq!(bench.controller.decide(seen, at(10)), Step::Keep(TuningCause::Busy));
+        assert_eq!(bench.controller.decide(seen, at(10)), RateStep::Keep(TuningCause::Busy));
         // There are not as many slots as visitors would come.
         bench.controller.sample(&idle, 7);
         let seen = Observation { slots: 300, ..seen };
-        assert_eq!(bench.controller.decide(seen, at(20)), Step::Set(550, TuningCause::Spare));
+        assert_eq!(bench.controller.decide(seen, at(20)), RateStep::Set(550, TuningCause::Spare));
     }
 
     #[test]
@@ -349,11 +358,11 @@ mod tests {
         bench.period(&[gate(10, 9, 0)], 0, true);
         bench.rate = 800;
         let idle = [gate(10, 1, 0)];
-        assert_eq!(bench.period(&idle, 0, true), Step::Keep(TuningCause::ChangedElsewhere));
+        assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::ChangedElsewhere));
         for _ in 0..2 {
-            assert_eq!(bench.period(&idle, 0, true), Step::Keep(TuningCause::Settling));
+            assert_eq!(bench.period(&idle, 0, true), RateStep::Keep(TuningCause::Settling));
         }
-        assert_eq!(bench.period(&idle, 0, true), Step::Set(850, TuningCause::Spare));
+        assert_eq!(bench.period(&idle, 0, true), RateStep::Set(850, TuningCause::Spare));
     }
 
     /// A service with 20 permits, in which each active visitor needs 0.1 permits. Sessions last
@@ -383,7 +392,7 @@ mod tests {
                     slots: 1_000,
                     session: Duration::from_secs(300),
                 };
-                if let Step::Set(new, _) = controller.decide(seen, at(second)) {
+                if let RateStep::Set(new, _) = controller.decide(seen, at(second)) {
                     rate = new;
                 }
             }
