@@ -66,11 +66,10 @@ def compared(text, known):
     if [len(rows) for rows in found] != ROWS:
         wrong.append(f"the tables have {[len(rows) for rows in found]} rows, expected {ROWS}")
     for row in (row for rows in found for row in rows):
-        later = MERGED_LATER in row
         missing = [name for name in LINKED_TEST.findall(row) if name not in known]
-        if later:
-            for name in missing:
-                print(f"waits for its merge: {name}")
+        if MERGED_LATER in row:
+            cell = row.strip("|").split("|")[0].strip()
+            print(f"row {cell}: waits for {', '.join(missing) or 'nothing, so its comment can go'}")
         else:
             wrong += [f"there is no test {name}" for name in missing]
             wrong += filter(None, [judged(row)])
@@ -78,8 +77,9 @@ def compared(text, known):
     defined = dict(DEFINITION.findall(text))
     for name in sorted(named | set(defined)):
         target = defined.get(name, "").removeprefix("../")
-        if name in known and target not in known[name] or name in defined and name not in named & set(known):
-            wrong.append(f"the link of {name} is not that of --write")
+        stale = name in defined and (name not in named or name not in known)
+        if stale or name in known and target not in known[name]:
+            wrong.append(f"the link of {name} is wrong or missing: run this script with --write")
     labels = set(LABEL.findall(text)) ^ set(ADDRESS.findall(text))
     wrong += [f"the source {label} is not defined or not used" for label in sorted(labels)]
     return named, wrong
