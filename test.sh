@@ -37,7 +37,8 @@ step "structure: no circles, no upward arrows, no long functions"
 scripts/check-structure.py --self-test
 scripts/check-structure.py
 
-step "promises: the tests that docs/promises.md names exist"
+step "promises: the tests that docs/promises.md and docs/compared.md name exist"
+scripts/check-promises.py --self-test
 scripts/check-promises.py
 
 step "words: one meaning each, as in docs/glossary.md"
