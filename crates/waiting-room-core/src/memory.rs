@@ -13,11 +13,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 
 use crate::{
     ConfigError, Pass, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, RoomSnapshot},
+    room::{
+        Renewal, RoomSnapshot,
+        event::{Plan, Schedule},
+    },
     sync::unpoisoned,
     time::{Clock, SystemClock},
 };
@@ -48,9 +51,29 @@ struct Shared {
     /// issued earlier.
     started: Timestamp,
     room: Mutex<Room>,
-    /// A copy of the room's rules, which every request reads without taking the lock. The copy is
+    /// A copy of the rules in force, which every request reads without taking the lock. The copy is
     /// written only while the lock is held, so concurrent changes cannot leave it out of date.
-    rules: ArcSwap<RoomRules>,
+    in_force: ArcSwap<InForce>,
+}
+
+/// What the room knows that every request needs.
+struct InForce {
+    rules: Arc<RoomRules>,
+    plan: Option<Arc<Plan>>,
+    /// The time from which another phase of the schedule applies, and this copy is out of date.
+    until: Option<Timestamp>,
+    revision: u64,
+}
+
+impl InForce {
+    fn of(room: &Room) -> Self {
+        Self {
+            rules: Arc::new(room.rules().clone()),
+            plan: room.plan().map(Arc::new),
+            until: room.next_change(),
+            revision: room.revision(),
+        }
+    }
 }
 
 impl MemoryStore {
@@ -70,14 +93,32 @@ impl MemoryStore {
     ///
     /// Returns an error that names the first invalid rule.
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
+        Self::with_schedule(rules, Schedule::default(), clock)
+    }
+
+    /// Creates an empty room that follows these rules and this schedule, and uses the given clock.
+    ///
+    /// The events may already be running or over, so a process that restarts in the middle of an
+    /// event continues with that event.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the first invalid rule, or the first event that contradicts the
+    /// rules or lacks the seed of its draw.
+    pub fn with_schedule(
+        rules: RoomRules,
+        schedule: Schedule,
+        clock: impl Clock,
+    ) -> Result<Self, ConfigError> {
         let started = clock.now();
-        let mut room = Room::new(rules)?;
+        let mut room = Room::new(rules)?.with_schedule(schedule)?;
         // The process may have restarted with the same sealing key. The store cannot detect a
         // restart, so it always assumes that passes from an earlier process are still in use.
         room.recover(started);
-        let rules = ArcSwap::from_pointee(room.rules().clone());
+        room.sweep(started);
+        let in_force = ArcSwap::from_pointee(InForce::of(&room));
         let room = Mutex::new(room);
-        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })
+        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, in_force }) })
     }
 
     /// Runs one operation at one instant.
@@ -88,7 +129,22 @@ impl MemoryStore {
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();
-        verb(&mut room, now)
+        let result = verb(&mut room, now);
+        if room.revision() != self.shared.in_force.load().revision {
+            self.shared.in_force.store(Arc::new(InForce::of(&room)));
+        }
+        result
+    }
+
+    /// Returns what is in force now. If an event has begun, started or ended since the last
+    /// operation, the room first takes note of that.
+    fn in_force(&self) -> Guard<Arc<InForce>> {
+        let in_force = self.shared.in_force.load();
+        if in_force.until.is_some_and(|until| until <= self.shared.clock.now()) {
+            self.at_once(Room::sweep);
+            return self.shared.in_force.load();
+        }
+        in_force
     }
 
     fn lock(&self) -> MutexGuard<'_, Room> {
@@ -106,7 +162,11 @@ impl Store for MemoryStore {
     }
 
     fn rules(&self) -> Arc<RoomRules> {
-        self.shared.rules.load_full()
+        Arc::clone(&self.in_force().rules)
+    }
+
+    fn plan(&self) -> Option<Arc<Plan>> {
+        self.in_force().plan.clone()
     }
 
     fn present(&self) -> Option<u32> {
@@ -145,10 +205,12 @@ impl Store for MemoryStore {
     ) -> Result<(), StoreError> {
         // `change` runs under the lock, so no other change can take effect after the rules have
         // been read and before they are replaced.
-        let mut room = self.lock();
-        let rules = change(room.rules().clone());
-        room.configure(rules, self.shared.clock.now())?;
-        self.shared.rules.store(Arc::new(room.rules().clone()));
+        self.at_once(|room, now| room.configure(change(room.own_rules().clone()), now))?;
+        Ok(())
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        self.at_once(|room, now| room.schedule(schedule, now))?;
         Ok(())
     }
 }
@@ -156,7 +218,7 @@ impl Store for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
-            .field("rules", &self.shared.rules)
+            .field("rules", &self.shared.in_force.load().rules)
             .field("started", &self.shared.started)
             .finish_non_exhaustive()
     }
