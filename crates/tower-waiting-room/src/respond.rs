@@ -30,6 +30,7 @@
 
 mod answer;
 mod cloudflare;
+mod event;
 mod form;
 mod grpc;
 mod headers;
@@ -61,6 +62,7 @@ pub(crate) use self::page::Page;
 pub use self::page::Page;
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},
+    event::EventFacts,
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
     message::Message,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::RoomRules;
+use waiting_room_core::{RoomRules, room::event::Schedule};
 
 use super::modes::{DebugHeader, Enforcement, Preflight};
 use crate::{
@@ -104,6 +104,8 @@ pub struct WaitingRoomConfig {
     pub(crate) name: Arc<str>,
     /// The rules of the room; `None` for a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomRules>,
+    /// The events of the room, with the seeds of their draws.
+    pub(crate) schedule: Schedule,
     pub(crate) rates: RateConfig,
     /// The rules file, if one is configured.
     pub(crate) rules_file: Option<RulesSource>,
@@ -125,5 +127,12 @@ impl WaitingRoomConfig {
     #[must_use]
     pub const fn room(&self) -> Option<&RoomRules> {
         self.room.as_ref()
+    }
+
+    /// Returns the events of the room. A store other than the one in memory has to be given them with
+    /// [`Store::schedule`](crate::room::Store::schedule).
+    #[must_use]
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 }

@@ -11,9 +11,10 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize, Serializer};
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
-    room::{QueueingMethod, RoomMode, WaitEstimate},
+    room::{QueueingMethod, RoomMode, WaitEstimate, event::Plan},
 };
 
+use super::EventFacts;
 use crate::{
     rate_headers::whole_seconds,
     request::{Client, ClientKind, Language},
@@ -80,6 +81,8 @@ pub struct Answer {
     pub(super) has_origin: bool,
     /// The objects in the JSON of answers about the room.
     pub(super) json: JsonProfile,
+    /// The event that takes place; `None` without one, and if the answer is not about the room.
+    pub event: Option<Box<EventFacts>>,
     /// The new sealed pass or ticket for a client that sends tokens in a header instead of a
     /// cookie. This is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response,
     /// in the form `<room>=<token>`.
@@ -122,6 +125,7 @@ impl Answer {
             is_safe: client.is_safe,
             has_origin: client.has_origin,
             json: JsonProfile::default(),
+            event: None,
             token: None,
         }
     }
@@ -132,10 +136,21 @@ impl Answer {
         self.place_retention = rules.place_retention();
         self.refresh_interval = rules.refresh_interval();
         self.method = rules.queueing_method();
-        self.is_queue_all = rules.mode() == RoomMode::QueueAll;
+        // A prequeue admits no visitors either, but ends at a known time.
+        let is_prequeue = self.reason != Reason::QueueAll
+            && self.event.as_ref().is_some_and(|event| event.is_prequeue);
+        self.is_queue_all = rules.mode() == RoomMode::QueueAll && !is_prequeue;
         // An earlier ticket contains a wait that is no longer valid. `with_ticket` makes the same
         // check, so `with_rules` and `with_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
+        self
+    }
+
+    /// Adds the facts about the event that takes place at the time of the answer. `with_rules` has to
+    /// be called afterwards.
+    #[must_use]
+    pub(crate) fn with_plan(mut self, plan: &Plan, ticket: Option<&Ticket>) -> Self {
+        self.event = EventFacts::new(plan, ticket, self.now);
         self
     }
 
@@ -174,6 +189,11 @@ impl Answer {
     #[must_use]
     pub fn is_line_full(&self) -> bool {
         self.reason == Reason::RefusedLineFull
+    }
+
+    /// Returns whether the visitor waits for an event whose order will be drawn.
+    pub(super) fn will_be_drawn(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.is_prequeue && event.is_shuffled)
     }
 
     /// Returns whether a program gets the answer as data, in a form that is neither a page nor plain text.

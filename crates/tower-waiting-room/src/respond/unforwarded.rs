@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp};
+use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, room::event::Plan};
 
 use super::Outcome;
 use crate::{

@@ -67,7 +67,8 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
     let position = prop::option::of(1..=u32::MAX);
     let wait = prop::option::of(prop::array::uniform3(0..=WaitEstimate::MAX.as_secs()));
     let promised = prop::option::of(0..=Ticket::MAX_PROMISED_WAIT.as_secs());
-    let entrant = (any::<[u32; 2]>(), prop::option::of(1..=u32::MAX), prop::option::of(0..u32::MAX));
+    let entrant =
+        (any::<[u32; 2]>(), prop::option::of(1..=u32::MAX), prop::option::of(0..u32::MAX));
     let entrant = prop::option::of(entrant.prop_map(|([number, draw], place, entrants)| {
         let mut entrant = Entrant::new(number, draw);
         (entrant.place, entrant.entrants) = (place, entrants);

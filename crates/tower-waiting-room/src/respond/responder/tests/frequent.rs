@@ -53,7 +53,17 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     ] {
         for token in [None, Some("shop=sealed")] {
             let (request, now) = (request.into(), NOW);
-            check(&Unforwarded { request, outcome, reason, about, retry_after, told, token, plan: None, now });
+            check(&Unforwarded {
+                request,
+                outcome,
+                reason,
+                about,
+                retry_after,
+                told,
+                token,
+                plan: None,
+                now,
+            });
         }
     }
 }
