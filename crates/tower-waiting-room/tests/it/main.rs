@@ -10,6 +10,7 @@ mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
+mod events;
 #[cfg(feature = "metrics")]
 mod figures;
 mod gate;
