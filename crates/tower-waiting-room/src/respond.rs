@@ -37,6 +37,7 @@ mod headers;
 #[cfg(feature = "page")]
 mod html;
 mod i18n;
+mod iso;
 mod json;
 mod kept;
 mod message;
@@ -55,7 +56,7 @@ mod statuses;
 mod unforwarded;
 
 #[cfg(feature = "dashboard")]
-pub(crate) use self::answer::Iso;
+pub(crate) use self::iso::Iso;
 #[cfg(not(feature = "page"))]
 pub(crate) use self::page::Page;
 #[cfg(feature = "page")]

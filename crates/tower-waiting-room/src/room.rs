@@ -49,7 +49,7 @@ pub use waiting_room_core::{
 /// the [handle](crate::handle::RoomHandle::set_schedule).
 pub mod event {
     pub use waiting_room_core::room::event::{
-        Commitment, Entrant, Event, Lottery, Phase, Plan, Reveal, Schedule, Seed, Shuffle,
+        Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
     };
 }
 

@@ -19,7 +19,7 @@ use crate::{
     ConfigError, Pass, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
         Renewal, RoomSnapshot,
-        event::{Plan, Schedule},
+        event::{RoomPlan, Schedule},
     },
     sync::unpoisoned,
     time::{Clock, SystemClock},
@@ -53,19 +53,19 @@ struct Shared {
     room: Mutex<Room>,
     /// A copy of the rules in force, which every request reads without taking the lock. The copy is
     /// written only while the lock is held, so concurrent changes cannot leave it out of date.
-    in_force: ArcSwap<InForce>,
+    in_force: ArcSwap<RoomCopy>,
 }
 
 /// What the room knows that every request needs.
-struct InForce {
+struct RoomCopy {
     rules: Arc<RoomRules>,
-    plan: Option<Arc<Plan>>,
+    plan: Option<Arc<RoomPlan>>,
     /// The time from which another phase of the schedule applies, and this copy is out of date.
     until: Option<Timestamp>,
     revision: u64,
 }
 
-impl InForce {
+impl RoomCopy {
     fn of(room: &Room) -> Self {
         Self {
             rules: Arc::new(room.rules().clone()),
@@ -116,7 +116,7 @@ impl MemoryStore {
         // restart, so it always assumes that passes from an earlier process are still in use.
         room.recover(started);
         room.sweep(started);
-        let in_force = ArcSwap::from_pointee(InForce::of(&room));
+        let in_force = ArcSwap::from_pointee(RoomCopy::of(&room));
         let room = Mutex::new(room);
         Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, in_force }) })
     }
@@ -131,14 +131,14 @@ impl MemoryStore {
         let now = self.shared.clock.now();
         let result = verb(&mut room, now);
         if room.revision() != self.shared.in_force.load().revision {
-            self.shared.in_force.store(Arc::new(InForce::of(&room)));
+            self.shared.in_force.store(Arc::new(RoomCopy::of(&room)));
         }
         result
     }
 
     /// Returns what is in force now. If an event has begun, started or ended since the last
     /// operation, the room first takes note of that.
-    fn in_force(&self) -> Guard<Arc<InForce>> {
+    fn in_force(&self) -> Guard<Arc<RoomCopy>> {
         let in_force = self.shared.in_force.load();
         if in_force.until.is_some_and(|until| until <= self.shared.clock.now()) {
             self.at_once(Room::sweep);
@@ -165,7 +165,7 @@ impl Store for MemoryStore {
         Arc::clone(&self.in_force().rules)
     }
 
-    fn plan(&self) -> Option<Arc<Plan>> {
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
         self.in_force().plan.clone()
     }
 

@@ -30,9 +30,11 @@
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
-// events, and `events.rs` applies them.
+// events, and `events.rs` applies them
+// (`course.rs`).
 
 mod admission;
+mod course;
 mod estimate;
 pub mod event;
 mod events;

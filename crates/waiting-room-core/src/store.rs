@@ -10,7 +10,7 @@ use crate::{
     error::StoreErrorKind,
     room::{
         Renewal, RoomNode, RoomSnapshot,
-        event::{Plan, Schedule},
+        event::{RoomPlan, Schedule},
     },
 };
 
@@ -54,7 +54,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ///
     /// During an event, [`rules`](Self::rules) returns the rules of the event, and the plan contains
     /// the room's own rules.
-    fn plan(&self) -> Option<Arc<Plan>> {
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
         None
     }
 

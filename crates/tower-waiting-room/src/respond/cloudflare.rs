@@ -15,10 +15,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
-use super::{
-    Answer,
-    answer::{Iso, whole_minutes},
-};
+use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.

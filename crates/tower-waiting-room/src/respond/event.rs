@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use waiting_room_core::{
     Ticket, Timestamp,
-    room::event::{Commitment, Event, Phase, Plan},
+    room::event::{Commitment, Event, Phase, RoomPlan},
 };
 
-use super::answer::Iso;
+use super::iso::Iso;
 use crate::rate_headers::whole_seconds;
 
 /// The facts about an event, from the beginning of its prequeue to its end.
@@ -61,7 +61,11 @@ pub struct EventFacts {
 
 impl EventFacts {
     /// Returns the facts about the event at `now`, or `None` if no event takes place.
-    pub(super) fn new(plan: &Plan, ticket: Option<&Ticket>, now: Timestamp) -> Option<Box<Self>> {
+    pub(super) fn new(
+        plan: &RoomPlan,
+        ticket: Option<&Ticket>,
+        now: Timestamp,
+    ) -> Option<Box<Self>> {
         let (event, is_prequeue) = match plan.phase_at(now) {
             Phase::Active { event, .. } => (event, false),
             Phase::Prequeue { event, .. } => (event, true),
@@ -90,14 +94,14 @@ impl EventFacts {
 
 /// Returns the number of entrants and the seed, if the draw of this event has taken place.
 #[cfg(feature = "room")]
-fn revealed(plan: &Plan, event: &Event) -> Option<(u32, String)> {
+fn revealed(plan: &RoomPlan, event: &Event) -> Option<(u32, String)> {
     let reveal = plan.reveal().filter(|reveal| reveal.event() == event.name())?;
     let is_same = event.shuffle_at_start() == Some(reveal.commitment());
     is_same.then(|| (reveal.entrants(), reveal.seed()))
 }
 
 #[cfg(not(feature = "room"))]
-fn revealed(_plan: &Plan, _event: &Event) -> Option<(u32, String)> {
+fn revealed(_plan: &RoomPlan, _event: &Event) -> Option<(u32, String)> {
     None
 }
 

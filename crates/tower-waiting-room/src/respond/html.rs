@@ -13,12 +13,7 @@ use minijinja::{
 };
 use serde::{Serialize, Serializer};
 
-use super::{
-    Answer,
-    answer::{Iso, WaitSeconds},
-    cloudflare::CfWaitingRoom,
-    i18n::Phrase,
-};
+use super::{Answer, answer::WaitSeconds, cloudflare::CfWaitingRoom, i18n::Phrase, iso::Iso};
 use crate::{
     ambient::random_bytes,
     request::{ClientKind, Language},

@@ -19,9 +19,10 @@ use waiting_room_core::Reason;
 
 use super::{
     Answer, EventFacts, Message, Outcome,
-    answer::{Iso, WaitSeconds},
+    answer::WaitSeconds,
     cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
+    iso::Iso,
 };
 
 /// Renders the answer as JSON.

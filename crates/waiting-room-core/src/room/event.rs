@@ -51,7 +51,7 @@
 //! # In a room
 //!
 //! A [`Room`](crate::Room) follows a schedule: it applies the [rules](Schedule::rules_at) at each
-//! [change](Schedule::next_change), numbers the entrants, and orders them at the start. A [`Plan`]
+//! [change](Schedule::next_change), numbers the entrants, and orders them at the start. A [`RoomPlan`]
 //! tells a node what to show to visitors. A schedule by itself does not change a room.
 
 mod commitment;
@@ -76,7 +76,7 @@ pub use self::{
     commitment::Commitment,
     entrant::Entrant,
     event::Event,
-    plan::Plan,
+    plan::RoomPlan,
     schedule::{Phase, Schedule},
 };
 #[cfg(feature = "lottery")]

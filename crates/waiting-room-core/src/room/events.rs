@@ -5,62 +5,19 @@
 //! each of these moments. The rules in force are derived from the room's own rules, so a change of
 //! those rules during an event takes effect wherever the event does not override them.
 
-use std::time::Duration;
-
+#[cfg(feature = "lottery")]
+use crate::room::event::drawing::Drawing;
 use crate::{
     ConfigError, Room, RoomRules, Ticket, Timestamp,
     error::ConfigErrorKind,
     room::{
-        QueueingMethod, Recovery, RoomMode,
-        event::{Entrant, Event, Phase, Plan, Schedule, drawing::Drawing},
-        line::{Arrival, Number},
+        QueueingMethod, Recovery,
+        course::{Course, Stage},
+        event::{Entrant, Event, Phase, RoomPlan, Schedule},
+        line::{Number, PlaceOrder},
         snapshot::EventFigures,
     },
 };
-
-/// The events of a room.
-#[derive(Clone, Debug)]
-pub(super) struct Events {
-    /// The room's own rules, which are in force while no event takes place.
-    base: RoomRules,
-    schedule: Schedule,
-    /// The time from which the phase is another one, or `None` if it never changes again.
-    next_change: Option<Timestamp>,
-    stage: Stage,
-    /// The draw of the latest event with a draw. It outlives its event, so that entrants who are
-    /// still waiting keep their order.
-    drawing: Option<Box<Drawing>>,
-    /// The number of changes of the rules in force or of the schedule.
-    revision: u64,
-}
-
-/// What the events mean for visitors since the last change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The event that started at this time is active.
-    Active(Timestamp),
-    /// No event takes place.
-    Idle,
-    /// Visitors wait for an event that starts at this time. If its order will be drawn, they get
-    /// numbers.
-    Prequeue { start: Timestamp, is_drawn: bool },
-}
-
-impl Events {
-    /// Creates an empty schedule for a room with these rules.
-    pub(super) fn new(base: RoomRules) -> Self {
-        let (schedule, stage) = (Schedule::default(), Stage::Idle);
-        Self { base, schedule, next_change: None, stage, drawing: None, revision: 0 }
-    }
-
-    /// Returns the time from `now` until the start of the event that visitors wait for, or zero.
-    pub(super) fn until_start(&self, now: Timestamp) -> Duration {
-        match self.stage {
-            Stage::Prequeue { start, .. } => start.since(now),
-            Stage::Active(_) | Stage::Idle => Duration::ZERO,
-        }
-    }
-}
 
 impl Room {
     /// Gives a new room its schedule, whose events may already be running or over.
@@ -70,10 +27,10 @@ impl Room {
     /// Returns an error if the events contradict the room's own rules, or if the seed of a draw is
     /// missing or for another room.
     pub fn with_schedule(mut self, schedule: Schedule) -> Result<Self, ConfigError> {
-        self.check_schedule(&schedule, &self.events.base)?;
+        self.check_schedule(&schedule, &self.course.base)?;
         self.take_over(schedule);
         // The first operation determines the phase.
-        self.events.next_change = Some(Timestamp::ZERO);
+        self.course.next_change = Some(Timestamp::ZERO);
         Ok(self)
     }
 
@@ -89,9 +46,9 @@ impl Room {
     /// the old schedule stays in effect.
     pub fn schedule(&mut self, next: Schedule, now: Timestamp) -> Result<(), ConfigError> {
         self.reap(now);
-        let mut schedule = self.events.schedule.clone();
+        let mut schedule = self.course.schedule.clone();
         schedule.follow(next, now)?;
-        self.check_schedule(&schedule, &self.events.base)?;
+        self.check_schedule(&schedule, &self.course.base)?;
         self.take_over(schedule);
         self.change_phase(now);
         self.invariants();
@@ -116,10 +73,10 @@ impl Room {
             let given = format_args!("{:?}", rules.name);
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
         }
-        self.events.schedule.check_with(&rules)?;
+        self.course.schedule.check_with(&rules)?;
         self.reap(now);
-        self.apply(self.events.schedule.rules_at(now, &rules));
-        self.events.base = rules;
+        self.apply(self.course.schedule.rules_at(now, &rules));
+        self.course.base = rules;
         self.invariants();
         Ok(())
     }
@@ -138,19 +95,19 @@ impl Room {
     /// Returns the room's own rules, which are in force while no event takes place.
     #[must_use]
     pub const fn own_rules(&self) -> &RoomRules {
-        &self.events.base
+        &self.course.base
     }
 
     /// Returns what is planned for the room, or `None` if it has no events.
     #[must_use]
-    pub fn plan(&self) -> Option<Plan> {
-        let Events { base, schedule, .. } = &self.events;
+    pub fn plan(&self) -> Option<RoomPlan> {
+        let Course { base, schedule, .. } = &self.course;
         if schedule.events().is_empty() {
             return None;
         }
-        let plan = Plan::new(base.clone(), schedule.clone());
+        let plan = RoomPlan::new(base.clone(), schedule.clone());
         #[cfg(feature = "lottery")]
-        let reveal = self.events.drawing.as_ref().and_then(|it| it.reveal().cloned());
+        let reveal = self.course.drawing.as_ref().and_then(|it| it.reveal().cloned());
         #[cfg(feature = "lottery")]
         let plan = plan.with_reveal(reveal);
         Some(plan)
@@ -159,19 +116,19 @@ impl Room {
     /// Returns the time from which the phase of the schedule is another one, or `None` if it never
     /// changes again.
     pub(crate) const fn next_change(&self) -> Option<Timestamp> {
-        self.events.next_change
+        self.course.next_change
     }
 
     /// Returns a number that is different after each change of the rules in force or of the
     /// [plan](Self::plan).
     pub(crate) fn revision(&self) -> u64 {
-        let is_drawn = self.events.drawing.as_ref().is_some_and(|it| it.entrants().is_some());
-        self.events.revision * 2 + u64::from(is_drawn)
+        let is_drawn = self.course.drawing.as_ref().is_some_and(|it| it.entrants().is_some());
+        self.course.revision * 2 + u64::from(is_drawn)
     }
 
     /// Applies the phase at `now`, if it is another one than at the last operation.
     pub(super) fn follow_schedule(&mut self, now: Timestamp) {
-        if self.events.next_change.is_some_and(|at| at <= now) {
+        if self.course.next_change.is_some_and(|at| at <= now) {
             self.change_phase(now);
         }
     }
@@ -179,7 +136,7 @@ impl Room {
     /// Takes note of the entrants who were admitted or have left since the last operation.
     pub(super) fn note_departures(&mut self, now: Timestamp) {
         let departed = self.line.take_departed();
-        if let Some(drawing) = &mut self.events.drawing {
+        if let Some(drawing) = &mut self.course.drawing {
             let tag = drawing.tag();
             let of_draw = departed.into_iter().filter(|it| it.draw == tag);
             of_draw.for_each(|it| drawing.depart(it.number));
@@ -187,30 +144,23 @@ impl Room {
         }
     }
 
-    /// Returns whether visitors wait for the start of an event. An operator's mode takes precedence.
-    pub(super) fn is_prequeue(&self) -> bool {
-        matches!(self.events.stage, Stage::Prequeue { .. })
-            && self.events.base.mode == RoomMode::Auto
-    }
-
-    /// Returns whether the order of the line is unknown until the start of an event.
-    pub(super) fn will_be_drawn(&self) -> bool {
-        matches!(self.events.stage, Stage::Prequeue { is_drawn: true, .. })
-    }
-
     /// Returns whether the place of an entrant is not known yet, because the room has lost its
     /// state.
     pub(super) fn awaits_draw(&self, ticket: &Ticket) -> bool {
         ticket.entrant.is_some()
-            && self.events.drawing.as_ref().is_some_and(|it| it.is_recovering())
+            && self.course.drawing.as_ref().is_some_and(|it| it.is_recovering())
     }
 
     /// Updates the number on a ticket, and returns the time by which its visitor is ordered.
     ///
     /// A number counts only in the draw in which it was assigned. A room that has lost its state
     /// learns the number from the ticket.
-    pub(super) fn recognize(&mut self, ticket: &mut Ticket, arrival: Option<Arrival>) -> Timestamp {
-        let Some(drawing) = &mut self.events.drawing else {
+    pub(super) fn recognize(
+        &mut self,
+        ticket: &mut Ticket,
+        arrival: Option<PlaceOrder>,
+    ) -> Timestamp {
+        let Some(drawing) = &mut self.course.drawing else {
             ticket.entrant = None;
             return ticket.first_seen;
         };
@@ -236,7 +186,7 @@ impl Room {
     /// they precede.
     pub(super) fn ahead_of(&mut self, ticket: &Ticket, order: Timestamp, now: Timestamp) -> u32 {
         let ahead = self.line.ahead_of(ticket.id, self.draw(now), order);
-        let Some(drawing) = &mut self.events.drawing else { return ahead };
+        let Some(drawing) = &mut self.course.drawing else { return ahead };
         let Some(start) = drawing.unsettled_since(now) else { return ahead };
         match ticket.entrant.and_then(|entrant| entrant.place) {
             Some(place) => ahead.max(drawing.least_ahead(place)),
@@ -249,28 +199,28 @@ impl Room {
 
     /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
     /// number, unless it has one.
-    pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> Arrival {
-        if self.will_be_drawn()
+    pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> PlaceOrder {
+        if self.course.will_be_drawn()
             && ticket.entrant.is_none()
-            && let Some(drawing) = &mut self.events.drawing
+            && let Some(drawing) = &mut self.course.drawing
         {
             let tag = drawing.tag();
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
         let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
-        Arrival { first_seen: ticket.first_seen, order: order(ticket), number }
+        PlaceOrder { first_seen: ticket.first_seen, order: order(ticket), number }
     }
 
     /// Returns the figures of the event that takes place or comes next.
     pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
-        let phase = self.events.schedule.phase_at(now);
+        let phase = self.course.schedule.phase_at(now);
         let (Phase::Active { event, .. }
         | Phase::Before { event, .. }
         | Phase::Prequeue { event, .. }) = phase
         else {
             return None;
         };
-        let drawing = self.events.drawing.as_ref();
+        let drawing = self.course.drawing.as_ref();
         let drawing = drawing.filter(|it| event.shuffle_at_start().is_some_and(|c| it.is_of(c)));
         Some(EventFigures {
             name: event.name().into(),
@@ -284,33 +234,26 @@ impl Room {
 
     /// Applies the phase at `now`.
     fn change_phase(&mut self, now: Timestamp) {
-        let at = self.events.schedule.advance(now);
-        let before = self.events.stage;
-        let phase = self.events.schedule.phase_at(at);
-        self.events.stage = match phase {
-            Phase::Active { event, .. } => Stage::Active(event.start()),
-            Phase::Before { .. } | Phase::Over => Stage::Idle,
-            Phase::Prequeue { event, .. } => {
-                let is_drawn = event.shuffle_at_start().is_some();
-                Stage::Prequeue { start: event.start(), is_drawn }
-            }
-        };
+        let at = self.course.schedule.advance(now);
+        let before = self.course.stage;
+        let phase = self.course.schedule.phase_at(at);
+        self.course.stage = phase.into();
         if let Phase::Active { event, .. } | Phase::Prequeue { event, .. } = phase {
             let event = event.clone();
             self.prepare_draw(&event, at);
         }
-        if matches!(self.events.stage, Stage::Active(_)) && self.events.stage != before {
+        if matches!(self.course.stage, Stage::Active(_)) && self.course.stage != before {
             self.estimate.restart(now);
         }
-        self.events.next_change = self.events.schedule.next_change(at);
-        self.apply(self.events.schedule.rules_at(at, &self.events.base));
+        self.course.next_change = self.course.schedule.next_change(at);
+        self.apply(self.course.schedule.rules_at(at, &self.course.base));
     }
 
     /// Prepares the draw of an event that has begun, and starts it if the event has started.
     #[cfg(feature = "lottery")]
     fn prepare_draw(&mut self, event: &Event, now: Timestamp) {
         let Some(commitment) = event.shuffle_at_start() else { return };
-        let Some(lottery) = self.events.schedule.lottery(event).cloned() else { return };
+        let Some(lottery) = self.course.schedule.lottery(event).cloned() else { return };
         let settles_after = self.rules.settles_after();
         // A room that began in the middle of a prequeue may have had a predecessor, which has
         // assigned numbers.
@@ -318,12 +261,12 @@ impl Room {
             true => self.recovered_at + settles_after,
             false => Timestamp::ZERO,
         };
-        let is_known = self.events.drawing.as_ref().is_some_and(|it| it.is_of(commitment));
+        let is_known = self.course.drawing.as_ref().is_some_and(|it| it.is_of(commitment));
         if !is_known {
-            self.events.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
+            self.course.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
         }
         if event.start() <= now
-            && let Some(drawing) = &mut self.events.drawing
+            && let Some(drawing) = &mut self.course.drawing
         {
             let is_complete = is_known && numbered_from <= event.start();
             drawing.start(event.start(), now + settles_after, is_complete);
@@ -342,14 +285,14 @@ impl Room {
         }
         self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
         self.rules = rules;
-        self.events.revision += 1;
+        self.course.revision += 1;
     }
 
     /// Stores a schedule that has been checked.
     fn take_over(&mut self, schedule: Schedule) {
         let longest = schedule.longest_session_duration().unwrap_or_default();
         self.longest_lifetime = self.longest_lifetime.max(longest + longest / 8);
-        self.events.schedule = schedule;
+        self.course.schedule = schedule;
     }
 
     /// Checks that a schedule fits these rules, and that the seeds of its draws are known.

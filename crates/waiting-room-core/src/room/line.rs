@@ -70,7 +70,7 @@ struct Networks(Shards<NonZeroU32, u32>);
 /// The place of one visitor.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    arrival: Arrival,
+    arrival: PlaceOrder,
     /// The time at which the place is given up.
     kept_until: Timestamp,
     /// The time of this place in `lapses`, which is not later than `kept_until`.
@@ -81,7 +81,7 @@ struct Place {
 
 /// What determines the place of a visitor in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(super) struct PlaceOrder {
     /// The time of the visitor's first touch.
     pub(super) first_seen: Timestamp,
     /// The time by which the visitor is ordered: the first touch or, for an entrant of a draw that
@@ -99,7 +99,7 @@ pub(super) struct Number {
     pub(super) number: u32,
 }
 
-impl From<Timestamp> for Arrival {
+impl From<Timestamp> for PlaceOrder {
     /// Returns the arrival of a visitor who takes part in no draw.
     fn from(first_seen: Timestamp) -> Self {
         Self { first_seen, order: first_seen, number: None }
@@ -164,7 +164,7 @@ impl Line {
         &mut self,
         id: VisitorId,
         draw: Option<Draw>,
-        arrival: impl Into<Arrival>,
+        arrival: impl Into<PlaceOrder>,
         present_until: Timestamp,
         kept_until: Timestamp,
     ) {
@@ -213,7 +213,7 @@ impl Line {
     }
 
     /// Returns the arrival of the visitor, if it has a place.
-    pub(super) fn arrival(&self, id: VisitorId) -> Option<Arrival> {
+    pub(super) fn arrival(&self, id: VisitorId) -> Option<PlaceOrder> {
         self.places.get(&id).map(|place| place.arrival)
     }
 

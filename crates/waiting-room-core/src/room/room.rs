@@ -47,9 +47,9 @@ use crate::{
     rate::EventLog,
     room::{QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate},
     room::{
+        course::Course,
         estimate::Estimate,
-        events::Events,
-        line::{Arrival, Draw, Line},
+        line::{Draw, Line, PlaceOrder},
         sessions::Sessions,
         verdict::bucket,
     },
@@ -77,7 +77,7 @@ pub struct Room {
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
     /// The events, and the rules that are in force while none takes place.
-    pub(super) events: Events,
+    pub(super) course: Course,
 }
 
 impl Room {
@@ -98,7 +98,7 @@ impl Room {
         let rules = rules.validate()?;
         Ok(Self {
             longest_lifetime: rules.longest_pass_lifetime(),
-            events: Events::new(rules.clone()),
+            course: Course::new(rules.clone()),
             rules,
             sessions: Sessions::default(),
             line: Line::default(),
@@ -143,7 +143,7 @@ impl Room {
         let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
-            Some(Arrival { first_seen: arrival, .. }) => {
+            Some(PlaceOrder { first_seen: arrival, .. }) => {
                 // The place may have been created by a check-in that reached the store only after
                 // its ticket had lapsed. The arrival time of the place is then too late, and a
                 // ticket that was reissued in the meantime proves the correct, earlier time.
@@ -307,7 +307,7 @@ impl Room {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
         // If the order is drawn by lot, there is no position to show.
-        if self.rules.queueing_method != QueueingMethod::Random && !self.will_be_drawn() {
+        if self.rules.queueing_method != QueueingMethod::Random && !self.course.will_be_drawn() {
             ticket.show(self.line.present().saturating_add(1), true);
         }
         Verdict::Wait { ticket, reason }
@@ -373,7 +373,7 @@ impl Room {
         ticket.wait = self.wait(ahead, &reason, now);
         let interval = self.interval(ticket.id, ahead, &reason, now);
         ticket.next_check_in = now + interval;
-        if self.rules.queueing_method == QueueingMethod::Random || self.will_be_drawn() {
+        if self.rules.queueing_method == QueueingMethod::Random || self.course.will_be_drawn() {
             (ticket.shown_position, ticket.is_approximate) = (None, false);
         } else {
             ticket.show(ahead.saturating_add(1), false);
@@ -416,7 +416,7 @@ impl Room {
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
         if *reason == Reason::Prequeue {
-            let (until, crowd) = (self.events.until_start(now), self.line.present());
+            let (until, crowd) = (self.course.until_start(now), self.line.present());
             return self.rules.interval_before_start(until, crowd, jitter);
         }
         if is_closed(reason) {

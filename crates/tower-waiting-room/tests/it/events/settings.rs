@@ -144,7 +144,7 @@ async fn visitors_in_a_prequeue_that_is_cancelled_are_served_in_the_order_of_arr
     let mut crowd = Crowd::new(6, at(110));
     crowd.run(&house, at(300)).await;
     house.handle().room().unwrap().set_schedule(Schedule::default()).await.unwrap();
-    crowd.run(&house, at(340)).await;
+    crowd.run(&house, at(380)).await;
     assert_eq!(crowd.inside(), [0, 1]);
     assert_eq!(crowd.json(5)["position"], 4);
     assert_eq!(crowd.json(5)["event"], Value::Null);

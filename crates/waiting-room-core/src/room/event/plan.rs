@@ -10,24 +10,24 @@ use crate::{
 /// The plan of a room that has a schedule, as a store returns it.
 ///
 /// ```
-/// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, Plan, Schedule}};
+/// use waiting_room_core::{RoomRules, Timestamp, room::event::{Event, RoomPlan, Schedule}};
 ///
 /// let at = Timestamp::from_secs;
 /// let doors = Event::new("doors", at(3_600), at(7_200)).with_limits(500, 100);
-/// let plan = Plan::new(RoomRules::new("shop", 200), Schedule::new([doors])?);
+/// let plan = RoomPlan::new(RoomRules::new("shop", 200), Schedule::new([doors])?);
 /// assert_eq!(plan.rules_at(at(4_000)).total_active_users(), 500);
 /// assert_eq!(plan.rules_at(at(7_200)).total_active_users(), 200);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct RoomPlan {
     rules: RoomRules,
     schedule: Schedule,
     #[cfg(feature = "lottery")]
     reveal: Option<Reveal>,
 }
 
-impl Plan {
+impl RoomPlan {
     /// Creates the plan of a room with these rules of its own.
     #[must_use]
     pub const fn new(rules: RoomRules, schedule: Schedule) -> Self {

@@ -1,6 +1,6 @@
 //! Tests of a room with a schedule, with visitors who check in exactly when they are due.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
 use proptest::prelude::*;
 
@@ -8,7 +8,10 @@ use super::*;
 use crate::{
     Pass, Reason, Verdict, VisitorId,
     error::ConfigErrorKind,
-    room::event::{Commitment, Reveal, Seed},
+    room::{
+        RoomMode,
+        event::{Commitment, Reveal, Seed},
+    },
 };
 
 mod changes;
