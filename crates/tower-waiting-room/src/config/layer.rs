@@ -72,6 +72,30 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
+/// A file can also schedule events, here with a prequeue and a draw:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// # #[cfg(feature = "room")]
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "shop",
+///         "total_active_users": 200,
+///         "events": [{
+///             "name": "doors",
+///             "prequeue_start": "2027-03-01T09:30:00+01:00",
+///             "start": "2027-03-01T10:00:00+01:00",
+///             "end": "2027-03-01T12:00:00+01:00",
+///             "seed": "4f1c7d02a9e86b35f0c1d2e3a4b5c6d74f1c7d02a9e86b35f0c1d2e3a4b5c6d7",
+///             "total_active_users": 500,
+///             "new_users_per_minute": 100
+///         }]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
 /// A file can also limit concurrency. Each limit is a number, `"unlimited"` or an adaptive limit:
 ///
 /// ```
