@@ -137,14 +137,25 @@ impl MemoryStore {
     }
 
     /// Returns what is in force now. If an event has begun, started or ended since the last
-    /// operation, the room first takes note of that.
+    /// operation, the rules follow from the plan.
+    ///
+    /// The lock is not taken, because the caller may be a change of the rules, which holds it.
     fn in_force(&self) -> Guard<Arc<RoomCopy>> {
-        let in_force = self.shared.in_force.load();
-        if in_force.until.is_some_and(|until| until <= self.shared.clock.now()) {
-            self.at_once(Room::sweep);
-            return self.shared.in_force.load();
+        let copy = self.shared.in_force.load();
+        let (Some(until), Some(plan)) = (copy.until, &copy.plan) else { return copy };
+        let now = self.shared.clock.now();
+        if now < until {
+            return copy;
         }
-        in_force
+        let next = RoomCopy {
+            rules: Arc::new(plan.rules_at(now)),
+            plan: Some(Arc::clone(plan)),
+            until: plan.schedule().next_change(now),
+            revision: copy.revision,
+        };
+        // An operation may have stored a newer copy in the meantime, which is kept.
+        self.shared.in_force.compare_and_swap(&copy, Arc::new(next));
+        self.shared.in_force.load()
     }
 
     fn lock(&self) -> MutexGuard<'_, Room> {

@@ -157,7 +157,8 @@ impl RoomRules {
     /// visitors thus learn the result of the start within a few seconds, and do not all come at
     /// once. The spread is at most the refresh interval.
     ///
-    /// The interval is at most one and a half refresh intervals, so no visitor loses its place.
+    /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
+    /// visitor loses neither its place nor the order of a first ticket.
     #[must_use]
     pub fn interval_before_start(
         &self,
@@ -169,7 +170,7 @@ impl RoomRules {
         if usual + (self.refresh_interval / 4).min(Self::SHORTEST_INTERVAL) < until_start {
             return usual;
         }
-        let longest = self.refresh_interval * 3 / 2;
+        let longest = self.refresh_interval * 7 / 5;
         let most = longest.saturating_sub(until_start);
         let spread = Duration::from_secs((crowd / Self::STARTERS_PER_SECOND).into());
         let spread = spread.min(self.refresh_interval).min(most).max(Self::SHORTEST_INTERVAL);

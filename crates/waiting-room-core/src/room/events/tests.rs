@@ -367,7 +367,7 @@ proptest! {
             .unwrap();
         let interval = rules.interval_before_start(Duration::from_millis(until), crowd, jitter);
         prop_assert!(interval >= Duration::from_secs(1));
-        prop_assert!(interval <= (refresh * 3 / 2).max(rules.longest_check_in_interval(jitter)));
+        prop_assert!(interval <= (refresh * 7 / 5).max(rules.longest_check_in_interval(jitter)));
         prop_assert!(interval < rules.place_retention());
     }
 }
