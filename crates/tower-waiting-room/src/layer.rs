@@ -4,6 +4,8 @@
 use std::{fmt, sync::Arc};
 
 use tower_layer::Layer;
+#[cfg(feature = "room")]
+use waiting_room_core::{ConfigError, error::ConfigErrorKind, room::event::Event};
 use waiting_room_core::{
     MemoryStore, RoomRules, Store,
     time::{Clock, SystemClock},
@@ -54,8 +56,8 @@ impl WaitingRoomLayer {
         // Without a room, the store is used only as the clock for the limits and gates.
         let no_room = || RoomRules::new(&*config.name, RoomRules::MAX_USERS);
         let rules = config.room.clone().unwrap_or_else(no_room);
-        let store = MemoryStore::with_clock(rules, clock)
-            .expect("the rules of a configuration are validated when it is built");
+        let store = MemoryStore::with_schedule(rules, config.schedule.clone(), clock)
+            .expect("the rules and the events of a configuration are validated when it is built");
         Self { pipeline: Arc::new(Pipeline::new(config, store, StoreFailure::Wait)) }
     }
 }
@@ -72,10 +74,45 @@ impl<St: Store> WaitingRoomLayer<St> {
     /// not answer. The policy has no default, because admitting every visitor is wrong for scarce
     /// goods, and refusing every visitor is wrong for ordinary content. Requests with a valid pass
     /// are always forwarded.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the configuration has events that the store does not have, because the room would
+    /// admit visitors before an event starts. To handle this case, use
+    /// [`try_with_store`](Self::try_with_store).
     #[cfg(feature = "room")]
     #[must_use]
     pub fn with_store(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
-        Self { pipeline: Arc::new(Pipeline::new(config, store, on_failure)) }
+        Self::try_with_store(config, store, on_failure).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Creates a layer in the same way as [`with_store`](Self::with_store), if the store has the
+    /// events of the configuration.
+    ///
+    /// The store is given the events with [`Store::schedule`], which returns an error if the store
+    /// does not support events, like `RedisStore` in `waiting-room-redis`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the first event of the configuration that the store does not have.
+    #[cfg(feature = "room")]
+    pub fn try_with_store(
+        config: WaitingRoomConfig,
+        store: St,
+        on_failure: StoreFailure,
+    ) -> Result<Self, ConfigError> {
+        let plan = store.plan();
+        let has = |event: &Event| {
+            plan.as_ref().is_some_and(|plan| plan.schedule().event(event.name()).is_some())
+        };
+        if let Some(missing) = config.schedule.events().iter().find(|event| !has(event)) {
+            let given = format!("a list with {:?}", missing.name());
+            let expected = "only events of the store of the room: give it the schedule of the \
+                            configuration first, if it supports events";
+            let kind = ConfigErrorKind::Contradicts;
+            return Err(ConfigError::new(kind, "events", given, expected));
+        }
+        Ok(Self { pipeline: Arc::new(Pipeline::new(config, store, on_failure)) })
     }
 
     /// Returns the operator's handle, which observes and changes the room, the limits and the

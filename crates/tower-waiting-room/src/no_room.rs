@@ -137,7 +137,7 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
-    pub(crate) fn admits_without_store(&self) -> bool {
+    pub(crate) fn admits_without_store(&self, _: Timestamp) -> bool {
         match self.pace {}
     }
 

@@ -30,12 +30,14 @@
 
 mod answer;
 mod cloudflare;
+mod event;
 mod form;
 mod grpc;
 mod headers;
 #[cfg(feature = "page")]
 mod html;
 mod i18n;
+mod iso;
 mod json;
 mod kept;
 mod message;
@@ -54,13 +56,14 @@ mod statuses;
 mod unforwarded;
 
 #[cfg(feature = "dashboard")]
-pub(crate) use self::answer::Iso;
+pub(crate) use self::iso::Iso;
 #[cfg(not(feature = "page"))]
 pub(crate) use self::page::Page;
 #[cfg(feature = "page")]
 pub use self::page::Page;
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},
+    event::EventFacts,
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
     message::Message,
 };

@@ -45,6 +45,14 @@ pub use waiting_room_core::{
     },
 };
 
+/// Scheduled events: the types of [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
+/// the [handle](crate::handle::RoomHandle::set_schedule).
+pub mod event {
+    pub use waiting_room_core::room::event::{
+        Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
+    };
+}
+
 pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,

@@ -129,6 +129,7 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Rules => "the store rejected the rules",
             StoreErrorKind::Timeout => "the store did not answer in time",
             StoreErrorKind::Unavailable => "the store is unavailable",
+            StoreErrorKind::Unsupported => "the store does not support scheduled events",
         })
     }
 }
@@ -163,4 +164,6 @@ pub enum StoreErrorKind {
     Timeout,
     /// The store cannot be reached, or is still starting up.
     Unavailable,
+    /// The store does not support scheduled events. No decision about a visitor has this error.
+    Unsupported,
 }

@@ -13,11 +13,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 
 use crate::{
     ConfigError, Pass, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, RoomSnapshot},
+    room::{
+        Renewal, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
     sync::unpoisoned,
     time::{Clock, SystemClock},
 };
@@ -48,9 +51,29 @@ struct Shared {
     /// issued earlier.
     started: Timestamp,
     room: Mutex<Room>,
-    /// A copy of the room's rules, which every request reads without taking the lock. The copy is
+    /// A copy of the rules in force, which every request reads without taking the lock. The copy is
     /// written only while the lock is held, so concurrent changes cannot leave it out of date.
-    rules: ArcSwap<RoomRules>,
+    in_force: ArcSwap<RoomCopy>,
+}
+
+/// What the room knows that every request needs.
+struct RoomCopy {
+    rules: Arc<RoomRules>,
+    plan: Option<Arc<RoomPlan>>,
+    /// The time from which another phase of the schedule applies, and this copy is out of date.
+    until: Option<Timestamp>,
+    revision: u64,
+}
+
+impl RoomCopy {
+    fn of(room: &Room) -> Self {
+        Self {
+            rules: Arc::new(room.rules().clone()),
+            plan: room.plan().map(Arc::new),
+            until: room.next_change(),
+            revision: room.revision(),
+        }
+    }
 }
 
 impl MemoryStore {
@@ -70,14 +93,32 @@ impl MemoryStore {
     ///
     /// Returns an error that names the first invalid rule.
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
+        Self::with_schedule(rules, Schedule::default(), clock)
+    }
+
+    /// Creates an empty room that follows these rules and this schedule, and uses the given clock.
+    ///
+    /// The events may already be running or over, so a process that restarts in the middle of an
+    /// event continues with that event.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the first invalid rule, or the first event that contradicts the
+    /// rules or lacks the seed of its draw.
+    pub fn with_schedule(
+        rules: RoomRules,
+        schedule: Schedule,
+        clock: impl Clock,
+    ) -> Result<Self, ConfigError> {
         let started = clock.now();
-        let mut room = Room::new(rules)?;
+        let mut room = Room::new(rules)?.with_schedule(schedule)?;
         // The process may have restarted with the same sealing key. The store cannot detect a
         // restart, so it always assumes that passes from an earlier process are still in use.
         room.recover(started);
-        let rules = ArcSwap::from_pointee(room.rules().clone());
+        room.sweep(started);
+        let in_force = ArcSwap::from_pointee(RoomCopy::of(&room));
         let room = Mutex::new(room);
-        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })
+        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, in_force }) })
     }
 
     /// Runs one operation at one instant.
@@ -88,7 +129,33 @@ impl MemoryStore {
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();
-        verb(&mut room, now)
+        let result = verb(&mut room, now);
+        if room.revision() != self.shared.in_force.load().revision {
+            self.shared.in_force.store(Arc::new(RoomCopy::of(&room)));
+        }
+        result
+    }
+
+    /// Returns what is in force now. If an event has begun, started or ended since the last
+    /// operation, the rules follow from the plan.
+    ///
+    /// The lock is not taken, because the caller may be a change of the rules, which holds it.
+    fn in_force(&self) -> Guard<Arc<RoomCopy>> {
+        let copy = self.shared.in_force.load();
+        let (Some(until), Some(plan)) = (copy.until, &copy.plan) else { return copy };
+        let now = self.shared.clock.now();
+        if now < until {
+            return copy;
+        }
+        let next = RoomCopy {
+            rules: Arc::new(plan.rules_at(now)),
+            plan: Some(Arc::clone(plan)),
+            until: plan.schedule().next_change(now),
+            revision: copy.revision,
+        };
+        // An operation may have stored a newer copy in the meantime, which is kept.
+        self.shared.in_force.compare_and_swap(&copy, Arc::new(next));
+        self.shared.in_force.load()
     }
 
     fn lock(&self) -> MutexGuard<'_, Room> {
@@ -106,7 +173,11 @@ impl Store for MemoryStore {
     }
 
     fn rules(&self) -> Arc<RoomRules> {
-        self.shared.rules.load_full()
+        Arc::clone(&self.in_force().rules)
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.in_force().plan.clone()
     }
 
     fn present(&self) -> Option<u32> {
@@ -145,10 +216,12 @@ impl Store for MemoryStore {
     ) -> Result<(), StoreError> {
         // `change` runs under the lock, so no other change can take effect after the rules have
         // been read and before they are replaced.
-        let mut room = self.lock();
-        let rules = change(room.rules().clone());
-        room.configure(rules, self.shared.clock.now())?;
-        self.shared.rules.store(Arc::new(room.rules().clone()));
+        self.at_once(|room, now| room.configure(change(room.own_rules().clone()), now))?;
+        Ok(())
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        self.at_once(|room, now| room.schedule(schedule, now))?;
         Ok(())
     }
 }
@@ -156,7 +229,7 @@ impl Store for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
-            .field("rules", &self.shared.rules)
+            .field("rules", &self.shared.in_force.load().rules)
             .field("started", &self.shared.started)
             .finish_non_exhaustive()
     }

@@ -29,12 +29,15 @@
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
-// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` changes
-// the rules at set times.
+// `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
+// events, and `events.rs` applies them
+// (`course.rs`).
 
 mod admission;
+mod course;
 mod estimate;
 pub mod event;
+mod events;
 mod line;
 mod options;
 mod orders;
@@ -53,6 +56,6 @@ pub use self::{
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
     room::Room,
     rules::RoomRules,
-    snapshot::{RoomNode, RoomSnapshot},
+    snapshot::{EventFigures, RoomNode, RoomSnapshot},
     verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
 };

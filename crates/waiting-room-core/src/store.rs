@@ -7,7 +7,11 @@ use std::{future::Future, sync::Arc};
 
 use crate::{
     Pass, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, RoomNode, RoomSnapshot},
+    error::StoreErrorKind,
+    room::{
+        Renewal, RoomNode, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
 };
 
 /// The shared state of one room, and the operations that read and change that state.
@@ -44,6 +48,15 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// The current rules, as last received by this node. Reading the rules needs no round trip.
     fn rules(&self) -> Arc<RoomRules>;
+
+    /// What is planned for the room, or `None` if it has no events. Reading the plan needs no round
+    /// trip.
+    ///
+    /// During an event, [`rules`](Self::rules) returns the rules of the event, and the plan contains
+    /// the room's own rules.
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        None
+    }
 
     /// The rules that this node passed to the store when it was created.
     ///
@@ -104,11 +117,20 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Changes the room's rules on every node, even for visitors who have already been admitted.
     ///
-    /// `change` receives the current rules and returns the new rules. The change is atomic, so two
+    /// `change` receives the room's own rules, without those of an event, and returns the new rules. The change is atomic, so two
     /// operators cannot overwrite each other's changes: if the rules have changed in the meantime,
     /// the store calls `change` again with the latest rules.
     fn configure(
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Replaces the events of the room on every node, see [`Room::schedule`](crate::Room::schedule).
+    ///
+    /// A store that does not override this method has no events, and returns an error of the kind
+    /// [`Unsupported`](StoreErrorKind::Unsupported).
+    fn schedule(&self, schedule: Schedule) -> impl Future<Output = Result<(), StoreError>> + Send {
+        _ = schedule;
+        std::future::ready(Err(StoreError::new(StoreErrorKind::Unsupported)))
+    }
 }

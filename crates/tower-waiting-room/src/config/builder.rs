@@ -4,12 +4,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use waiting_room_core::{ConfigError, RoomRules, error::ConfigErrorKind, rate::RateStore};
+use waiting_room_core::{
+    ConfigError, Room, RoomRules, Timestamp,
+    error::ConfigErrorKind,
+    rate::RateStore,
+    room::event::{Event, Schedule},
+};
 
 use super::{
     layer::WaitingRoomConfig,
     modes::{DebugHeader, Enforcement, Preflight},
 };
+#[cfg(not(feature = "room"))]
+use std::convert::Infallible as EventSeed;
+#[cfg(feature = "room")]
+use waiting_room_core::room::event::Seed as EventSeed;
+
 use crate::{
     gate::{Concurrency, GateStage},
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
@@ -30,9 +40,12 @@ impl WaitingRoomConfig {
         WaitingRoomConfigBuilder {
             total_active_users: None,
             rules: RoomRules::new(name.clone(), RoomRules::MAX_USERS),
+            events: Vec::new(),
+            seeds: Vec::new(),
             config: Self {
                 name: name.into(),
                 room: None,
+                schedule: Schedule::default(),
                 rates: RateConfig::default(),
                 rules_file: None,
                 gates: Vec::new(),
@@ -55,7 +68,8 @@ impl WaitingRoomConfig {
         let rules = self.room.clone();
         let rules = rules.unwrap_or_else(|| RoomRules::new(&*self.name, RoomRules::MAX_USERS));
         let total_active_users = self.room.as_ref().map(RoomRules::total_active_users);
-        WaitingRoomConfigBuilder { total_active_users, rules, config: self }
+        let (events, seeds) = (self.schedule.events().to_vec(), Vec::new());
+        WaitingRoomConfigBuilder { total_active_users, rules, events, seeds, config: self }
     }
 }
 
@@ -67,6 +81,9 @@ pub struct WaitingRoomConfigBuilder {
     /// `rules` are validated because they contain the layer's name, but they are otherwise unused.
     pub(super) total_active_users: Option<u32>,
     pub(super) rules: RoomRules,
+    pub(super) events: Vec<Event>,
+    /// The seeds of draws, each with the name of its event.
+    pub(super) seeds: Vec<(String, EventSeed)>,
     pub(super) config: WaitingRoomConfig,
 }
 
@@ -237,7 +254,7 @@ impl WaitingRoomConfigBuilder {
     /// Returns an error if a field is invalid. The error names the first invalid field, the given
     /// value and the expected value.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
-        let Self { total_active_users, rules, mut config } = self;
+        let Self { total_active_users, rules, events, seeds, mut config } = self;
         if let Some(file) = &config.rules_file {
             config.rates.limits.file = file.load_first()?;
         }
@@ -249,7 +266,7 @@ impl WaitingRoomConfigBuilder {
             return Err(ConfigError::new(ConfigErrorKind::Missing, field, "missing", expected));
         }
         let no_rules = RoomRules::new(&*config.name, RoomRules::MAX_USERS);
-        if total_active_users.is_none() && rules != no_rules {
+        if total_active_users.is_none() && (rules != no_rules || !events.is_empty()) {
             let expected = "the number of visitors that the service can serve at once, because options \
                             of a room are set";
             let (kind, field) = (ConfigErrorKind::Missing, "total_active_users");
@@ -258,6 +275,7 @@ impl WaitingRoomConfigBuilder {
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         let rules = rules.with_total_active_users(users).validate()?;
         config.room_options.validate(&rules, total_active_users.is_some())?;
+        config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
         config.statuses.validate()?;
         if config.bypass.len() > Self::MAX_BYPASS {
             let given = format!("{} rules", config.bypass.len());
@@ -268,6 +286,39 @@ impl WaitingRoomConfigBuilder {
         config.room = total_active_users.is_some().then_some(rules);
         Ok(config)
     }
+}
+
+/// Returns the schedule of these events, after checking that a room with these rules can follow it.
+/// The seeds in `known` are those of the configuration from which a builder was created.
+fn scheduled(
+    events: Vec<Event>,
+    seeds: Vec<(String, EventSeed)>,
+    known: &Schedule,
+    rules: &RoomRules,
+) -> Result<Schedule, ConfigError> {
+    let given = seeds.into_iter().try_fold(Schedule::new(events)?, |schedule, (event, seed)| {
+        with_seed(schedule, rules.name(), &event, seed)
+    })?;
+    // At the earliest time, no event has begun, so no change contradicts an event that has.
+    let mut schedule = known.clone();
+    schedule.follow(given, Timestamp::ZERO)?;
+    Room::new(rules.clone())?.with_schedule(schedule.clone())?;
+    Ok(schedule)
+}
+
+#[cfg(feature = "room")]
+fn with_seed(
+    schedule: Schedule,
+    room: &str,
+    event: &str,
+    seed: EventSeed,
+) -> Result<Schedule, ConfigError> {
+    schedule.with_seed(room, event, seed)
+}
+
+#[cfg(not(feature = "room"))]
+fn with_seed(_: Schedule, _: &str, _: &str, seed: EventSeed) -> Result<Schedule, ConfigError> {
+    match seed {}
 }
 
 /// The field that is reported as missing if a configuration has no stage at all, and the expected

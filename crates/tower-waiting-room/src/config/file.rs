@@ -14,6 +14,8 @@
 //! is passed to the layer. Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
+#[cfg(feature = "room")]
+mod events;
 mod gates;
 mod rates;
 #[cfg(feature = "room")]
@@ -24,6 +26,8 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly
 use serde::Deserialize;
 use waiting_room_core::ConfigError;
 
+#[cfg(feature = "room")]
+use self::events::EventFile;
 #[cfg(feature = "room")]
 use self::room::{
     CookieFile, MethodName, ModeName, PlacesFile, RecoveryName, RoomFields, StatusFile,
@@ -93,6 +97,10 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     longest_session_duration: Option<std::time::Duration>,
+    /// The scheduled events of the room.
+    #[cfg(feature = "room")]
+    #[serde(default)]
+    events: Vec<EventFile>,
     /// Rate limits, in addition to those in `rate_limits_file` and those added in code.
     #[serde(default)]
     rate_limits: Vec<RateLimitFile>,
@@ -221,6 +229,9 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 json_profile: file.json_profile,
             };
             builder = room.apply(builder)?;
+            for event in file.events {
+                builder = event.apply(builder)?;
+            }
         }
         #[cfg(feature = "page")]
         if let Some(template) = &file.page {

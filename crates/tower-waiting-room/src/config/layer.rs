@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::RoomRules;
+use waiting_room_core::{RoomRules, room::event::Schedule};
 
 use super::modes::{DebugHeader, Enforcement, Preflight};
 use crate::{
@@ -72,6 +72,30 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
+/// A file can also schedule events, here with a prequeue and a draw:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// # #[cfg(feature = "room")]
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "shop",
+///         "total_active_users": 200,
+///         "events": [{
+///             "name": "doors",
+///             "prequeue_start": "2027-03-01T09:30:00+01:00",
+///             "start": "2027-03-01T10:00:00+01:00",
+///             "end": "2027-03-01T12:00:00+01:00",
+///             "seed": "4f1c7d02a9e86b35f0c1d2e3a4b5c6d74f1c7d02a9e86b35f0c1d2e3a4b5c6d7",
+///             "total_active_users": 500,
+///             "new_users_per_minute": 100
+///         }]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
 /// A file can also limit concurrency. Each limit is a number, `"unlimited"` or an adaptive limit:
 ///
 /// ```
@@ -104,6 +128,8 @@ pub struct WaitingRoomConfig {
     pub(crate) name: Arc<str>,
     /// The rules of the room; `None` for a layer that has only rate limits and gates.
     pub(crate) room: Option<RoomRules>,
+    /// The events of the room, with the seeds of their draws.
+    pub(crate) schedule: Schedule,
     pub(crate) rates: RateConfig,
     /// The rules file, if one is configured.
     pub(crate) rules_file: Option<RulesSource>,
@@ -125,5 +151,12 @@ impl WaitingRoomConfig {
     #[must_use]
     pub const fn room(&self) -> Option<&RoomRules> {
         self.room.as_ref()
+    }
+
+    /// Returns the events of the room. A store other than the one in memory has to be given them with
+    /// [`Store::schedule`](crate::room::Store::schedule).
+    #[must_use]
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 }

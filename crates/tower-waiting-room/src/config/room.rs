@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use waiting_room_core::{
     RoomRules,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    room::{
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
+        event::{Event, Seed},
+    },
 };
 
 use super::builder::WaitingRoomConfigBuilder;
@@ -120,6 +123,46 @@ impl WaitingRoomConfigBuilder {
     /// sessions. For a room in a shared store, the store remembers the duration.
     pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
         self.rules(|rules| rules.with_longest_session_duration(duration))
+    }
+
+    /// Adds a scheduled event, which overrides rules of the room from its start to its end, and may
+    /// have a prequeue. A room has up to 64 events, which do not overlap.
+    ///
+    /// The [handle](crate::handle::RoomHandle::set_schedule) changes the events while the room is in
+    /// use.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_waiting_room::{WaitingRoomConfig, room::event::Event, time::Timestamp};
+    ///
+    /// let ten = Timestamp::from_secs(1_790_157_600);
+    /// let hour = Duration::from_secs(60 * 60);
+    /// let doors = Event::new("doors", ten, ten + hour)
+    ///     .with_prequeue_start(ten.before(hour / 2))
+    ///     .with_limits(500, 100);
+    /// let config =
+    ///     WaitingRoomConfig::builder("shop").total_active_users(200).event(doors).build()?;
+    /// # let _ = config;
+    ///
+    /// let late = Event::new("late", ten, ten.before(hour));
+    /// let error = WaitingRoomConfig::builder("shop").total_active_users(200).event(late).build();
+    /// assert!(error.unwrap_err().to_string().starts_with("end is unix time 1790154000 s"));
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn event(mut self, event: Event) -> Self {
+        self.events.push(event);
+        self
+    }
+
+    /// Orders the visitors in the prequeue of an event by a draw, with this secret seed. Use 256
+    /// random bits for each event, and the same bits on all nodes.
+    ///
+    /// The commitment to the seed is published from the beginning of the prequeue on, and the seed
+    /// itself from the start on. If the event already has a
+    /// [commitment](Event::with_shuffle_at_start), it must be to this seed.
+    pub fn event_seed(mut self, event: impl Into<String>, seed: Seed) -> Self {
+        self.seeds.push((event.into(), seed));
+        self
     }
 
     /// Sets the keys that seal passes and tickets. All nodes of a room need the same keys.

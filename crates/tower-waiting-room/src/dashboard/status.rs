@@ -2,7 +2,7 @@
 //! that monitoring written for that product needs only a different address.
 
 use serde::Serialize;
-use waiting_room_core::room::{RoomMode, RoomSnapshot};
+use waiting_room_core::room::{EventFigures, RoomMode, RoomSnapshot};
 
 use super::{board::told_to_newcomers, figures::NodeFigures};
 
@@ -17,8 +17,8 @@ pub(super) struct Status {
 
 #[derive(Debug, Serialize)]
 struct StatusResult {
-    /// The id of the current event. Always empty, because rooms do not apply events yet.
-    event_id: &'static str,
+    /// The name of the event that takes place, including its prequeue; empty without one.
+    event_id: String,
     /// The number of places in the line.
     estimated_queued_users: u32,
     /// The number of active visitors.
@@ -29,7 +29,7 @@ struct StatusResult {
     /// The nodes of the room, unless the store does not know them. Cloudflare has no such field.
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<NodeFigures>>,
-    /// `not_queueing`, `queueing` or `suspended`. `event_prequeueing` is reserved for events.
+    /// `event_prequeueing`, `not_queueing`, `queueing` or `suspended`.
     status: &'static str,
 }
 
@@ -37,13 +37,16 @@ impl Status {
     pub(super) fn new(room: &RoomSnapshot, nodes: Option<Vec<NodeFigures>>) -> Self {
         let is_queueing = room.waiting > 0 || room.mode == RoomMode::QueueAll;
         let wait = told_to_newcomers(room).filter(|_| is_queueing).unwrap_or(0);
+        let takes_place = |event: &&EventFigures| event.is_prequeue || event.starts_in.is_zero();
+        let event = room.event.as_ref().filter(takes_place);
         let status = match room.mode {
             RoomMode::Suspended => "suspended",
+            _ if event.is_some_and(|event| event.is_prequeue) => "event_prequeueing",
             _ if is_queueing => "queueing",
             _ => "not_queueing",
         };
         let result = StatusResult {
-            event_id: "",
+            event_id: event.map(|event| event.name.clone()).unwrap_or_default(),
             estimated_queued_users: room.waiting,
             estimated_total_active_users: room.active,
             max_estimated_time_minutes: wait.div_ceil(60_000),
@@ -57,7 +60,13 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use waiting_room_core::{RoomRules, Timestamp, room::RoomNode};
+    use waiting_room_core::{
+        Room, RoomRules, Timestamp,
+        room::{
+            RoomNode,
+            event::{Event, Schedule},
+        },
+    };
 
     use super::*;
 
@@ -99,6 +108,23 @@ mod tests {
             "success": true,
         });
         assert_eq!(status(&room), expected);
+    }
+
+    #[test]
+    fn an_event_is_named_from_its_prequeue_to_its_end() {
+        let at = Timestamp::from_secs;
+        let doors = Event::new("doors", at(200), at(300)).with_prequeue_start(at(100));
+        let room = Room::new(RoomRules::new("shop", 200)).unwrap();
+        let mut room = room.with_schedule(Schedule::new([doors]).unwrap()).unwrap();
+        for (time, name, expected) in [
+            (99, "", "not_queueing"),
+            (100, "doors", "event_prequeueing"),
+            (200, "doors", "not_queueing"),
+            (300, "", "not_queueing"),
+        ] {
+            let result = &status(&room.snapshot(at(time)))["result"];
+            assert_eq!((&result["event_id"], &result["status"]), (&json!(name), &json!(expected)));
+        }
     }
 
     #[test]

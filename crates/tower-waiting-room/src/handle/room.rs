@@ -3,8 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use waiting_room_core::{
-    MemoryStore, RoomRules, Store, StoreError,
-    room::{RoomMode, RoomSnapshot},
+    MemoryStore, RoomRules, Store, StoreError, Timestamp,
+    room::{
+        RoomMode, RoomSnapshot,
+        event::{Reveal, Schedule},
+    },
 };
 
 use crate::pipeline::Pipeline;
@@ -45,10 +48,47 @@ impl<St: Store> RoomHandle<St> {
         self.pipeline.store.snapshot().await
     }
 
-    /// Returns the current rules as known to this node.
+    /// Returns the rules in force as known to this node. During an event, these are the rules of the
+    /// event.
     #[must_use]
     pub fn rules(&self) -> Arc<RoomRules> {
         self.pipeline.store.rules()
+    }
+
+    /// Returns the events of the room, as known to this node. The result is empty for a store without
+    /// events.
+    #[must_use]
+    pub fn schedule(&self) -> Schedule {
+        self.pipeline.store.plan().map(|plan| plan.schedule().clone()).unwrap_or_default()
+    }
+
+    /// Replaces the events of the room. Events are the same if they have the same name.
+    ///
+    /// An event that has begun may be ended or changed in part, see
+    /// [`Schedule::change`](crate::room::event::Schedule::change). A seed that the room already knows
+    /// need not be given again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and leaves the events unchanged, if the schedule is invalid, contradicts the
+    /// rules of the room or an event that has begun, or lacks a seed; if the store does not answer; or
+    /// if the store does not support events. The source of the error names the field.
+    pub async fn set_schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        self.pipeline.store.schedule(schedule).await
+    }
+
+    /// Returns the rules that will be in force at `at` if nothing is changed until then, for a
+    /// preview of an event.
+    #[must_use]
+    pub fn rules_at(&self, at: Timestamp) -> RoomRules {
+        let store = &self.pipeline.store;
+        store.plan().map_or_else(|| (*store.rules()).clone(), |plan| plan.rules_at(at))
+    }
+
+    /// Returns what is published about the latest draw, or `None` before the first draw.
+    #[must_use]
+    pub fn reveal(&self) -> Option<Reveal> {
+        self.pipeline.store.plan().and_then(|plan| plan.reveal().cloned())
     }
 
     /// Changes the maximum number of active visitors, and the maximum number of visitors who are

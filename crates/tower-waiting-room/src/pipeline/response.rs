@@ -162,6 +162,7 @@ impl<St: Store> Pipeline<St> {
         }
         // The current rules of the room are loaded only for answers that describe the room.
         let rules = reply.is_of_room().then(|| self.store.rules());
+        let plan = rules.as_ref().and_then(|_| self.store.plan());
         // A client without cookies also gets the token in the body of the answer.
         let token = match (&self.room, &journey.token, journey.source) {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
@@ -175,6 +176,7 @@ impl<St: Store> Pipeline<St> {
             retry_after: reply.retry_after,
             told: &told,
             token: token.as_deref(),
+            plan: plan.as_deref(),
             now: journey.now,
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {

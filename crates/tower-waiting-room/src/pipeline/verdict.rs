@@ -83,7 +83,7 @@ impl<St: Store> Pipeline<St> {
             }
             // The visitor gets no pass, because the store has not counted the visitor. Once the
             // store is back, the visitor's token proves only the visitor's order of arrival.
-            Err(_) if room.admits_without_store() => {
+            Err(_) if room.admits_without_store(now) => {
                 Self::keep_order(room, journey);
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());

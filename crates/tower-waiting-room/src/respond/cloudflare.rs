@@ -4,8 +4,8 @@
 //! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response
 //! (`json_response_enabled` in its API), and templates get variables with the same names. Clients
 //! therefore need no change when a service moves to this crate. The fields of features that this
-//! crate lacks (scheduled events, Turnstile, the infinite queue) have the values that Cloudflare
-//! sends when the features are off.
+//! crate lacks (Turnstile, the infinite queue) have the values that Cloudflare sends when the features
+//! are off.
 //!
 //! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
@@ -15,10 +15,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
-use super::{
-    Answer,
-    answer::{Iso, whole_minutes},
-};
+use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
@@ -60,19 +57,19 @@ pub(super) struct CfWaitingRoom {
     is_random_queue: bool,
     is_passthrough_queue: bool,
     is_reject_queue: bool,
-    /// Whether an event is in progress or about to begin. Always false.
+    /// Whether an event is in progress, including its prequeue.
     is_event_active: bool,
-    /// Whether visitors are waiting for an event that has not started. Always false.
+    /// Whether visitors are waiting for an event that has not started.
     is_event_prequeueing: bool,
-    /// The time until an event starts. Always 0.
+    /// The time until the event starts, or 0 once it has started.
     time_until_event_start: u64,
-    /// The time until an event starts, in words. Always `unavailable`.
-    time_until_event_start_formatted: &'static str,
-    /// The time until an event ends. Always 0.
+    /// The time until the event starts in English words, or `unavailable`.
+    time_until_event_start_formatted: Cow<'static, str>,
+    /// The time until the event ends, or 0 without an event.
     time_until_event_end: u64,
-    /// The time until an event ends, in words. Always `unavailable`.
-    time_until_event_end_formatted: &'static str,
-    /// Whether the line is shuffled when an event starts. Always false.
+    /// The time until the event ends in English words, or `unavailable`.
+    time_until_event_end_formatted: Cow<'static, str>,
+    /// Whether the line is shuffled when the event starts.
     shuffle_at_event_start: bool,
     /// The HTML of a Turnstile widget. Always empty.
     turnstile: &'static str,
@@ -87,6 +84,10 @@ impl CfWaitingRoom {
         let method = answer.method;
         let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
+        let event = answer.event.as_deref();
+        let starts_in =
+            event.filter(|it| it.is_prequeue).map_or(0, |it| whole_minutes(it.starts_in));
+        let ends_in = event.map_or(0, |it| whole_minutes(it.ends_in));
         // Cloudflare defines the percentiles only for a random order. In any other order, there is
         // only one value for the wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
@@ -113,13 +114,13 @@ impl CfWaitingRoom {
             is_random_queue: method == QueueingMethod::Random,
             is_passthrough_queue: method == QueueingMethod::Passthrough,
             is_reject_queue: method == QueueingMethod::Reject,
-            is_event_active: false,
-            is_event_prequeueing: false,
-            time_until_event_start: 0,
-            time_until_event_start_formatted: UNAVAILABLE,
-            time_until_event_end: 0,
-            time_until_event_end_formatted: UNAVAILABLE,
-            shuffle_at_event_start: false,
+            is_event_active: event.is_some(),
+            is_event_prequeueing: starts_in > 0,
+            time_until_event_start: starts_in,
+            time_until_event_start_formatted: until(starts_in),
+            time_until_event_end: ends_in,
+            time_until_event_end_formatted: until(ends_in),
+            shuffle_at_event_start: event.is_some_and(|event| event.is_shuffled),
             turnstile: "",
             infinite_queue: false,
         }
@@ -145,7 +146,18 @@ impl CfWaitingRoom {
         field(out, ",\"lastUpdated\":\"", self.last_updated.format(&mut time));
         let interval = number.format(self.refresh_interval_seconds);
         field(out, "\",\"refreshIntervalSeconds\":", interval);
-        field(out, self.method(), REST);
+        if !self.is_event_active {
+            return field(out, self.method(), REST);
+        }
+        field(out, self.method(), ",\"isEventActive\":true");
+        field(out, ",\"isEventPrequeueing\":", truth(self.is_event_prequeueing));
+        field(out, ",\"timeUntilEventStart\":", number.format(self.time_until_event_start));
+        let formatted = &self.time_until_event_start_formatted;
+        field(out, ",\"timeUntilEventStartFormatted\":\"", formatted);
+        field(out, "\",\"timeUntilEventEnd\":", number.format(self.time_until_event_end));
+        field(out, ",\"timeUntilEventEndFormatted\":\"", &self.time_until_event_end_formatted);
+        field(out, "\",\"shuffleAtEventStart\":", truth(self.shuffle_at_event_start));
+        field(out, END, "}");
     }
 
     /// Returns the JSON fields about the order of admission.
@@ -217,7 +229,16 @@ const fn truth(it: bool) -> &'static str {
     if it { "true" } else { "false" }
 }
 
-/// The JSON fields of features that this crate lacks, which are the same in every answer.
+/// Returns a time until an event in words.
+fn until(minutes: u64) -> Cow<'static, str> {
+    if minutes == 0 { Cow::Borrowed(UNAVAILABLE) } else { Cow::Owned(said(minutes)) }
+}
+
+/// The JSON fields after those of an event, without the closing brace.
+const END: &str = ",\"turnstile\":\"\",\"infiniteQueue\":false";
+
+/// The JSON fields about events, and those of features that this crate lacks, in an answer without
+/// an event.
 const REST: &str = ",\"isEventActive\":false,\"isEventPrequeueing\":false,\
     \"timeUntilEventStart\":0,\"timeUntilEventStartFormatted\":\"unavailable\",\
     \"timeUntilEventEnd\":0,\"timeUntilEventEndFormatted\":\"unavailable\",\
@@ -294,6 +315,29 @@ mod tests {
             let expected = serde_json::to_string(&object).unwrap();
             assert_eq!(String::from_utf8(written).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn an_event_has_its_times_in_whole_minutes() {
+        let prequeue = object(&sample::prequeue());
+        assert_eq!(
+            (&prequeue["isEventActive"], &prequeue["queueAll"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(prequeue["isEventPrequeueing"], true);
+        assert_eq!(prequeue["timeUntilEventStart"], 10);
+        assert_eq!(prequeue["timeUntilEventStartFormatted"], "10 minutes");
+        assert_eq!(prequeue["timeUntilEventEnd"], 70);
+        assert_eq!(prequeue["timeUntilEventEndFormatted"], "70 minutes");
+        assert_eq!(prequeue["shuffleAtEventStart"], true);
+        let active = object(&sample::drawn());
+        assert_eq!(
+            (&active["isEventActive"], &active["isEventPrequeueing"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(active["timeUntilEventStart"], 0);
+        assert_eq!(active["timeUntilEventStartFormatted"], "unavailable");
+        assert_eq!(active["timeUntilEventEnd"], 60);
     }
 
     #[test]

@@ -13,12 +13,7 @@ use minijinja::{
 };
 use serde::{Serialize, Serializer};
 
-use super::{
-    Answer,
-    answer::{Iso, WaitSeconds},
-    cloudflare::CfWaitingRoom,
-    i18n::Phrase,
-};
+use super::{Answer, answer::WaitSeconds, cloudflare::CfWaitingRoom, i18n::Phrase, iso::Iso};
 use crate::{
     ambient::random_bytes,
     request::{ClientKind, Language},
@@ -96,6 +91,7 @@ impl Variables {
         let answer = &self.answer;
         Some(match name {
             "ahead" => answer.ahead.into(),
+            "event" => serialized(answer.event.as_deref()),
             "is_approximate" => answer.is_approximate.into(),
             "is_line_full" => answer.is_line_full().into(),
             "is_placed" => answer.is_placed.into(),
@@ -283,8 +279,8 @@ const LABELS: [(&str, Phrase); 9] = [
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     // The facts of the answer.
-    "ahead", "is_approximate", "is_line_full", "is_placed", "is_queue_all", "is_safe", "kind",
-    "labels", "lang", "last_check_in", "message", "method", "nonce", "now", "outcome",
+    "ahead", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all", "is_safe",
+    "kind", "labels", "lang", "last_check_in", "message", "method", "nonce", "now", "outcome",
     "place_retention", "position", "progress", "reason", "refresh_interval", "retry_after", "room",
     "status", "title", "token", "wait", "waiting_since",
     // Cloudflare's variables.

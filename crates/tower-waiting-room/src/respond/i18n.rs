@@ -99,6 +99,12 @@ phrases! {
     MinutesRange = "minutes-range",
     HoursRange = "hours-range",
     Stop = "stop",
+    EventStart = "event-start",
+    EventLot = "event-lot",
+    EventNumber = "event-number",
+    EventProof = "event-proof",
+    EventResult = "event-result",
+    EventSeed = "event-seed",
 }
 
 impl Language {

@@ -18,10 +18,11 @@ use serde::{Serialize, Serializer};
 use waiting_room_core::Reason;
 
 use super::{
-    Answer, Message, Outcome,
-    answer::{Iso, WaitSeconds},
+    Answer, EventFacts, Message, Outcome,
+    answer::WaitSeconds,
     cloudflare::{CfWaitingRoom, field},
     headers::{Failure, of_type},
+    iso::Iso,
 };
 
 /// Renders the answer as JSON.
@@ -60,7 +61,7 @@ thread_local! {
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
-/// `token` and `message`, which are left out.
+/// `event`, `token` and `message`, which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
@@ -89,6 +90,9 @@ pub(super) struct WaitingRoom<'a> {
     /// The time for which the place is kept after the last check-in, or `null` if the visitor has
     /// no place.
     place_kept_for_seconds: Option<u64>,
+    /// The event that takes place, in its prequeue or after its start. Left out without an event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a EventFacts>,
     /// The value of the token header, for clients that do not store cookies.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
@@ -117,6 +121,7 @@ impl<'a> WaitingRoom<'a> {
             waiting_since: answer.waiting_since.map(Iso),
             now: Iso(answer.now),
             place_kept_for_seconds: answer.is_placed.then_some(answer.place_retention.as_secs()),
+            event: answer.event.as_deref(),
             token: answer.token.as_deref(),
             message: answer.is_poll.then(|| answer.message()),
         }
@@ -172,6 +177,10 @@ impl<'a> WaitingRoom<'a> {
         let kept = self.place_kept_for_seconds;
         let kept = kept.map_or("null", |value| number.format(value));
         field(out, "\",\"placeKeptForSeconds\":", kept);
+        if let Some(event) = self.event {
+            out.extend_from_slice(b",\"event\":");
+            serde_json::to_writer(&mut *out, event)?;
+        }
         if let Some(token) = self.token {
             out.extend_from_slice(b",\"token\":");
             text(token, out)?;

@@ -23,7 +23,8 @@ pub struct Message {
     pub title: Cow<'static, str>,
     /// The topic of the answer, such as "You are in line".
     pub headline: Cow<'static, str>,
-    /// An explanation of the headline, for refusals.
+    /// An explanation of the headline, for refusals. For a visitor that takes part in the draw of an
+    /// event, its number or place, and what anyone needs to recompute the draw.
     pub detail: Option<Cow<'static, str>>,
     /// The place in line, such as "You are number 12 in line". Before the visitor has a place, this
     /// is the number of visitors ahead, such as "About 11 people are ahead of you".
@@ -31,7 +32,8 @@ pub struct Message {
     /// The formatted number in [`position`](Self::position), such as "12". `None` if that sentence
     /// contains no number.
     pub number: Option<String>,
-    /// The expected wait, such as "Estimated wait: about 4 to 7 minutes."
+    /// The expected wait, such as "Estimated wait: about 4 to 7 minutes.", or the time until an event
+    /// starts, such as "It starts in 10 minutes."
     pub wait: Option<Cow<'static, str>>,
     /// The time for which the visitor may be away, such as "You may close this tab for 5 minutes …"
     pub keep: Option<Cow<'static, str>>,
@@ -124,6 +126,9 @@ impl Message {
                 words.with(sentence, &shown)
             }
             (None, Some(ahead @ 1..)) => words.ahead(ahead, &shown),
+            (None, _) if answer.is_placed && answer.will_be_drawn() => {
+                words.phrase(Phrase::EventLot)
+            }
             (None, _) if answer.is_placed && answer.method == QueueingMethod::Random => {
                 words.phrase(Phrase::PositionLot)
             }
@@ -141,7 +146,7 @@ impl Message {
         };
         let retention = answer.place_retention;
         Self {
-            detail: None,
+            detail: answer.event.as_ref().and_then(|event| words.draw(event)),
             position: Some(position),
             number: has_number.then_some(shown),
             wait: Some(words.wait(answer)),

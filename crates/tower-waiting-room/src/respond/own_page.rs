@@ -25,8 +25,8 @@ use sha2::{Digest, Sha256};
 use self::steps::{Guard, PageSteps, Slot, Step, split};
 use super::{
     Answer, Message, Outcome,
-    answer::Iso,
     html::{escape, is_unsent, progress},
+    iso::Iso,
 };
 use crate::request::Language;
 

@@ -245,6 +245,9 @@ impl Responder {
         let (room, reason) = (Arc::clone(&self.room), it.reason.clone());
         let mut answer = Answer::new(room, client, language, it.outcome, reason, status, it.now);
         if let About::Room(rules, ticket) = it.about {
+            if let Some(plan) = it.plan {
+                answer = answer.with_plan(plan, ticket);
+            }
             answer = answer.with_rules(rules);
             if let Some(ticket) = ticket {
                 answer = answer.with_ticket(ticket);

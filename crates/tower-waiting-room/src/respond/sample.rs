@@ -12,7 +12,7 @@ use waiting_room_core::{
     room::{QueueingMethod, RoomMode, WaitEstimate},
 };
 
-use super::{Answer, Outcome};
+use super::{Answer, EventFacts, Outcome};
 use crate::request::{Client, ClientKind, Language};
 
 /// Returns every kind of answer that a page may have to show.
@@ -32,7 +32,8 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedTooOften,
         Reason::StoreUnavailable,
     ];
-    let waiting = [placed(), first(), newcomer(), lottery(), paused(), unsent()];
+    let waiting =
+        [placed(), first(), newcomer(), lottery(), paused(), unsent(), prequeue(), drawn()];
     waiting.into_iter().chain(refused.map(refusal))
 }
 
@@ -69,6 +70,45 @@ pub(super) fn lottery() -> Answer {
 pub(super) fn paused() -> Answer {
     Answer { reason: Reason::QueueAll, ..placed() }
         .with_rules(&rules().with_mode(RoomMode::QueueAll))
+}
+
+/// The answer to a visitor that has number 42 in the draw of an event that starts in ten minutes.
+pub(super) fn prequeue() -> Answer {
+    let mut ticket = ticket();
+    (ticket.shown_position, ticket.wait) = (None, None);
+    let event = EventFacts {
+        name: "doors".into(),
+        is_prequeue: true,
+        starts_at: NOW + Duration::from_secs(600),
+        ends_at: NOW + Duration::from_secs(4_200),
+        starts_in: Duration::from_secs(600),
+        ends_in: Duration::from_secs(4_200),
+        is_shuffled: true,
+        commitment: Some("3f".repeat(32)),
+        number: Some(42),
+        place: None,
+        entrants: None,
+        seed: None,
+    };
+    Answer { event: Some(Box::new(event)), ..answer(Outcome::Wait, Reason::Prequeue) }
+        .with_rules(&rules().with_mode(RoomMode::QueueAll))
+        .with_ticket(&ticket)
+}
+
+/// The answer to the same visitor when the event starts. Number 42 of 2 000 has got place 12.
+pub(super) fn drawn() -> Answer {
+    let event = EventFacts {
+        is_prequeue: false,
+        starts_at: NOW,
+        ends_at: NOW + Duration::from_secs(3_600),
+        starts_in: Duration::ZERO,
+        ends_in: Duration::from_secs(3_600),
+        place: Some(12),
+        entrants: Some(2_000),
+        seed: Some("07".repeat(32)),
+        ..*prequeue().event.unwrap_or_else(|| unreachable!("a prequeue has an event"))
+    };
+    Answer { event: Some(Box::new(event)), ..placed() }
 }
 
 /// The answer to a visitor in the line whose browser submitted a form that was not delivered.

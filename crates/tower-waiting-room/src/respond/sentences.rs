@@ -15,7 +15,7 @@ use std::{borrow::Cow, cell::RefCell, time::Duration};
 use waiting_room_core::room::WaitEstimate;
 
 use super::{
-    Answer,
+    Answer, EventFacts,
     i18n::{Args, Phrase},
 };
 use crate::{rate_headers::whole_seconds, request::Language};
@@ -63,10 +63,36 @@ impl Sentences {
         answer.retry_after.map(|time| self.with(Phrase::Again, &self.span(time)))
     }
 
-    /// Returns the sentence about the expected wait, or a sentence for a wait that is unknown.
+    /// Returns the sentences about the draw of an event: before the draw, the visitor's number and
+    /// the commitment, and afterwards, the visitor's place and the seed. Returns `None` if the visitor
+    /// takes part in no draw.
+    pub(super) fn draw(self, event: &EventFacts) -> Option<Cow<'static, str>> {
+        let low = event.number?;
+        let (own, public) = match (event.place, event.entrants, &event.seed) {
+            (Some(place), Some(entrants), Some(seed)) => {
+                let (place, count) = (self.0.count(place), entrants.into());
+                let args = Args { count, low: low.into(), text: &place };
+                let own = self.0.sentence(Phrase::EventResult, args);
+                (own, self.with(Phrase::EventSeed, seed))
+            }
+            _ => {
+                let own = self.with(Phrase::EventNumber, &self.0.count(low));
+                (own, self.with(Phrase::EventProof, event.commitment.as_deref()?))
+            }
+        };
+        Some([&own, self.0.space(), &public].concat().into())
+    }
+
+    /// Returns the sentence about the expected wait, about the time until an event starts, or a
+    /// sentence for a wait that is unknown.
     /// Estimates are capped at one day, so an estimate of a day may stand for any longer wait, and
     /// the sentence then contains no number.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
+        if let Some(event) = answer.event.as_ref().filter(|event| event.is_prequeue)
+            && !answer.is_queue_all
+        {
+            return self.with(Phrase::EventStart, &self.span(event.starts_in));
+        }
         match answer.wait {
             None if answer.is_queue_all => self.phrase(Phrase::WaitPaused),
             None => self.phrase(Phrase::WaitUnknown),

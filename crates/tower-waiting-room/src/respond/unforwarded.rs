@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp};
+use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, room::event::RoomPlan};
 
 use super::Outcome;
 use crate::{
@@ -28,6 +28,8 @@ pub(crate) struct Unforwarded<'a> {
     pub(crate) told: &'a [PolicyState<'a>],
     /// The new token for a client that does not store cookies.
     pub(crate) token: Option<&'a str>,
+    /// What is planned for the room, if the answer is about a room with events.
+    pub(crate) plan: Option<&'a RoomPlan>,
     /// The time of the decision.
     pub(crate) now: Timestamp,
 }

@@ -18,7 +18,10 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, SessionRenewal},
+    room::{
+        Renewal, SessionRenewal,
+        event::{Phase, RoomPlan},
+    },
 };
 
 use super::{
@@ -326,9 +329,12 @@ impl<St: Store> RoomStage<St> {
         Duration::from_secs(interval.as_secs() + 1)
     }
 
-    /// Returns whether visitors are let through while the store cannot decide.
-    pub(crate) fn admits_without_store(&self) -> bool {
-        self.outage.policy() == StoreFailure::Admit
+    /// Returns whether visitors are let through at `now` while the store cannot decide. In a
+    /// prequeue, they are not.
+    pub(crate) fn admits_without_store(&self, now: Timestamp) -> bool {
+        let is_prequeue =
+            |plan: Arc<RoomPlan>| matches!(plan.phase_at(now), Phase::Prequeue { .. });
+        self.outage.policy() == StoreFailure::Admit && !self.store.plan().is_some_and(is_prequeue)
     }
 
     /// Returns the application's handle to the session of a request.

@@ -4,13 +4,16 @@
 //! pass    layout 4 │ id 16 │ bucket 4 │ accepted_at 8 │ last_check_in 8 │ expires_at 8
 //! ticket  layout 4 │ id 16 │ first_seen 8 │ last_check_in 8 │ next_check_in 8
 //!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
+//!         with a number in a draw, also: draw 4 │ number 4 │ place 4 │ entrants 4
 //! ```
 //!
 //! All numbers are little-endian. Timestamps are in nanoseconds since the Unix epoch, and waits are
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
 //! mean that the wait is unknown. Bit 0 of the flags is set if the ticket has a place, bit 1 if its
-//! position is approximate, and bits 2 to 18 contain the promised wait plus 1, or 0 without one. The lengths of a pass and of a ticket are multiples of 16, the
+//! position is approximate, and bits 2 to 18 contain the promised wait plus 1, or 0 without one. A ticket with a number in the draw
+//! of an event has layout 2. Before the draw, its place is 0 and the number of entrants is
+//! `u32::MAX`. The lengths of a pass and of a ticket are multiples of 16, the
 //! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
@@ -20,7 +23,10 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
+use waiting_room_core::{
+    Pass, Ticket, Timestamp, VisitorId,
+    room::{WaitEstimate, event::Entrant},
+};
 
 /// The kind of proof in a token.
 ///
@@ -67,8 +73,22 @@ pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     bytes
 }
 
-/// Encodes a ticket. Decoding the result returns the same ticket, since a [`WaitEstimate`] contains
-/// only whole seconds.
+/// Encodes a ticket with a number in a draw. Decoding the result returns the same ticket.
+pub(super) fn encode_entrant(ticket: &Ticket, entrant: Entrant) -> [u8; ENTRANT_LEN] {
+    let mut bytes = [0; ENTRANT_LEN];
+    let (front, rest) = bytes.split_at_mut(TICKET_LEN);
+    front.copy_from_slice(&encode_ticket(ticket));
+    front[..4].copy_from_slice(&LAYOUT_OF_ENTRANT.to_le_bytes());
+    let mut writer = Writer(rest);
+    writer.put(entrant.draw.to_le_bytes());
+    writer.put(entrant.number.to_le_bytes());
+    writer.put(entrant.place.unwrap_or(NO_PLACE).to_le_bytes());
+    writer.put(entrant.entrants.unwrap_or(NOT_DRAWN).to_le_bytes());
+    bytes
+}
+
+/// Encodes a ticket without its number in a draw. Decoding the result returns the same ticket, since
+/// a [`WaitEstimate`] contains only whole seconds.
 pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     let mut bytes = [0; TICKET_LEN];
     let mut writer = Writer(&mut bytes);
@@ -98,7 +118,8 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
 /// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
 /// [`OpenError::Malformed`] if the length is wrong.
 pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
-    let mut reader = Reader::begin(bytes)?;
+    let mut reader = Reader(bytes);
+    reader.begin(LAYOUT)?;
     let id = reader.take_id()?;
     let bucket = reader.take_u32()?;
     let accepted_at = reader.take_time()?;
@@ -116,7 +137,9 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
 /// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
 /// [`OpenError::Malformed`] if the length is wrong or a flag is unknown.
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
-    let mut reader = Reader::begin(bytes)?;
+    let mut reader = Reader(bytes);
+    let has_entrant = bytes.starts_with(&LAYOUT_OF_ENTRANT.to_le_bytes());
+    reader.begin(if has_entrant { LAYOUT_OF_ENTRANT } else { LAYOUT })?;
     let id = reader.take_id()?;
     let first_seen = reader.take_time()?;
     let last_check_in = reader.take_time()?;
@@ -124,6 +147,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let position = reader.take_u32()?;
     let wait = [reader.take_u32()?, reader.take_u32()?, reader.take_u32()?];
     let flags = reader.take_u32()?;
+    let entrant = if has_entrant { Some(reader.take_entrant()?) } else { None };
     reader.end()?;
     // An unknown flag may change the meaning of the ticket, so it must not be ignored.
     let promised = (flags & PROMISED) >> PROMISED_SHIFT;
@@ -139,6 +163,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     ticket.placed = flags & PLACED != 0;
     ticket.is_approximate = flags & APPROXIMATE != 0;
     ticket.promised_wait = promised.checked_sub(1).map(|wait| Duration::from_secs(wait.into()));
+    ticket.entrant = entrant;
     Ok(ticket)
 }
 
@@ -161,11 +186,10 @@ impl Writer<'_> {
 /// Reads words from a payload, starting at the front.
 struct Reader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    /// Checks the layout number, and creates a reader for the words after it.
-    fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
-        let mut reader = Self(bytes);
-        if reader.take_u32()? == LAYOUT { Ok(reader) } else { Err(OpenError::UnknownVersion) }
+impl Reader<'_> {
+    /// Checks the layout number.
+    fn begin(&mut self, layout: u32) -> Result<(), OpenError> {
+        if self.take_u32()? == layout { Ok(()) } else { Err(OpenError::UnknownVersion) }
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N], OpenError> {
@@ -186,6 +210,15 @@ impl<'a> Reader<'a> {
         self.take().map(u128::from_le_bytes).map(VisitorId::new)
     }
 
+    fn take_entrant(&mut self) -> Result<Entrant, OpenError> {
+        let [draw, number, place, entrants] =
+            [self.take_u32()?, self.take_u32()?, self.take_u32()?, self.take_u32()?];
+        let mut entrant = Entrant::new(number, draw);
+        entrant.place = (place != NO_PLACE).then_some(place);
+        entrant.entrants = (entrants != NOT_DRAWN).then_some(entrants);
+        Ok(entrant)
+    }
+
     /// Checks that no unread bytes are left.
     fn end(self) -> Result<(), OpenError> {
         if self.0.is_empty() { Ok(()) } else { Err(OpenError::Malformed) }
@@ -202,11 +235,19 @@ fn seconds(wait: Duration) -> u32 {
 
 /// The length of an encoded pass, in bytes.
 pub(super) const PASS_LEN: usize = 48;
-/// The length of an encoded ticket, in bytes.
+/// The length of an encoded ticket without a number in a draw, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
+/// The length of an encoded ticket with a number in a draw, in bytes.
+const ENTRANT_LEN: usize = 80;
 
-/// The number of the only layout that this release writes and reads.
+/// The number of the layout of passes, and of tickets without a number in a draw.
 const LAYOUT: u32 = 1;
+/// The number of the layout of tickets with a number in a draw.
+const LAYOUT_OF_ENTRANT: u32 = 2;
+/// The encoded place of an entrant before the draw. The first place is 1.
+const NO_PLACE: u32 = 0;
+/// The encoded number of entrants before the draw.
+const NOT_DRAWN: u32 = u32::MAX;
 /// The encoded position of a ticket that shows no position. The first position in the line is 1.
 const NO_POSITION: u32 = 0;
 /// The encoded waits of a ticket whose expected wait is unknown.
@@ -292,6 +333,29 @@ mod tests {
         assert!(encode_ticket(&ticket).into_iter().eq(expected));
     }
 
+    /// Encodes a ticket, with its number in a draw if it has one.
+    fn encoded(ticket: &Ticket) -> Vec<u8> {
+        match ticket.entrant {
+            None => encode_ticket(ticket).to_vec(),
+            Some(entrant) => encode_entrant(ticket, entrant).to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_number_in_a_draw_follows_the_other_values_of_a_ticket() {
+        let time = Timestamp::from_nanos(2);
+        let mut ticket = Ticket::new(VisitorId::new(1), time, time, time);
+        let mut entrant = Entrant::new(6, 5);
+        ticket.entrant = Some(entrant);
+        let without = encode_ticket(&ticket);
+        let words = |words: [u32; 4]| words.map(u32::to_le_bytes).concat();
+        let before = encode_entrant(&ticket, entrant);
+        assert_eq!(before[..4], 2u32.to_le_bytes());
+        assert_eq!((&before[4..64], &before[64..]), (&without[4..], &*words([5, 6, 0, u32::MAX])));
+        (entrant.place, entrant.entrants) = (Some(7), Some(8));
+        assert_eq!(encode_entrant(&ticket, entrant)[64..], words([5, 6, 7, 8]));
+    }
+
     #[test]
     fn an_unknown_layout_is_an_unknown_version() {
         let mut bytes = encode_pass(&Pass::new(
@@ -324,7 +388,7 @@ mod tests {
         #[test]
         fn what_was_encoded_is_decoded(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
             prop_assert_eq!(decode_pass(&encode_pass(&pass)), Ok(pass));
-            prop_assert_eq!(decode_ticket(&encode_ticket(&ticket)), Ok(ticket));
+            prop_assert_eq!(decode_ticket(&encoded(&ticket)), Ok(ticket));
         }
 
         #[test]
@@ -334,7 +398,7 @@ mod tests {
             cut in 0..PASS_LEN,
             tail in prop::collection::vec(any::<u8>(), 1..32),
         ) {
-            let (pass, ticket) = (encode_pass(&pass), encode_ticket(&ticket));
+            let (pass, ticket) = (encode_pass(&pass), encoded(&ticket));
             prop_assert_eq!(decode_pass(&pass[..cut]), Err(OpenError::Malformed));
             prop_assert_eq!(decode_ticket(&ticket[..cut]), Err(OpenError::Malformed));
             let longer = [pass.as_slice(), &tail].concat();

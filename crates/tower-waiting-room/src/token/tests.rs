@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
+use waiting_room_core::{
+    Pass, Ticket, Timestamp, VisitorId,
+    room::{WaitEstimate, event::Entrant},
+};
 
 use super::{KeyRing, TokenKey, Tokens};
 
@@ -47,6 +50,9 @@ pub(super) fn maximal_ticket() -> Ticket {
     ticket.wait = Some(WaitEstimate::new(WaitEstimate::MAX, WaitEstimate::MAX, WaitEstimate::MAX));
     ticket.placed = true;
     ticket.promised_wait = Some(Ticket::MAX_PROMISED_WAIT);
+    let mut entrant = Entrant::new(u32::MAX, u32::MAX);
+    (entrant.place, entrant.entrants) = (Some(u32::MAX), Some(u32::MAX - 1));
+    ticket.entrant = Some(entrant);
     ticket
 }
 
@@ -61,8 +67,15 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
     let position = prop::option::of(1..=u32::MAX);
     let wait = prop::option::of(prop::array::uniform3(0..=WaitEstimate::MAX.as_secs()));
     let promised = prop::option::of(0..=Ticket::MAX_PROMISED_WAIT.as_secs());
-    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>(), promised).prop_map(
-        |(id, times, position, wait, placed, promised)| {
+    let entrant =
+        (any::<[u32; 2]>(), prop::option::of(1..=u32::MAX), prop::option::of(0..u32::MAX));
+    let entrant = prop::option::of(entrant.prop_map(|([number, draw], place, entrants)| {
+        let mut entrant = Entrant::new(number, draw);
+        (entrant.place, entrant.entrants) = (place, entrants);
+        entrant
+    }));
+    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>(), promised, entrant).prop_map(
+        |(id, times, position, wait, placed, promised, entrant)| {
             let [first_seen, last_check_in, next_check_in] = times.map(Timestamp::from_nanos);
             let id = VisitorId::new(id);
             let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -73,6 +86,7 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
             });
             ticket.placed = placed;
             ticket.promised_wait = promised.map(Duration::from_secs);
+            ticket.entrant = entrant;
             ticket
         },
     )

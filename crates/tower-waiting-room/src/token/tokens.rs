@@ -74,7 +74,10 @@ impl Tokens {
 
     /// Seals a ticket with a new random nonce, so two tokens for the same ticket differ.
     pub(crate) fn seal_ticket(&self, ticket: &Ticket) -> SealedToken {
-        self.seal(Kind::Ticket, &payload::encode_ticket(ticket))
+        match ticket.entrant {
+            None => self.seal(Kind::Ticket, &payload::encode_ticket(ticket)),
+            Some(entrant) => self.seal(Kind::Ticket, &payload::encode_entrant(ticket, entrant)),
+        }
     }
 
     /// Authenticates a string, and returns the pass or the ticket that it contains. The age of the

@@ -11,6 +11,7 @@ mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
+mod events;
 #[cfg(feature = "metrics")]
 mod figures;
 mod gate;

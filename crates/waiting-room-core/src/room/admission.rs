@@ -17,7 +17,11 @@ impl Room {
     /// limit on new visitors allows an admission.
     pub(super) fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
         if self.rules.mode == RoomMode::QueueAll {
-            return Err(Reason::QueueAll);
+            return Err(if self.course.is_prequeue() {
+                Reason::Prequeue
+            } else {
+                Reason::QueueAll
+            });
         }
         if self.rules.queueing_method == QueueingMethod::Passthrough
             && self.sessions.active() < RoomRules::MAX_USERS

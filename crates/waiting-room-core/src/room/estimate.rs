@@ -111,6 +111,14 @@ impl Estimate {
         }
     }
 
+    /// Forgets the admissions that were counted, because an event that starts at `now` changes the
+    /// rate of admissions.
+    pub(crate) fn restart(&mut self, now: Timestamp) {
+        self.roll(now);
+        self.slices = VecDeque::from([0]);
+        self.began = Some(now);
+    }
+
     /// Counts a first ticket at `now`.
     pub(crate) fn record_first_touch(&mut self, now: Timestamp) {
         self.roll(now);

@@ -48,23 +48,35 @@
 //! after the start. Each entrant can then recompute its own place. With the feature `lottery`, the
 //! types `Lottery`, `Reveal` and `Shuffle` implement the draw.
 //!
-//! # What it does not do
+//! # In a room
 //!
-//! A schedule does not change a room: the caller applies the [rules](Schedule::rules_at) at each
-//! [change](Schedule::next_change). A schedule neither numbers entrants nor publishes a seed.
+//! A [`Room`](crate::Room) follows a schedule: it applies the [rules](Schedule::rules_at) at each
+//! [change](Schedule::next_change), numbers the entrants, and orders them at the start. A [`RoomPlan`]
+//! tells a node what to show to visitors. A schedule by itself does not change a room.
 
 mod commitment;
+#[cfg(feature = "lottery")]
+pub(super) mod drawing;
+#[cfg(not(feature = "lottery"))]
+#[path = "event/no_drawing.rs"]
+pub(super) mod drawing;
+mod entrant;
 #[expect(clippy::module_inception, reason = "event.rs is the event; the other files are its parts")]
 mod event;
 #[cfg(feature = "lottery")]
 mod lottery;
+mod plan;
 mod schedule;
+#[cfg(feature = "lottery")]
+mod seeds;
 #[cfg(feature = "lottery")]
 mod shuffle;
 
 pub use self::{
     commitment::Commitment,
+    entrant::Entrant,
     event::Event,
+    plan::RoomPlan,
     schedule::{Phase, Schedule},
 };
 #[cfg(feature = "lottery")]

@@ -55,6 +55,8 @@ pub(super) struct Line {
     /// it is postponed only when it has been reached.
     lapses: Ranks<()>,
     networks: Networks,
+    /// The entrants who have lost or given up their places since the room last took this list.
+    departed: Vec<Number>,
     /// The number of places that were given up: those that lapsed, and those of visitors who left.
     abandoned: u64,
     /// The time of the latest operation.
@@ -68,14 +70,40 @@ struct Networks(Shards<NonZeroU32, u32>);
 /// The place of one visitor.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The time of the visitor's first touch.
-    first_seen: Timestamp,
+    arrival: PlaceOrder,
     /// The time at which the place is given up.
     kept_until: Timestamp,
     /// The time of this place in `lapses`, which is not later than `kept_until`.
     due_at: Timestamp,
     /// The draw in which the visitor last drew a lot, or `None` if it has not drawn one.
     draw: Option<Draw>,
+}
+
+/// What determines the place of a visitor in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlaceOrder {
+    /// The time of the visitor's first touch.
+    pub(super) first_seen: Timestamp,
+    /// The time by which the visitor is ordered: the first touch or, for an entrant of a draw that
+    /// has taken place, its place as a number of nanoseconds.
+    pub(super) order: Timestamp,
+    /// The number of the visitor in the draw of an event.
+    pub(super) number: Option<Number>,
+}
+
+/// The number of an entrant in one draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
+    /// The bits that identify the draw.
+    pub(super) draw: u32,
+    pub(super) number: u32,
+}
+
+impl From<Timestamp> for PlaceOrder {
+    /// Returns the arrival of a visitor who takes part in no draw.
+    fn from(first_seen: Timestamp) -> Self {
+        Self { first_seen, order: first_seen, number: None }
+    }
 }
 
 /// The number of a draw, from which the lot of each visitor is derived.
@@ -136,13 +164,14 @@ impl Line {
         &mut self,
         id: VisitorId,
         draw: Option<Draw>,
-        first_seen: Timestamp,
+        arrival: impl Into<PlaceOrder>,
         present_until: Timestamp,
         kept_until: Timestamp,
     ) {
+        let arrival = arrival.into();
         debug_assert!(draw.is_some() || self.lots.len() == 0, "a lot is never left behind");
         let present_until = present_until.min(kept_until);
-        let mut place = Place { first_seen, kept_until, due_at: kept_until, draw };
+        let mut place = Place { arrival, kept_until, due_at: kept_until, draw };
         let old = self.places.get(&id).copied();
         match old {
             Some(old) if old.due_at <= kept_until => place.due_at = old.due_at,
@@ -152,8 +181,8 @@ impl Line {
         if old.is_none_or(|old| old.due_at != place.due_at) {
             self.lapses.insert(Rank::at(place.due_at, id), ());
         }
-        let before = old.map(|old| Rank::at(old.first_seen, id));
-        stand_in(&mut self.arrivals, before, Rank::at(first_seen, id), present_until);
+        let before = old.map(|old| Rank::at(old.arrival.order, id));
+        stand_in(&mut self.arrivals, before, Rank::at(arrival.order, id), present_until);
         if let Some(draw) = draw {
             let before = old.and_then(|old| old.draw).map(|draw| draw.rank(id));
             stand_in(&mut self.lots, before, draw.rank(id), present_until);
@@ -166,7 +195,8 @@ impl Line {
         let Some(place) = self.places.remove(&id) else {
             return false;
         };
-        self.arrivals.remove(Rank::at(place.first_seen, id));
+        self.arrivals.remove(Rank::at(place.arrival.order, id));
+        self.departed.extend(place.arrival.number);
         if let Some(draw) = place.draw {
             self.lots.remove(draw.rank(id));
         }
@@ -182,24 +212,36 @@ impl Line {
         self.lots.advance(self.now);
     }
 
-    /// Returns the time of the visitor's first touch, if it has a place.
-    pub(super) fn arrival(&self, id: VisitorId) -> Option<Timestamp> {
-        self.places.get(&id).map(|place| place.first_seen)
+    /// Returns the arrival of the visitor, if it has a place.
+    pub(super) fn arrival(&self, id: VisitorId) -> Option<PlaceOrder> {
+        self.places.get(&id).map(|place| place.arrival)
     }
 
-    /// Returns the number of present visitors ahead of this visitor, which is ranked by its first
-    /// touch at `first_seen` or, if there is a draw, by its lot.
+    /// Takes the list of the entrants who have lost or given up their places, or were admitted.
+    pub(super) fn take_departed(&mut self) -> Vec<Number> {
+        std::mem::take(&mut self.departed)
+    }
+
+    /// Returns the number of present visitors other than this one who are ordered before `at`.
+    pub(super) fn others_before(&mut self, id: VisitorId, at: Timestamp) -> u32 {
+        let own = self.arrival(id).map(|arrival| Rank::at(arrival.order, id));
+        let end = Rank::at(at, VisitorId::new(0));
+        let is_counted = own.is_some_and(|own| own < end && self.arrivals.is_present(own));
+        self.arrivals.before(end) - u32::from(is_counted)
+    }
+
+    /// Returns the number of present visitors ahead of this visitor, which is ranked by `order`, its
+    /// first touch or its place, or, if the line is drawn by lot, by its lot.
     ///
     /// A visitor that has not checked in since the order became random has no lot yet, and is
     /// behind all visitors that have one.
-    pub(super) fn ahead_of(
-        &mut self,
-        id: VisitorId,
-        draw: Option<Draw>,
-        first_seen: Timestamp,
-    ) -> u32 {
+    pub(super) fn ahead_of(&mut self, id: VisitorId, draw: Option<Draw>, order: Timestamp) -> u32 {
         let Some(draw) = draw else {
-            return self.arrivals.before(Rank::at(first_seen, id));
+            let rank = Rank::at(order, id);
+            // An entrant that moves back to its place is not behind itself.
+            let own = self.arrival(id).map(|arrival| Rank::at(arrival.order, id));
+            let is_counted = own.is_some_and(|own| own < rank && self.arrivals.is_present(own));
+            return self.arrivals.before(rank) - u32::from(is_counted);
         };
         let rank = draw.rank(id);
         // The new lot replaces the visitor's own earlier lot, which is therefore not counted.
@@ -231,14 +273,20 @@ impl Line {
     /// Returns the earliest first touch of the visitors in line, present or away.
     ///
     /// If more places have lapsed at the front than one operation removes, this may be the first
-    /// touch of a visitor whose place has lapsed.
+    /// touch of a visitor whose place has lapsed. After a draw, it is the first touch of the visitor
+    /// at the front, which need not be the earliest one.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let place = |rank: Rank| self.places.get(&rank.id());
         let mut front = self.arrivals.iter().take(Sizes::current().buried).filter_map(place);
         let first = front.next()?;
         let is_kept = |place: &&Place| place.kept_until > self.now;
         Some(
-            Some(first).filter(is_kept).or_else(|| front.find(is_kept)).unwrap_or(first).first_seen,
+            Some(first)
+                .filter(is_kept)
+                .or_else(|| front.find(is_kept))
+                .unwrap_or(first)
+                .arrival
+                .first_seen,
         )
     }
 
@@ -446,10 +494,13 @@ mod tests {
                 line.settle(id);
                 line.invariants();
                 naive.retain(|_, (_, _, kept)| *kept > now);
-                prop_assert_eq!(line.arrival(id), naive.get(&id).map(|place| at(place.0)));
+                let arrived_at = line.arrival(id).map(|arrival| arrival.first_seen);
+                prop_assert_eq!(arrived_at, naive.get(&id).map(|place| at(place.0)));
                 let present: Vec<_> = naive.iter().filter(|(_, place)| place.1 > now).collect();
                 prop_assert_eq!(line.present() as usize, present.len());
-                let ahead = present.iter().filter(|(other, place)| (place.0, **other) < (arrived, id));
+                let ahead = present.iter().filter(|(other, place)| {
+                    **other != id && (place.0, **other) < (arrived, id)
+                });
                 prop_assert_eq!(line.ahead_of(id, NONE, at(arrived)) as usize, ahead.count());
                 prop_assert!(line.len() as usize >= naive.len());
                 let of_network = naive.keys().filter(|other| other.network() == id.network());

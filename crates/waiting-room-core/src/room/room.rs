@@ -44,14 +44,12 @@ use std::time::Duration;
 
 use crate::{
     ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    error::ConfigErrorKind,
     rate::EventLog,
+    room::{QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate},
     room::{
-        QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
-    },
-    room::{
+        course::Course,
         estimate::Estimate,
-        line::{Draw, Line},
+        line::{Draw, Line, PlaceOrder},
         sessions::Sessions,
         verdict::bucket,
     },
@@ -62,6 +60,7 @@ use crate::{
 /// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
 pub struct Room {
+    /// The rules in force as of the last operation, which an event may have overridden.
     pub(super) rules: RoomRules,
     /// The active visitors, and the sessions that have ended recently.
     pub(super) sessions: Sessions,
@@ -77,6 +76,8 @@ pub struct Room {
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
+    /// The events, and the rules that are in force while none takes place.
+    pub(super) course: Course,
 }
 
 impl Room {
@@ -97,6 +98,7 @@ impl Room {
         let rules = rules.validate()?;
         Ok(Self {
             longest_lifetime: rules.longest_pass_lifetime(),
+            course: Course::new(rules.clone()),
             rules,
             sessions: Sessions::default(),
             line: Line::default(),
@@ -141,7 +143,7 @@ impl Room {
         let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
-            Some(arrival) => {
+            Some(PlaceOrder { first_seen: arrival, .. }) => {
                 // The place may have been created by a check-in that reached the store only after
                 // its ticket had lapsed. The arrival time of the place is then too late, and a
                 // ticket that was reissued in the meantime proves the correct, earlier time.
@@ -164,8 +166,13 @@ impl Room {
         if !ticket.placed && self.rules.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now);
         }
-        let ahead = self.line.ahead_of(ticket.id, self.draw(now), ticket.first_seen);
-        match self.may_enter(ahead, now) {
+        let order = self.recognize(&mut ticket, arrival);
+        let ahead = self.ahead_of(&ticket, order, now);
+        let decision = match self.awaits_draw(&ticket) {
+            true => Err(Reason::QueuedRecovery),
+            false => self.may_enter(ahead, now),
+        };
+        match decision {
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
             Err(reason) => self.stand(ticket, needs_place, ahead, reason, now),
         }
@@ -235,45 +242,8 @@ impl Room {
             self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));
         let fallback = self.rules.configured_rate();
         snapshot.admissions_per_minute = self.estimate.rate(now, fallback) * 60.0;
+        snapshot.event = self.event_figures(now);
         snapshot
-    }
-
-    /// Applies new rules, which also affect visitors who are already active or waiting.
-    ///
-    /// No session is ended: a lower limit takes effect as sessions lapse. Passes keep the lifetime
-    /// that they were issued with.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for the first rule that is out of bounds or contradicts another rule, or if
-    /// the name differs from the room's name. After an error, the old rules stay in effect.
-    pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
-        let rules = rules.validate()?;
-        if rules.name != self.rules.name {
-            let expected = format_args!("{:?}, the name of the room in use", self.rules.name);
-            let given = format_args!("{:?}", rules.name);
-            return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
-        }
-        self.reap(now);
-        let is_random = |rules: &RoomRules| rules.queueing_method == QueueingMethod::Random;
-        if is_random(&self.rules) && !is_random(&rules) {
-            self.line.forget_lots();
-        }
-        self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
-        self.rules = rules;
-        self.invariants();
-        Ok(())
-    }
-
-    /// Records that state was lost at `now`: passes issued earlier may still be in use.
-    ///
-    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last earlier pass has expired.
-    pub fn recover(&mut self, now: Timestamp) {
-        self.recovered_at = now;
-        if self.rules.recovery == Recovery::Pause {
-            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
-        }
     }
 
     /// Returns the number of waiting visitors who check in when due, as of the last operation.
@@ -282,7 +252,8 @@ impl Room {
         self.line.present()
     }
 
-    /// Returns the current rules.
+    /// Returns the rules in force as of the last operation. An event may override the room's
+    /// [own rules](Self::own_rules).
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
         &self.rules
@@ -336,7 +307,7 @@ impl Room {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
         // If the order is drawn by lot, there is no position to show.
-        if self.rules.queueing_method != QueueingMethod::Random {
+        if self.rules.queueing_method != QueueingMethod::Random && !self.course.will_be_drawn() {
             ticket.show(self.line.present().saturating_add(1), true);
         }
         Verdict::Wait { ticket, reason }
@@ -402,17 +373,17 @@ impl Room {
         ticket.wait = self.wait(ahead, &reason, now);
         let interval = self.interval(ticket.id, ahead, &reason, now);
         ticket.next_check_in = now + interval;
-        match self.rules.queueing_method {
-            QueueingMethod::Random => {
-                (ticket.shown_position, ticket.is_approximate) = (None, false)
-            }
-            _ => ticket.show(ahead.saturating_add(1), false),
+        if self.rules.queueing_method == QueueingMethod::Random || self.course.will_be_drawn() {
+            (ticket.shown_position, ticket.is_approximate) = (None, false);
+        } else {
+            ticket.show(ahead.saturating_add(1), false);
         }
         ticket.placed = true;
+        let arrival = self.arrive(&mut ticket, now);
         let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
         let kept_until = now + self.rules.place_retention;
         let draw = self.draw(now);
-        self.line.stand(ticket.id, draw, ticket.first_seen, present_until, kept_until);
+        self.line.stand(ticket.id, draw, arrival, present_until, kept_until);
         self.invariants();
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
     }
@@ -444,6 +415,10 @@ impl Room {
     /// The interval is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
+        if *reason == Reason::Prequeue {
+            let (until, crowd) = (self.course.until_start(now), self.line.present());
+            return self.rules.interval_before_start(until, crowd, jitter);
+        }
         if is_closed(reason) {
             return self.rules.longest_check_in_interval(jitter);
         }
@@ -455,7 +430,7 @@ impl Room {
     ///
     /// A visitor draws a lot when it checks in, and keeps the lot until its first check-in in
     /// another minute. Further check-ins in the same minute do not change the lot.
-    fn draw(&self, now: Timestamp) -> Option<Draw> {
+    pub(super) fn draw(&self, now: Timestamp) -> Option<Draw> {
         let minute = u32::try_from(now.as_secs() / Self::LOTTERY.as_secs()).unwrap_or(u32::MAX);
         (self.rules.queueing_method == QueueingMethod::Random).then_some(Draw(minute))
     }
@@ -469,13 +444,15 @@ impl Room {
     }
 
     /// Advances the time to `now`, and removes some of the lapsed sessions and places.
-    fn reap(&mut self, now: Timestamp) {
+    pub(super) fn reap(&mut self, now: Timestamp) {
+        self.follow_schedule(now);
         self.sessions.reap(now, self.rules.tickets_void_after());
         self.line.reap(now);
+        self.note_departures(now);
     }
 
     /// Checks the invariants after each change, in debug builds.
-    fn invariants(&self) {
+    pub(super) fn invariants(&self) {
         self.sessions.invariants();
         self.line.invariants();
         debug_assert!(self.line.len() <= RoomRules::MAX_LINE_CAPACITY, "the line is bounded");
@@ -485,7 +462,7 @@ impl Room {
 /// Returns whether a reason implies that the room is closed. A closed room admits no visitor even
 /// if slots are free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
-    matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
+    matches!(reason, Reason::Prequeue | Reason::QueueAll | Reason::QueuedRecovery)
 }
 
 fn refuse(ticket: Option<Ticket>, reason: Reason, retry_after: Option<Duration>) -> Verdict {

@@ -55,8 +55,38 @@ pub struct RoomSnapshot {
     /// The number of admissions per minute, measured over the last three minutes. Until admissions
     /// have been counted for 30 seconds, the rate is derived from the limits.
     pub admissions_per_minute: f64,
-    /// The mode that the operator has set.
+    /// The mode that the operator has set. During a prequeue, it is [`RoomMode::QueueAll`].
     pub mode: RoomMode,
+    /// The event that takes place or comes next; `None` if no event is scheduled.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub event: Option<EventFigures>,
+}
+
+/// The figures of the event that takes place or comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct EventFigures {
+    /// The name of the event.
+    pub name: String,
+    /// Whether visitors wait for the start.
+    pub is_prequeue: bool,
+    /// The time until the start; zero from the start on.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "starts_in_seconds", serialize_with = "as_seconds::of_duration")
+    )]
+    pub starts_in: Duration,
+    /// The time until the end.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "ends_in_seconds", serialize_with = "as_seconds::of_duration")
+    )]
+    pub ends_in: Duration,
+    /// Whether the prequeue is ordered by a draw at the start.
+    pub is_shuffled: bool,
+    /// The number of entrants of the draw so far.
+    pub entrants: u32,
 }
 
 /// A node that shares the store of a room with other nodes.
@@ -117,6 +147,7 @@ impl RoomSnapshot {
             abandoned: 0,
             admissions_per_minute: 0.0,
             mode: rules.mode(),
+            event: None,
         }
     }
 }

@@ -148,6 +148,45 @@ impl RoomRules {
         spread(self.refresh_interval, jitter)
     }
 
+    /// Returns the interval until the next check-in of a visitor in the prequeue of an event that
+    /// starts after `until_start`.
+    ///
+    /// A visitor checks in at the longest interval. Its last check-in before the start is postponed
+    /// to just after the start, where the check-ins of a `crowd` are spread over 2 s, or over 1 s for
+    /// each [`STARTERS_PER_SECOND`](Self::STARTERS_PER_SECOND) visitors if that is longer. All
+    /// visitors thus learn the result of the start within a few seconds, and do not all come at
+    /// once. The spread is at most the refresh interval.
+    ///
+    /// The interval is at most 1.4 refresh intervals, or the longest interval if that is longer, so a
+    /// visitor loses neither its place nor the order of a first ticket.
+    #[must_use]
+    pub fn interval_before_start(
+        &self,
+        until_start: Duration,
+        crowd: u32,
+        jitter: u64,
+    ) -> Duration {
+        let usual = self.longest_check_in_interval(jitter);
+        if usual + (self.refresh_interval / 4).min(Self::SHORTEST_INTERVAL) < until_start {
+            return usual;
+        }
+        let longest = self.refresh_interval * 7 / 5;
+        let most = longest.saturating_sub(until_start);
+        let spread = Duration::from_secs((crowd / Self::STARTERS_PER_SECOND).into());
+        let spread = spread.min(self.refresh_interval).min(most).max(Self::SHORTEST_INTERVAL);
+        // The part of a second until the start is different for each visitor, so rounding up
+        // spreads the visitors over the first second.
+        let whole = until_start.as_secs() + u64::from(until_start.subsec_nanos() > 0);
+        Duration::from_secs((whole + jitter % spread.as_secs()).min(longest.as_secs()).max(1))
+    }
+
+    /// Returns the time after the start of an event by which every visitor that was present at the
+    /// start has checked in: one and a half of the longest check-in intervals.
+    #[cfg(feature = "lottery")]
+    pub(crate) fn settles_after(&self) -> Duration {
+        self.longest_check_in_interval(SPREAD - 1) * 3 / 2
+    }
+
     /// Returns the longest lifetime of a pass under these rules. If the rules specify the longest
     /// earlier session duration, passes issued under earlier rules are taken into account.
     #[must_use]

@@ -6,7 +6,10 @@
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::{Timestamp, room::estimate::WaitEstimate};
+use crate::{
+    Timestamp,
+    room::{estimate::WaitEstimate, event::Entrant},
+};
 
 /// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
 ///
@@ -174,6 +177,8 @@ pub struct Ticket {
     /// estimates are. It has no effect on the order of the line. A store keeps the value for as
     /// long as the visitor keeps its order of arrival.
     pub promised_wait: Option<Duration>,
+    /// The visitor's number in the draw of an event, or `None` if it takes part in no draw.
+    pub entrant: Option<Entrant>,
 }
 
 impl Ticket {
@@ -199,6 +204,7 @@ impl Ticket {
             wait: None,
             placed: false,
             promised_wait: None,
+            entrant: None,
         }
     }
 
@@ -336,6 +342,8 @@ pub enum Reason {
     AdmittedUnlimited,
     /// `bypass:<rule>`: one of the operator's rules exempts the request from the room.
     Bypass(Cow<'static, str>),
+    /// `prequeue`: the event that the visitor waits for has not started.
+    Prequeue,
     /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
     /// `queued:active_limit`: all slots are in use.
@@ -421,6 +429,7 @@ impl fmt::Display for Reason {
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
             Self::AdmittedUnlimited => "admitted:unlimited",
+            Self::Prequeue => "prequeue",
             Self::QueueAll => "queue_all",
             Self::QueuedActiveLimit => "queued:active_limit",
             Self::QueuedBehindOthers => "queued:behind_others",

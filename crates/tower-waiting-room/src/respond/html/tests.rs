@@ -1,6 +1,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use super::*;
+use crate::respond::EventFacts;
 use crate::respond::{Message, cloudflare::name, sample};
 
 /// All variables, computed eagerly.
@@ -32,6 +33,7 @@ struct View<'a> {
     is_queue_all: bool,
     is_line_full: bool,
     is_safe: bool,
+    event: Option<&'a EventFacts>,
     token: Option<&'a str>,
     #[serde(flatten)]
     mustache: Mustache,
@@ -89,6 +91,7 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         is_queue_all: answer.is_queue_all,
         is_line_full: answer.is_line_full(),
         is_safe: answer.is_safe,
+        event: answer.event.as_deref(),
         token: answer.token.as_deref(),
         mustache: Mustache::new(answer),
     }

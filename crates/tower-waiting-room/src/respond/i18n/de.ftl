@@ -70,3 +70,10 @@ minutes-range = { $low } bis { $count } Minuten
 hours-range = { $low } bis { $count } Stunden
 
 stop = { $text }.
+
+event-start = Es beginnt in { $span }.
+event-lot = Ihr Platz wird zu Beginn ausgelost
+event-number = Ihre Nummer in der Auslosung ist { $shown }.
+event-proof = Jeder kann die Auslosung danach prüfen. Ihre Festlegung (Commitment) ist { $text }.
+event-result = Ihre Nummer { $low } von { $count } hat in der Auslosung Platz { $shown } bekommen.
+event-seed = Jeder kann die Auslosung nachrechnen. Ihr Startwert (Seed) ist { $text }.

@@ -70,3 +70,10 @@ minutes-range = { $low } to { $count } minutes
 hours-range = { $low } to { $count } hours
 
 stop = { $text }.
+
+event-start = It starts in { $span }.
+event-lot = Your place is drawn by lot at the start
+event-number = Your number in the draw is { $shown }.
+event-proof = Anyone can check the draw afterwards. Its commitment is { $text }.
+event-result = Your number { $low } of { $count } got place { $shown } in the draw.
+event-seed = Anyone can recompute the draw. Its seed is { $text }.

@@ -70,3 +70,10 @@ minutes-range = { $low } a { $count } minutos
 hours-range = { $low } a { $count } horas
 
 stop = { $text }.
+
+event-start = Empieza en { $span }.
+event-lot = Su lugar se sorteará al empezar
+event-number = Su número en el sorteo es { $shown }.
+event-proof = Cualquiera podrá comprobar el sorteo después. Su compromiso es { $text }.
+event-result = Su número { $low } de { $count } obtuvo el lugar { $shown } en el sorteo.
+event-seed = Cualquiera puede recalcular el sorteo. Su semilla es { $text }.

@@ -70,3 +70,10 @@ minutes-range = { $low } à { $count } minutes
 hours-range = { $low } à { $count } heures
 
 stop = { $text }.
+
+event-start = Début dans { $span }.
+event-lot = Votre place sera tirée au sort au début
+event-number = Votre numéro dans le tirage est { $shown }.
+event-proof = Chacun pourra vérifier le tirage ensuite. Son engagement est { $text }.
+event-result = Votre numéro { $low } sur { $count } a obtenu la place { $shown } dans le tirage.
+event-seed = Chacun peut recalculer le tirage. Sa graine est { $text }.

@@ -58,3 +58,10 @@ minutes-range = { $low } 至 { $count } 分钟
 hours-range = { $low } 至 { $count } 小时
 
 stop = { $text }。
+
+event-start = 将在 { $span }后开始。
+event-lot = 开始时将抽签决定您的位置
+event-number = 您的抽签号码是 { $shown }。
+event-proof = 任何人事后都可以验证抽签结果，其承诺值为 { $text }。
+event-result = 共 { $count } 个号码，您的号码 { $low } 抽到第 { $shown } 位。
+event-seed = 任何人都可以重新计算抽签结果，其种子为 { $text }。

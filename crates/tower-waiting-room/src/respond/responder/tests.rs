@@ -55,6 +55,7 @@ fn refuse(
             retry_after,
             told: &told,
             token: None,
+            plan: None,
             now: NOW,
         })
 }
@@ -196,6 +197,7 @@ fn refuse_at_gate(
             retry_after,
             told: &[PolicyState { line: &line, decision }],
             token: None,
+            plan: None,
             now: NOW,
         })
 }

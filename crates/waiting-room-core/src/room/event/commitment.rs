@@ -63,7 +63,7 @@ impl FromStr for Commitment {
 }
 
 /// Writes bytes as lower-case hexadecimal digits.
-pub(super) fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8; 32]) -> fmt::Result {
+pub(super) fn write_hex(f: &mut impl fmt::Write, bytes: &[u8; 32]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 

@@ -161,6 +161,17 @@ impl Lottery {
         Ok(self)
     }
 
+    /// Returns the name of the event.
+    #[must_use]
+    pub fn event(&self) -> &str {
+        &self.event
+    }
+
+    /// Returns the name of the room.
+    pub(super) fn room(&self) -> &str {
+        &self.room
+    }
+
     /// Returns the commitment to the seed, which is published before the prequeue.
     #[must_use]
     pub fn commitment(&self) -> Commitment {
@@ -204,6 +215,33 @@ impl Lottery {
 }
 
 impl Reveal {
+    /// Returns the name of the event whose draw took place.
+    #[must_use]
+    pub fn event(&self) -> &str {
+        self.lottery.event()
+    }
+
+    /// Returns the name of the room.
+    #[must_use]
+    pub fn room(&self) -> &str {
+        self.lottery.room()
+    }
+
+    /// Returns the commitment to the seed.
+    #[must_use]
+    pub fn commitment(&self) -> Commitment {
+        self.lottery.commitment()
+    }
+
+    /// Returns the seed, which is public from the start of the event, as 64 hexadecimal digits.
+    #[must_use]
+    pub fn seed(&self) -> String {
+        let mut digits = String::with_capacity(64);
+        // Writing to a string cannot fail.
+        _ = write_hex(&mut digits, &self.lottery.seed.0);
+        digits
+    }
+
     /// Returns the number of entrants.
     #[must_use]
     pub const fn entrants(&self) -> u32 {

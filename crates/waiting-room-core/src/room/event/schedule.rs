@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "lottery")]
+use crate::room::event::Lottery;
 use crate::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
@@ -39,6 +41,9 @@ pub struct Schedule {
     events: Vec<Event>,
     /// The latest time that the schedule has been told. The schedule never goes back behind it.
     latest: Timestamp,
+    /// The draws of the events, with their secret seeds.
+    #[cfg(feature = "lottery")]
+    pub(super) lotteries: Vec<Lottery>,
 }
 
 /// The state of a schedule at one time.
@@ -97,7 +102,7 @@ impl Schedule {
         events.sort_by_key(Event::begins_at);
         check_names(&events)?;
         events.windows(2).try_for_each(|pair| check_overlap(&pair[0], &pair[1]))?;
-        Ok(Self { events, latest: Timestamp::ZERO })
+        Ok(Self { events, ..Self::default() })
     }
 
     /// Tells the schedule the current time, and returns the time by which the schedule goes: the
@@ -165,7 +170,17 @@ impl Schedule {
         events: impl IntoIterator<Item = Event>,
         now: Timestamp,
     ) -> Result<(), ConfigError> {
-        let next = Self::new(events)?;
+        self.follow(Self::new(events)?, now)
+    }
+
+    /// Replaces all events with those of another schedule, and adds its seeds to those that are
+    /// known. The same rules apply as for [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the same conditions as [`replace`](Self::replace). After an error, the
+    /// schedule is unchanged.
+    pub fn follow(&mut self, next: Self, now: Timestamp) -> Result<(), ConfigError> {
         let now = self.latest.max(now);
         for event in &next.events {
             match self.event(event.name()) {
@@ -173,6 +188,8 @@ impl Schedule {
                 None => check_beginning(event, now)?,
             }
         }
+        #[cfg(feature = "lottery")]
+        let next = next.with_seeds_of(self);
         *self = Self { latest: now, ..next };
         Ok(())
     }
@@ -253,6 +270,27 @@ impl Schedule {
     /// method of the event, which may be inherited.
     pub fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
         self.events.iter().try_for_each(|event| event.check_with(base))
+    }
+
+    /// Returns the event with this name, for a change.
+    #[cfg(feature = "lottery")]
+    pub(super) fn event_mut(&mut self, name: &str) -> Result<&mut Event, ConfigError> {
+        let position = self.position(name)?;
+        Ok(&mut self.events[position])
+    }
+
+    /// Checks that no event has a draw, which needs the feature `lottery`.
+    #[cfg(not(feature = "lottery"))]
+    pub(in crate::room) fn check_seeds(&self, _room: &str) -> Result<(), ConfigError> {
+        match self.events.iter().find_map(Event::shuffle_at_start) {
+            None => Ok(()),
+            Some(given) => Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "shuffle_at_start",
+                given,
+                "absent, because the feature \"lottery\" is off",
+            )),
+        }
     }
 
     fn position(&self, name: &str) -> Result<usize, ConfigError> {

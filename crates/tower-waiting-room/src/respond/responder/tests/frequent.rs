@@ -53,7 +53,17 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
     ] {
         for token in [None, Some("shop=sealed")] {
             let (request, now) = (request.into(), NOW);
-            check(&Unforwarded { request, outcome, reason, about, retry_after, told, token, now });
+            check(&Unforwarded {
+                request,
+                outcome,
+                reason,
+                about,
+                retry_after,
+                told,
+                token,
+                plan: None,
+                now,
+            });
         }
     }
 }
@@ -123,6 +133,7 @@ fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response
             retry_after: Some(WAIT),
             told: &[PolicyState { line: &line, decision }],
             token: None,
+            plan: None,
             now: NOW + Duration::from_millis(millis),
         })
     })
@@ -159,6 +170,7 @@ fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
             retry_after: Some(WAIT),
             told: &[],
             token: Some(token),
+            plan: None,
             now: NOW,
         });
         assert_eq!(response.body(), token);
@@ -204,6 +216,7 @@ fn a_waiting_program_gets_five_headers_and_a_short_object() {
         retry_after: Some(9 * WAIT),
         told: &[],
         token: None,
+        plan: None,
         now: NOW,
     });
     assert_eq!(

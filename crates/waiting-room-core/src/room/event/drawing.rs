@@ -1,0 +1,207 @@
+//! The draw of one event in a room: the numbers of the entrants and, after the start, their places.
+//!
+//! ```text
+//!   prequeue                  start              start + 1.5 check-in intervals
+//!  ─────┼───────────────────────┼──────────────────────────┼──────────────────► time
+//!       │ entrants get numbers  │ unsettled: entrants have │ settled: every present entrant
+//!       │                       │ places, and those who    │ has checked in, so counting the
+//!       │                       │ have not checked in yet  │ present visitors ahead is exact
+//!       │                       │ count as ahead           │
+//! ```
+//!
+//! At the start, only the number of entrants is frozen. No visitor is moved: an entrant moves to its
+//! place when it checks in. All places are below 2^32, and all times of arrival in nanoseconds are
+//! above, so a place used as a time of arrival puts the entrants ahead of all other visitors.
+
+use crate::{
+    Timestamp, VisitorId,
+    room::{
+        event::{Commitment, Entrant, Lottery, Reveal, Shuffle},
+        orders::{Rank, Ranks},
+    },
+};
+
+/// The draw of one event.
+#[derive(Clone, Debug)]
+pub(in crate::room) struct Drawing {
+    lottery: Lottery,
+    commitment: Commitment,
+    /// The highest number that was assigned, or presented with a ticket.
+    highest: u32,
+    /// The time from which numbers are assigned. After a loss of state, it is late enough for all
+    /// present entrants to present their numbers first, so no number is assigned twice.
+    numbered_from: Timestamp,
+    /// The time of the start as the room noticed it, or `None` before.
+    started: Option<Started>,
+    /// The order of the entrants, once their number is final.
+    drawn: Option<Drawn>,
+    /// The numbers of entrants who were admitted or have left, and whose places are not known yet.
+    departed: Vec<u32>,
+    /// The places of entrants who were admitted or have left.
+    gone: Ranks<()>,
+}
+
+/// The start of an event, as far as its draw is concerned.
+#[derive(Clone, Copy, Debug)]
+struct Started {
+    /// The start of the event.
+    at: Timestamp,
+    /// The time from which all present entrants have checked in.
+    settled_at: Timestamp,
+}
+
+/// The result of a draw.
+#[derive(Clone, Debug)]
+struct Drawn {
+    reveal: Reveal,
+    shuffle: Shuffle,
+}
+
+impl Drawing {
+    /// The maximum number of departed entrants that are remembered. Entrants beyond this number
+    /// count as ahead until all entrants have checked in.
+    const MAX_DEPARTED: usize = 1 << 20;
+    /// The number of departed entrants whose places one operation computes, at about 14 µs each.
+    const PLACES_AT_ONCE: usize = 8;
+
+    /// Creates the draw of an event that has not taken place.
+    pub(in crate::room) fn new(lottery: Lottery, numbered_from: Timestamp) -> Self {
+        Self {
+            commitment: lottery.commitment(),
+            lottery,
+            highest: 0,
+            numbered_from,
+            started: None,
+            drawn: None,
+            departed: Vec::new(),
+            gone: Ranks::default(),
+        }
+    }
+
+    /// Returns whether this is the draw with the given commitment.
+    pub(in crate::room) fn is_of(&self, commitment: Commitment) -> bool {
+        self.commitment == commitment
+    }
+
+    /// Returns the bits that identify this draw in tickets and places.
+    pub(in crate::room) fn tag(&self) -> u32 {
+        let [a, b, c, d, ..] = *self.commitment.as_bytes();
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// Assigns the next number. Returns `None` after the start, and before numbers are assigned.
+    pub(in crate::room) fn assign(&mut self, now: Timestamp) -> Option<u32> {
+        if self.started.is_some() || now < self.numbered_from {
+            return None;
+        }
+        self.highest = self.highest.checked_add(1)?;
+        Some(self.highest)
+    }
+
+    /// Takes note of a number that was assigned by this room or, before a loss of state, by an
+    /// earlier one.
+    pub(in crate::room) fn recognize(&mut self, entrant: Entrant) {
+        match (&self.drawn, entrant.entrants) {
+            (Some(_), _) => {}
+            (None, Some(entrants)) if self.started.is_some() => self.draw(entrants),
+            (None, _) => self.highest = self.highest.max(entrant.number),
+        }
+    }
+
+    /// Starts the event: freezes the number of entrants, unless the room has lost its state or has
+    /// slept through the whole prequeue. It then learns the number from the tickets that entrants
+    /// present until `settled_at`.
+    pub(in crate::room) fn start(
+        &mut self,
+        at: Timestamp,
+        settled_at: Timestamp,
+        is_complete: bool,
+    ) {
+        if self.started.is_none() {
+            self.started = Some(Started { at, settled_at });
+            if is_complete {
+                self.draw(self.highest);
+            }
+        }
+    }
+
+    /// Draws the order of this number of entrants.
+    fn draw(&mut self, entrants: u32) {
+        let drawn = self.lottery.reveal(entrants, None).and_then(|reveal| {
+            let shuffle = reveal.verify(&self.commitment)?;
+            Ok(Drawn { reveal, shuffle })
+        });
+        // The seed was checked against the commitment when the room took over the schedule. Should
+        // the draw fail nevertheless, the entrants keep their order of arrival.
+        self.drawn = drawn.ok();
+    }
+
+    /// Does a bounded amount of work: computes the places of a few departed entrants or, once the
+    /// draw is settled, frees the memory for them.
+    pub(in crate::room) fn advance(&mut self, now: Timestamp) {
+        let Some(Started { settled_at, .. }) = self.started else { return };
+        if now >= settled_at {
+            if self.drawn.is_none() {
+                self.draw(self.highest);
+            }
+            self.departed = Vec::new();
+            self.gone.drop_section();
+            return;
+        }
+        let Some(drawn) = &self.drawn else { return };
+        let kept = self.departed.len().saturating_sub(Self::PLACES_AT_ONCE);
+        for number in self.departed.drain(kept..) {
+            if let Some(place) = drawn.shuffle.place_of(number) {
+                let rank = Rank::new(place.into(), VisitorId::new(number.into()));
+                // An entrant that came back after it had left may depart twice.
+                if !self.gone.is_present(rank) {
+                    self.gone.insert(rank, ());
+                }
+            }
+        }
+    }
+
+    /// Takes note of an entrant that was admitted or has left.
+    pub(in crate::room) fn depart(&mut self, number: u32) {
+        if self.departed.len() < Self::MAX_DEPARTED {
+            self.departed.push(number);
+        }
+    }
+
+    /// Returns the place of an entrant in the drawn order, or `None` before the draw.
+    pub(in crate::room) fn place_of(&self, number: u32) -> Option<u32> {
+        self.drawn.as_ref()?.shuffle.place_of(number)
+    }
+
+    /// Returns the number of entrants, or `None` before the draw.
+    pub(in crate::room) fn entrants(&self) -> Option<u32> {
+        self.drawn.as_ref().map(|drawn| drawn.reveal.entrants())
+    }
+
+    /// Returns the highest number that was assigned.
+    pub(in crate::room) const fn numbered(&self) -> u32 {
+        self.highest
+    }
+
+    /// Returns what is published about the draw, once it has taken place.
+    pub(in crate::room) fn reveal(&self) -> Option<&Reveal> {
+        self.drawn.as_ref().map(|drawn| &drawn.reveal)
+    }
+
+    /// Returns whether the event has started, but the number of entrants is not known yet.
+    pub(in crate::room) const fn is_recovering(&self) -> bool {
+        self.started.is_some() && self.drawn.is_none()
+    }
+
+    /// Returns the start of the event, if present entrants may not have checked in since.
+    pub(in crate::room) fn unsettled_since(&self, now: Timestamp) -> Option<Timestamp> {
+        self.started.filter(|it| now < it.settled_at).map(|it| it.at)
+    }
+
+    /// Returns the least number of entrants that count as ahead of a place while the draw is not
+    /// settled: those with better places who are neither admitted nor gone.
+    pub(in crate::room) fn least_ahead(&mut self, place: u32) -> u32 {
+        let better = place.saturating_sub(1);
+        better.saturating_sub(self.gone.before(Rank::new(place.into(), VisitorId::new(0))))
+    }
+}

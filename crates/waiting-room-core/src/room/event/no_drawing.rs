@@ -1,0 +1,62 @@
+//! What a room has in place of a draw without the `lottery` feature: nothing, because a schedule
+//! with a draw is refused.
+
+use crate::{
+    Timestamp,
+    room::event::{Commitment, Entrant},
+};
+
+/// A draw, of which no value exists.
+#[derive(Clone, Debug)]
+pub(in crate::room) enum Drawing {}
+
+#[expect(clippy::unused_self, reason = "the signatures are those with the feature")]
+impl Drawing {
+    pub(in crate::room) fn is_of(&self, _commitment: Commitment) -> bool {
+        match *self {}
+    }
+
+    pub(in crate::room) fn tag(&self) -> u32 {
+        match *self {}
+    }
+
+    pub(in crate::room) fn assign(&mut self, _now: Timestamp) -> Option<u32> {
+        match *self {}
+    }
+
+    pub(in crate::room) fn recognize(&mut self, _entrant: Entrant) {
+        match *self {}
+    }
+
+    pub(in crate::room) fn advance(&mut self, _now: Timestamp) {
+        match *self {}
+    }
+
+    pub(in crate::room) fn depart(&mut self, _number: u32) {
+        match *self {}
+    }
+
+    pub(in crate::room) fn place_of(&self, _number: u32) -> Option<u32> {
+        match *self {}
+    }
+
+    pub(in crate::room) fn entrants(&self) -> Option<u32> {
+        match *self {}
+    }
+
+    pub(in crate::room) fn numbered(&self) -> u32 {
+        match *self {}
+    }
+
+    pub(in crate::room) fn is_recovering(&self) -> bool {
+        match *self {}
+    }
+
+    pub(in crate::room) fn unsettled_since(&self, _now: Timestamp) -> Option<Timestamp> {
+        match *self {}
+    }
+
+    pub(in crate::room) fn least_ahead(&mut self, _place: u32) -> u32 {
+        match *self {}
+    }
+}

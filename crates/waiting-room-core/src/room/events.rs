@@ -1,0 +1,314 @@
+//! A room follows its schedule: the rules in force, the prequeue, and the order of the entrants.
+//!
+//! Each operation first checks, with one comparison, whether an event has begun, started or ended
+//! since the last operation. A room that sees no request for hours thus continues as if it had seen
+//! each of these moments. The rules in force are derived from the room's own rules, so a change of
+//! those rules during an event takes effect wherever the event does not override them.
+
+#[cfg(feature = "lottery")]
+use crate::room::event::drawing::Drawing;
+use crate::{
+    ConfigError, Room, RoomRules, Ticket, Timestamp,
+    error::ConfigErrorKind,
+    room::{
+        QueueingMethod, Recovery,
+        course::{Course, Stage},
+        event::{Entrant, Event, Phase, RoomPlan, Schedule},
+        line::{Number, PlaceOrder},
+        snapshot::EventFigures,
+    },
+};
+
+impl Room {
+    /// Gives a new room its schedule, whose events may already be running or over.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the events contradict the room's own rules, or if the seed of a draw is
+    /// missing or for another room.
+    pub fn with_schedule(mut self, schedule: Schedule) -> Result<Self, ConfigError> {
+        self.check_schedule(&schedule, &self.course.base)?;
+        self.take_over(schedule);
+        // The first operation determines the phase.
+        self.course.next_change = Some(Timestamp::ZERO);
+        Ok(self)
+    }
+
+    /// Replaces the events of the room. Events are the same if they have the same name.
+    ///
+    /// The [`event`](crate::room::event#changes-to-a-running-event) module describes which changes
+    /// of a running event are possible. Seeds that are already known need not be repeated.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the same conditions as [`Schedule::replace`], if the events contradict
+    /// the room's own rules, or if the seed of a draw is missing or for another room. After an error,
+    /// the old schedule stays in effect.
+    pub fn schedule(&mut self, next: Schedule, now: Timestamp) -> Result<(), ConfigError> {
+        self.reap(now);
+        let mut schedule = self.course.schedule.clone();
+        schedule.follow(next, now)?;
+        self.check_schedule(&schedule, &self.course.base)?;
+        self.take_over(schedule);
+        self.change_phase(now);
+        self.invariants();
+        Ok(())
+    }
+
+    /// Applies new rules, which also affect visitors who are already active or waiting.
+    ///
+    /// These are the room's own rules: an event that overrides some of them keeps doing so until it
+    /// ends. No session is ended: a lower limit takes effect as sessions lapse. Passes keep the
+    /// lifetime that they were issued with.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule or an
+    /// event, or if the name differs from the room's name. After an error, the old rules stay in
+    /// effect.
+    pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
+        let rules = rules.validate()?;
+        if rules.name != self.rules.name {
+            let expected = format_args!("{:?}, the name of the room in use", self.rules.name);
+            let given = format_args!("{:?}", rules.name);
+            return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
+        }
+        self.course.schedule.check_with(&rules)?;
+        self.reap(now);
+        self.apply(self.course.schedule.rules_at(now, &rules));
+        self.course.base = rules;
+        self.invariants();
+        Ok(())
+    }
+
+    /// Records that state was lost at `now`: passes issued earlier may still be in use.
+    ///
+    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
+    /// newcomer is admitted until the last earlier pass has expired.
+    pub fn recover(&mut self, now: Timestamp) {
+        self.recovered_at = now;
+        if self.rules.recovery == Recovery::Pause {
+            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
+        }
+    }
+
+    /// Returns the room's own rules, which are in force while no event takes place.
+    #[must_use]
+    pub const fn own_rules(&self) -> &RoomRules {
+        &self.course.base
+    }
+
+    /// Returns what is planned for the room, or `None` if it has no events.
+    #[must_use]
+    pub fn plan(&self) -> Option<RoomPlan> {
+        let Course { base, schedule, .. } = &self.course;
+        if schedule.events().is_empty() {
+            return None;
+        }
+        let plan = RoomPlan::new(base.clone(), schedule.clone());
+        #[cfg(feature = "lottery")]
+        let reveal = self.course.drawing.as_ref().and_then(|it| it.reveal().cloned());
+        #[cfg(feature = "lottery")]
+        let plan = plan.with_reveal(reveal);
+        Some(plan)
+    }
+
+    /// Returns the time from which the phase of the schedule is another one, or `None` if it never
+    /// changes again.
+    pub(crate) const fn next_change(&self) -> Option<Timestamp> {
+        self.course.next_change
+    }
+
+    /// Returns a number that is different after each change of the rules in force or of the
+    /// [plan](Self::plan).
+    pub(crate) fn revision(&self) -> u64 {
+        let is_drawn = self.course.drawing.as_ref().is_some_and(|it| it.entrants().is_some());
+        self.course.revision * 2 + u64::from(is_drawn)
+    }
+
+    /// Applies the phase at `now`, if it is another one than at the last operation.
+    pub(super) fn follow_schedule(&mut self, now: Timestamp) {
+        if self.course.next_change.is_some_and(|at| at <= now) {
+            self.change_phase(now);
+        }
+    }
+
+    /// Takes note of the entrants who were admitted or have left since the last operation.
+    pub(super) fn note_departures(&mut self, now: Timestamp) {
+        let departed = self.line.take_departed();
+        if let Some(drawing) = &mut self.course.drawing {
+            let tag = drawing.tag();
+            let of_draw = departed.into_iter().filter(|it| it.draw == tag);
+            of_draw.for_each(|it| drawing.depart(it.number));
+            drawing.advance(now);
+        }
+    }
+
+    /// Returns whether the place of an entrant is not known yet, because the room has lost its
+    /// state.
+    pub(super) fn awaits_draw(&self, ticket: &Ticket) -> bool {
+        ticket.entrant.is_some()
+            && self.course.drawing.as_ref().is_some_and(|it| it.is_recovering())
+    }
+
+    /// Updates the number on a ticket, and returns the time by which its visitor is ordered.
+    ///
+    /// A number counts only in the draw in which it was assigned. A room that has lost its state
+    /// learns the number from the ticket.
+    pub(super) fn recognize(
+        &mut self,
+        ticket: &mut Ticket,
+        arrival: Option<PlaceOrder>,
+    ) -> Timestamp {
+        let Some(drawing) = &mut self.course.drawing else {
+            ticket.entrant = None;
+            return ticket.first_seen;
+        };
+        let tag = drawing.tag();
+        let own = arrival.and_then(|it| it.number).filter(|it| it.draw == tag);
+        let shown = ticket.entrant.filter(|it| it.draw == tag);
+        if let (None, Some(shown)) = (own, shown) {
+            drawing.recognize(shown);
+        }
+        let number = own.map(|it| it.number).or(shown.map(|it| it.number));
+        ticket.entrant = number.map(|number| {
+            let order = arrival.filter(|_| own.is_some()).map(|it| it.order.as_nanos());
+            let known = order.and_then(|order| u32::try_from(order).ok());
+            let place = known.or_else(|| drawing.place_of(number));
+            Entrant { place, entrants: drawing.entrants(), ..Entrant::new(number, tag) }
+        });
+        order(ticket)
+    }
+
+    /// Returns the number of present visitors ahead of a visitor, who is ordered by `order`.
+    ///
+    /// Just after a draw, entrants who have not checked in yet count as ahead of all visitors that
+    /// they precede.
+    pub(super) fn ahead_of(&mut self, ticket: &Ticket, order: Timestamp, now: Timestamp) -> u32 {
+        let ahead = self.line.ahead_of(ticket.id, self.draw(now), order);
+        let Some(drawing) = &mut self.course.drawing else { return ahead };
+        let Some(start) = drawing.unsettled_since(now) else { return ahead };
+        match ticket.entrant.and_then(|entrant| entrant.place) {
+            Some(place) => ahead.max(drawing.least_ahead(place)),
+            // A visitor who came before the start, but got no place before it, is behind all
+            // entrants, including those who still stand where they arrived.
+            None if order < start => ahead.max(self.line.others_before(ticket.id, start)),
+            None => ahead,
+        }
+    }
+
+    /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
+    /// number, unless it has one.
+    pub(super) fn arrive(&mut self, ticket: &mut Ticket, now: Timestamp) -> PlaceOrder {
+        if self.course.will_be_drawn()
+            && ticket.entrant.is_none()
+            && let Some(drawing) = &mut self.course.drawing
+        {
+            let tag = drawing.tag();
+            ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
+        }
+        let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
+        PlaceOrder { first_seen: ticket.first_seen, order: order(ticket), number }
+    }
+
+    /// Returns the figures of the event that takes place or comes next.
+    pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
+        let phase = self.course.schedule.phase_at(now);
+        let (Phase::Active { event, .. }
+        | Phase::Before { event, .. }
+        | Phase::Prequeue { event, .. }) = phase
+        else {
+            return None;
+        };
+        let drawing = self.course.drawing.as_ref();
+        let drawing = drawing.filter(|it| event.shuffle_at_start().is_some_and(|c| it.is_of(c)));
+        Some(EventFigures {
+            name: event.name().into(),
+            is_prequeue: matches!(phase, Phase::Prequeue { .. }),
+            starts_in: event.start().since(now),
+            ends_in: event.end().since(now),
+            is_shuffled: event.shuffle_at_start().is_some(),
+            entrants: drawing.map_or(0, |it| it.entrants().unwrap_or(it.numbered())),
+        })
+    }
+
+    /// Applies the phase at `now`.
+    fn change_phase(&mut self, now: Timestamp) {
+        let at = self.course.schedule.advance(now);
+        let before = self.course.stage;
+        let phase = self.course.schedule.phase_at(at);
+        self.course.stage = phase.into();
+        if let Phase::Active { event, .. } | Phase::Prequeue { event, .. } = phase {
+            let event = event.clone();
+            self.prepare_draw(&event, at);
+        }
+        if matches!(self.course.stage, Stage::Active(_)) && self.course.stage != before {
+            self.estimate.restart(now);
+        }
+        self.course.next_change = self.course.schedule.next_change(at);
+        self.apply(self.course.schedule.rules_at(at, &self.course.base));
+    }
+
+    /// Prepares the draw of an event that has begun, and starts it if the event has started.
+    #[cfg(feature = "lottery")]
+    fn prepare_draw(&mut self, event: &Event, now: Timestamp) {
+        let Some(commitment) = event.shuffle_at_start() else { return };
+        let Some(lottery) = self.course.schedule.lottery(event).cloned() else { return };
+        let settles_after = self.rules.settles_after();
+        // A room that began in the middle of a prequeue may have had a predecessor, which has
+        // assigned numbers.
+        let numbered_from = match self.recovered_at > event.begins_at() {
+            true => self.recovered_at + settles_after,
+            false => Timestamp::ZERO,
+        };
+        let is_known = self.course.drawing.as_ref().is_some_and(|it| it.is_of(commitment));
+        if !is_known {
+            self.course.drawing = Some(Box::new(Drawing::new(lottery, numbered_from)));
+        }
+        if event.start() <= now
+            && let Some(drawing) = &mut self.course.drawing
+        {
+            let is_complete = is_known && numbered_from <= event.start();
+            drawing.start(event.start(), now + settles_after, is_complete);
+        }
+    }
+
+    #[cfg(not(feature = "lottery"))]
+    #[expect(clippy::unused_self, reason = "the signature is that with the feature")]
+    fn prepare_draw(&mut self, _event: &Event, _now: Timestamp) {}
+
+    /// Puts rules into force, which are valid.
+    fn apply(&mut self, rules: RoomRules) {
+        let is_random = |rules: &RoomRules| rules.queueing_method == QueueingMethod::Random;
+        if is_random(&self.rules) && !is_random(&rules) {
+            self.line.forget_lots();
+        }
+        self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
+        self.rules = rules;
+        self.course.revision += 1;
+    }
+
+    /// Stores a schedule that has been checked.
+    fn take_over(&mut self, schedule: Schedule) {
+        let longest = schedule.longest_session_duration().unwrap_or_default();
+        self.longest_lifetime = self.longest_lifetime.max(longest + longest / 8);
+        self.course.schedule = schedule;
+    }
+
+    /// Checks that a schedule fits these rules, and that the seeds of its draws are known.
+    fn check_schedule(&self, schedule: &Schedule, rules: &RoomRules) -> Result<(), ConfigError> {
+        schedule.check_with(rules)?;
+        schedule.check_seeds(self.rules.name())
+    }
+}
+
+/// Returns the time by which the visitor with this ticket is ordered: its place in a draw that has
+/// taken place, or its first touch.
+fn order(ticket: &Ticket) -> Timestamp {
+    let place = ticket.entrant.and_then(|entrant| entrant.place);
+    place.map_or(ticket.first_seen, |place| Timestamp::from_nanos(place.into()))
+}
+
+#[cfg(test)]
+#[cfg(feature = "lottery")]
+mod tests;

@@ -1,0 +1,373 @@
+//! Tests of a room with a schedule, with visitors who check in exactly when they are due.
+
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Pass, Reason, Verdict, VisitorId,
+    error::ConfigErrorKind,
+    room::{
+        RoomMode,
+        event::{Commitment, Reveal, Seed},
+    },
+};
+
+mod changes;
+
+/// The beginning of the prequeue, the start and the end of the event, in seconds.
+const TIMES: [u64; 3] = [1_000, 1_600, 3_000];
+
+fn at(secs: u64) -> Timestamp {
+    Timestamp::from_secs(secs)
+}
+
+fn millis(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+fn seed() -> Seed {
+    Seed::new([7; 32])
+}
+
+/// Returns rules for a room with `slots` slots, in which sessions outlast the tests.
+fn rules(slots: u32) -> RoomRules {
+    let day = Duration::from_secs(24 * 60 * 60);
+    RoomRules::new("shop", slots).with_session_duration(day)
+}
+
+fn doors() -> Event {
+    let [prequeue, start, end] = TIMES.map(at);
+    Event::new("doors", start, end).with_prequeue_start(prequeue)
+}
+
+fn plain() -> Schedule {
+    Schedule::new([doors()]).unwrap()
+}
+
+fn shuffled() -> Schedule {
+    plain().with_seed("shop", "doors", seed()).unwrap()
+}
+
+fn room(rules: RoomRules, schedule: Schedule) -> Room {
+    Room::new(rules).unwrap().with_schedule(schedule).unwrap()
+}
+
+fn reveal(room: &Room) -> Reveal {
+    room.plan().unwrap().reveal().unwrap().clone()
+}
+
+/// A visitor, and the latest answer to it.
+#[derive(Clone, Debug)]
+enum Visitor {
+    Admitted(Pass, Timestamp),
+    Coming,
+    Waiting(Ticket, Reason),
+}
+
+/// Visitors who follow their tickets exactly.
+struct Crowd {
+    visitors: Vec<Visitor>,
+    due: BinaryHeap<Reverse<(Timestamp, usize)>>,
+}
+
+impl Crowd {
+    /// Visitors of whom the first arrives at `from`, and each further one 10 ms later.
+    fn new(size: usize, from: Timestamp) -> Self {
+        let times = (0..size).map(|who| from + Duration::from_millis(10 * who as u64));
+        let due = times.enumerate().map(|(who, time)| Reverse((time, who))).collect();
+        Self { visitors: vec![Visitor::Coming; size], due }
+    }
+
+    fn add(&mut self, from: Timestamp) -> usize {
+        let who = self.visitors.len();
+        self.visitors.push(Visitor::Coming);
+        self.due.push(Reverse((from, who)));
+        who
+    }
+
+    /// Lets all visitors who are due by `until` ask the room.
+    fn run(&mut self, room: &mut Room, until: Timestamp) {
+        while let Some(Reverse((time, who))) = self.due.peek().copied()
+            && time <= until
+        {
+            self.due.pop();
+            self.ask(room, who, time);
+        }
+    }
+
+    fn ask(&mut self, room: &mut Room, who: usize, now: Timestamp) {
+        let visitor = &mut self.visitors[who];
+        let verdict = match visitor {
+            Visitor::Admitted(..) => return,
+            Visitor::Coming => room.enter(VisitorId::new((who as u128 + 1) << 70), now),
+            Visitor::Waiting(ticket, _) => room.check_in(ticket, now),
+        };
+        *visitor = match verdict {
+            Verdict::Admit { pass, .. } => Visitor::Admitted(pass, now),
+            Verdict::Wait { ticket, reason } => {
+                self.due.push(Reverse((ticket.next_check_in, who)));
+                Visitor::Waiting(ticket, reason)
+            }
+            Verdict::Refuse { .. } => panic!("visitor {who} was refused: {verdict:?}"),
+        };
+    }
+
+    fn ticket(&self, who: usize) -> &Ticket {
+        match &self.visitors[who] {
+            Visitor::Waiting(ticket, _) => ticket,
+            other => panic!("visitor {who} does not wait: {other:?}"),
+        }
+    }
+
+    fn admitted(&self) -> Vec<usize> {
+        let is_in = |who: &usize| matches!(self.visitors[*who], Visitor::Admitted(..));
+        (0..self.visitors.len()).filter(is_in).collect()
+    }
+}
+
+#[test]
+fn in_the_prequeue_visitors_get_places_and_numbers_and_nobody_is_admitted() {
+    let mut room = room(rules(100), shuffled());
+    let mut crowd = Crowd::new(30, at(1_010));
+    crowd.run(&mut room, at(1_599));
+    assert_eq!(crowd.admitted(), []);
+    let mut numbers: Vec<_> =
+        (0..30).map(|who| crowd.ticket(who).entrant.unwrap().number).collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=30));
+    let Visitor::Waiting(ticket, reason) = &crowd.visitors[3] else { panic!() };
+    assert_eq!((reason.to_string().as_str(), ticket.placed), ("prequeue", true));
+    // The order is not known before the draw, and no wait either.
+    assert_eq!((ticket.shown_position, ticket.wait), (None, None));
+    let event = room.snapshot(at(1_599)).event.unwrap();
+    assert_eq!((event.is_prequeue, event.entrants, event.starts_in.as_secs()), (true, 30, 1));
+}
+
+#[test]
+fn at_the_start_entrants_are_admitted_in_the_drawn_order_and_others_behind_them() {
+    let mut room = room(rules(10), shuffled());
+    let mut crowd = Crowd::new(60, at(1_010));
+    // These visitors arrive too late for a place before the start, or after the start.
+    let too_late = crowd.add(millis(1_599_900));
+    let latecomer = crowd.add(millis(1_600_001));
+    crowd.run(&mut room, at(1_640));
+    let shuffle = reveal(&room).verify(&doors_commitment()).unwrap();
+    assert_eq!(shuffle.entrants(), 60);
+    // The numbers are in the order of the second touches, which the tickets contain.
+    let places: Vec<_> = (0..60)
+        .map(|who| match &crowd.visitors[who] {
+            Visitor::Waiting(ticket, _) => {
+                let entrant = ticket.entrant.unwrap();
+                assert_eq!(entrant.place, shuffle.place_of(entrant.number));
+                assert_eq!(ticket.shown_position, entrant.place.map(|place| place - 10));
+                entrant.place
+            }
+            _ => None,
+        })
+        .collect();
+    // Exactly the entrants with the first ten places are inside.
+    assert_eq!(crowd.admitted().len(), 10);
+    let mut waiting: Vec<_> = places.into_iter().flatten().collect();
+    waiting.sort_unstable();
+    assert!(waiting.into_iter().eq(11..=60));
+    assert_eq!(crowd.ticket(too_late).entrant, None);
+    assert_eq!(crowd.ticket(too_late).shown_position, Some(51));
+    assert_eq!(crowd.ticket(latecomer).shown_position, Some(52));
+}
+
+fn doors_commitment() -> Commitment {
+    shuffled().events()[0].shuffle_at_start().unwrap()
+}
+
+#[test]
+fn without_a_draw_the_order_of_arrival_decides() {
+    let mut room = room(rules(10), plain());
+    let mut crowd = Crowd::new(60, at(1_010));
+    crowd.run(&mut room, at(1_599));
+    assert_eq!(crowd.ticket(40).shown_position, Some(41));
+    crowd.run(&mut room, at(1_640));
+    assert!(crowd.admitted().into_iter().eq(0..10));
+    assert_eq!(crowd.ticket(40).shown_position, Some(31));
+}
+
+#[test]
+fn nobody_is_admitted_early_and_all_learn_the_result_within_three_seconds_of_the_start() {
+    let mut room = room(rules(500), shuffled());
+    let mut crowd = Crowd::new(2_000, at(1_550));
+    crowd.run(&mut room, at(1_603));
+    let decided: Vec<_> = crowd
+        .visitors
+        .iter()
+        .map(|visitor| match visitor {
+            Visitor::Admitted(_, since) => *since,
+            Visitor::Waiting(ticket, _) => ticket.last_check_in,
+            Visitor::Coming => panic!("all have arrived"),
+        })
+        .collect();
+    assert!(decided.iter().all(|time| *time >= at(1_600)), "{:?}", decided.iter().min());
+    assert_eq!(crowd.admitted().len(), 500);
+    // They come in each half second, and not all at once.
+    for half in 0..4 {
+        let from = at(1_600) + Duration::from_millis(500) * half;
+        let is_in = |time: &&Timestamp| (from..from + Duration::from_millis(500)).contains(*time);
+        let count = decided.iter().filter(is_in).count();
+        assert!((300..700).contains(&count), "{count} in half second {half}");
+    }
+}
+
+#[test]
+fn an_entrant_who_is_early_waits_for_better_places_only_until_the_others_had_their_turn() {
+    let mut room = room(rules(1), shuffled());
+    let mut crowd = Crowd::new(20, at(1_010));
+    crowd.run(&mut room, at(1_599));
+    // All but one visitor close their browsers. The last one checks in first, and has no good place.
+    let entrant = |who: usize| crowd.ticket(who).entrant.unwrap().number;
+    let lottery = shuffled().lottery(&shuffled().events()[0]).unwrap().clone();
+    let shuffle = lottery.reveal(20, None).unwrap().verify(&doors_commitment()).unwrap();
+    let last = (0..20).find(|who| shuffle.place_of(entrant(*who)) == Some(20)).unwrap();
+    crowd.due.clear();
+    crowd.ask(&mut room, last, at(1_600));
+    assert_eq!(crowd.ticket(last).shown_position, Some(20));
+    crowd.due.clear();
+    crowd.ask(&mut room, last, at(1_638));
+    assert_eq!(crowd.ticket(last).shown_position, Some(20));
+    crowd.ask(&mut room, last, at(1_640));
+    assert_eq!(crowd.admitted(), [last]);
+}
+
+#[test]
+fn who_leaves_in_the_prequeue_or_after_the_start_delays_no_other_entrant() {
+    let mut room = room(rules(1), shuffled());
+    let mut crowd = Crowd::new(20, at(1_010));
+    crowd.run(&mut room, at(1_599));
+    let lottery = shuffled().lottery(&shuffled().events()[0]).unwrap().clone();
+    let shuffle = lottery.reveal(20, None).unwrap().verify(&doors_commitment()).unwrap();
+    let who_has = |place| {
+        let number = shuffle.entrant_at(place).unwrap();
+        (0..20).find(|who| crowd.ticket(*who).entrant.unwrap().number == number).unwrap()
+    };
+    let (first, second, third) = (who_has(1), who_has(2), who_has(3));
+    room.leave(crowd.ticket(first).id, at(1_599));
+    crowd.due.clear();
+    crowd.ask(&mut room, third, millis(1_600_100));
+    assert_eq!(crowd.ticket(third).shown_position, Some(2), "the second place is still expected");
+    room.leave(crowd.ticket(second).id, millis(1_600_200));
+    crowd.ask(&mut room, third, millis(1_600_300));
+    assert_eq!(crowd.admitted(), [third]);
+}
+
+#[test]
+fn the_rules_follow_the_event_and_inherit_what_it_does_not_override() {
+    let event = doors().with_limits(50, 5).with_session_duration(Duration::from_secs(60));
+    let mut room = room(rules(10), Schedule::new([event]).unwrap());
+    for (time, users) in [(999, 10), (1_000, 50), (1_600, 50), (2_999, 50), (3_000, 10)] {
+        room.sweep(at(time));
+        assert_eq!(room.rules().total_active_users(), users, "at {time} s");
+        assert_eq!(room.own_rules(), &rules(10));
+        let is_closed = room.rules().mode() == RoomMode::QueueAll;
+        assert_eq!(is_closed, (1_000..1_600).contains(&time));
+    }
+}
+
+#[test]
+fn the_estimate_of_the_wait_begins_anew_at_the_start() {
+    let rules = rules(10).with_session_duration(Duration::from_secs(60));
+    let mut room = room(rules.with_new_users_per_minute(6), plain());
+    let mut crowd = Crowd::new(60, at(1_010));
+    crowd.run(&mut room, at(1_604));
+    // The room has admitted nobody for ten minutes, and still expects one visitor in ten seconds.
+    let wait = crowd.ticket(40).wait.unwrap();
+    assert!((300..=420).contains(&wait.p50.as_secs()), "{wait:?}");
+}
+
+#[test]
+fn a_queue_all_of_the_operator_takes_precedence_over_the_event() {
+    let mut room = room(rules(10), plain());
+    let mut crowd = Crowd::new(3, at(1_010));
+    room.configure(rules(10).with_mode(RoomMode::QueueAll), at(1_010)).unwrap();
+    crowd.run(&mut room, at(1_700));
+    let Visitor::Waiting(_, reason) = &crowd.visitors[0] else { panic!() };
+    assert_eq!(*reason, Reason::QueueAll);
+    room.configure(rules(10), at(1_700)).unwrap();
+    crowd.run(&mut room, at(1_730));
+    assert_eq!(crowd.admitted().len(), 3);
+}
+
+#[test]
+fn two_events_follow_each_other_and_the_drawn_order_outlives_its_event() {
+    let second = Event::new("encore", at(4_000), at(5_000)).with_prequeue_start(at(3_500));
+    let schedule = Schedule::new([doors(), second])
+        .unwrap()
+        .with_seed("shop", "doors", seed())
+        .unwrap()
+        .with_seed("shop", "encore", Seed::new([8; 32]))
+        .unwrap();
+    let mut room = room(rules(1), schedule);
+    let mut crowd = Crowd::new(20, at(1_010));
+    crowd.run(&mut room, at(3_400));
+    // The first event is over, and its entrants are still in the drawn order.
+    let who = *crowd.admitted().first().unwrap();
+    let waiting = (0..20).filter(|it| *it != who);
+    let places = |crowd: &Crowd| -> Vec<_> {
+        waiting.clone().map(|it| crowd.ticket(it).entrant.unwrap().place).collect()
+    };
+    let before = places(&crowd);
+    let shown: Vec<_> = waiting.clone().map(|it| crowd.ticket(it).shown_position).collect();
+    assert_eq!(before.iter().map(|it| it.map(|place| place - 1)).collect::<Vec<_>>(), shown);
+    // In the next prequeue, they get new numbers.
+    crowd.run(&mut room, at(3_600));
+    assert!(places(&crowd).iter().all(Option::is_none));
+    crowd.run(&mut room, at(4_010));
+    assert_eq!(reveal(&room).event(), "encore");
+    assert_eq!(reveal(&room).entrants(), 19);
+    assert_ne!(places(&crowd), before);
+}
+
+#[test]
+fn a_draw_favors_no_order_of_arrival_over_a_hundred_seeds() {
+    // Ten visitors arrive one after the other. Each of them should get each place equally often.
+    let mut counts = [[0_u32; 10]; 10];
+    for seed in 0..100 {
+        let schedule = plain().with_seed("shop", "doors", Seed::new([seed; 32])).unwrap();
+        let mut room = room(rules(10), schedule);
+        let mut crowd = Crowd::new(10, at(1_010));
+        crowd.run(&mut room, at(1_599));
+        let numbers = (0..10).map(|who| crowd.ticket(who).entrant.unwrap().number);
+        let numbers: Vec<_> = numbers.collect();
+        crowd.run(&mut room, at(1_603));
+        let shuffle = reveal(&room)
+            .verify(&room.plan().unwrap().schedule().events()[0].shuffle_at_start().unwrap())
+            .unwrap();
+        for (who, number) in numbers.into_iter().enumerate() {
+            counts[who][shuffle.place_of(number).unwrap() as usize - 1] += 1;
+        }
+    }
+    let cells = counts.iter().flatten();
+    let squared: f64 = cells.map(|count| (f64::from(*count) - 10.0).powi(2) / 10.0).sum();
+    // The chi-squared distribution with 81 degrees of freedom exceeds 126 in one of a thousand
+    // cases. The seeds are fixed, so this test gives the same result each time.
+    assert!(squared < 126.0, "chi-squared is {squared}, counts are {counts:?}");
+}
+
+proptest! {
+    #[test]
+    fn an_interval_before_a_start_never_costs_a_place(
+        refresh in 2_000_u64..600_000,
+        until in 0_u64..1_000_000,
+        crowd in 0_u32..1_000_000,
+        jitter in any::<u64>(),
+    ) {
+        let refresh = Duration::from_millis(refresh);
+        let rules = rules(1)
+            .with_refresh_interval(refresh)
+            .with_place_retention((refresh * 2).max(Duration::from_secs(5)))
+            .validate()
+            .unwrap();
+        let interval = rules.interval_before_start(Duration::from_millis(until), crowd, jitter);
+        prop_assert!(interval >= Duration::from_secs(1));
+        prop_assert!(interval <= (refresh * 7 / 5).max(rules.longest_check_in_interval(jitter)));
+        prop_assert!(interval < rules.place_retention());
+    }
+}
