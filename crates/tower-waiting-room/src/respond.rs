@@ -39,6 +39,8 @@ mod i18n;
 mod json;
 mod kept;
 mod message;
+#[cfg(feature = "cloudflare")]
+mod mustache;
 #[cfg(feature = "page")]
 mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
