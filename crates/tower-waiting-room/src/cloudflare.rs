@@ -23,7 +23,7 @@
 //!     eprintln!("{setting}");
 //! }
 //! let layer = WaitingRoomLayer::new(room.config()?);
-//! # assert_eq!(room.unsupported().len(), 1);
+//! # assert_eq!(room.unsupported().len(), 2);
 //! # let _ = layer;
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```

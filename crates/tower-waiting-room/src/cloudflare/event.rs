@@ -9,7 +9,7 @@ use waiting_room_core::{
 };
 
 use super::{
-    fields::{Fields, Read},
+    fields::{JsonFields, Read},
     unsupported::Unsupported,
 };
 
@@ -33,12 +33,12 @@ impl Events {
     pub(super) fn read(list: Vec<Value>) -> Read<Self> {
         let mut events = Self::default();
         for (index, event) in list.into_iter().enumerate() {
-            events.add(Fields::of(format!("events[{index}]"), "events", event)?)?;
+            events.add(JsonFields::of(format!("events[{index}]"), "events", event)?)?;
         }
         Ok(events)
     }
 
-    fn add(&mut self, mut fields: Fields) -> Read<()> {
+    fn add(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;
         let name = fields.required("name", name)?;
         let start = fields.text("event_start_time")?;
@@ -78,7 +78,12 @@ impl Events {
 
     /// Reads whether the line is shuffled at the start. A draw needs a seed, which Cloudflare keeps
     /// to itself.
-    fn read_shuffle(&mut self, fields: &mut Fields, name: &str, has_prequeue: bool) -> Read<()> {
+    fn read_shuffle(
+        &mut self,
+        fields: &mut JsonFields,
+        name: &str,
+        has_prequeue: bool,
+    ) -> Read<()> {
         if !fields.truth("shuffle_at_event_start")?.unwrap_or(false) {
             return Ok(());
         }
@@ -96,7 +101,7 @@ impl Events {
     }
 
     /// Reads the queueing method. `reject` means something else here, so it is not taken over.
-    fn read_method(&mut self, event: Event, fields: &mut Fields) -> Read<Event> {
+    fn read_method(&mut self, event: Event, fields: &mut JsonFields) -> Read<Event> {
         let Some(word) = fields.word("queueing_method", METHODS)? else { return Ok(event) };
         let Some(method) = method(word) else {
             let why = "reject sends every visitor away at Cloudflare, but an event here can only \
@@ -109,7 +114,7 @@ impl Events {
     }
 
     /// Reads the fields about the page of an event, which have no counterpart.
-    fn read_page(&mut self, mut fields: Fields) -> Read<()> {
+    fn read_page(&mut self, mut fields: JsonFields) -> Read<()> {
         for field in ["custom_page_html", "turnstile_action", "turnstile_mode"] {
             if let Some(value) = fields.text(field)?.filter(|value| !value.is_empty()) {
                 let why = match field {
@@ -129,7 +134,7 @@ impl Events {
 }
 
 /// Reads the rules that an event overrides, except for the queueing method.
-fn overridden(mut event: Event, fields: &mut Fields) -> Read<Event> {
+fn overridden(mut event: Event, fields: &mut JsonFields) -> Read<Event> {
     let users = fields.whole("total_active_users", USERS)?;
     let rate = fields.whole("new_users_per_minute", USERS)?;
     match (users, rate) {
@@ -162,7 +167,7 @@ struct Written {
 }
 
 /// Reads a point in time (ISO 8601, with an offset from UTC).
-fn time(fields: &Fields, field: &'static str, text: String) -> Read<Written> {
+fn time(fields: &JsonFields, field: &'static str, text: String) -> Read<Written> {
     let nanos = text.parse::<Instant>().ok().map(Instant::as_nanosecond);
     match nanos.and_then(|nanos| u64::try_from(nanos).ok()) {
         Some(nanos) => Ok(Written { at: Timestamp::from_nanos(nanos), text }),
@@ -194,8 +199,7 @@ pub(super) fn no_event(name: &str, of: &[Event]) -> ConfigError {
 pub(super) const METHODS: &[&str] = &["fifo", "passthrough", "random", "reject"];
 
 /// The bounds of both limits. Cloudflare's smallest limit is 200, and its largest exceeds ours.
-pub(super) const USERS: std::ops::RangeInclusive<u32> =
-    1..=waiting_room_core::RoomRules::MAX_USERS;
+pub(super) const USERS: std::ops::RangeInclusive<u32> = 1..=waiting_room_core::RoomRules::MAX_USERS;
 
 /// The bounds of a session in minutes. Cloudflare's longest session takes 30 minutes.
 pub(super) const MINUTES: std::ops::RangeInclusive<u32> = 1..=24 * 60;

@@ -192,9 +192,10 @@ impl Parser<'_> {
 
     /// Passes over the next word if it is one of these.
     fn take_one(&mut self, words: &[&str]) -> bool {
-        let is_next = self.words.get(self.at).is_some_and(|word| {
-            word.kind != Kind::Text && words.contains(&&*word.text)
-        });
+        let is_next = self
+            .words
+            .get(self.at)
+            .is_some_and(|word| word.kind != Kind::Text && words.contains(&&*word.text));
         self.at += usize::from(is_next);
         is_next
     }
@@ -242,8 +243,10 @@ fn tests_of(words: &[Word]) -> Option<Vec<Branch>> {
             if is_name(operator, "in") && [&*open.text, &*close.text] == ["{", "}"] =>
         {
             // A list may be separated by commas, as Cloudflare's editor allows.
-            let values = values.iter().filter(|value| value.text != "," || value.kind == Kind::Text);
-            let all = values.map(|value| test(field, value).map(branch)).collect::<Option<Vec<_>>>();
+            let values =
+                values.iter().filter(|value| value.text != "," || value.kind == Kind::Text);
+            let all =
+                values.map(|value| test(field, value).map(branch)).collect::<Option<Vec<_>>>();
             all.filter(|all| !all.is_empty())
         }
         _ => None,

@@ -8,13 +8,13 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 use super::unsupported::Unsupported;
 
 /// The fields of an object that have not been read yet.
-pub(super) struct Fields {
+pub(super) struct JsonFields {
     /// The path of the object: empty for a room, and `events[0]` for its first event.
     of: String,
     map: Map<String, Value>,
 }
 
-impl Fields {
+impl JsonFields {
     /// Takes the fields of a value.
     ///
     /// # Errors
@@ -61,7 +61,9 @@ impl Fields {
     /// Takes a boolean.
     pub(super) fn truth(&mut self, field: &'static str) -> Read<Option<bool>> {
         let Some(value) = self.take(field) else { return Ok(None) };
-        value.as_bool().map_or_else(|| self.wrong(field, &value, "true or false"), |it| Ok(Some(it)))
+        value
+            .as_bool()
+            .map_or_else(|| self.wrong(field, &value, "true or false"), |it| Ok(Some(it)))
     }
 
     /// Takes a string.
@@ -131,9 +133,10 @@ impl Fields {
 
     /// Reports the fields that were not read, except for those in `ignored`.
     pub(super) fn report_rest(self, ignored: &[&str], unsupported: &mut Vec<Unsupported>) {
-        let unread = self.map.iter().filter(|(field, value)| {
-            !value.is_null() && !ignored.contains(&field.as_str())
-        });
+        let unread = self
+            .map
+            .iter()
+            .filter(|(field, value)| !value.is_null() && !ignored.contains(&field.as_str()));
         for (field, value) in unread {
             let field = self.path(&field.chars().take(MAX_SHOWN).collect::<String>());
             let why = format!("{} is the value of an unknown field", shown(value));

@@ -10,7 +10,7 @@ use waiting_room_core::{
 
 use super::{
     event::{Events, METHODS, MINUTES, SHUFFLE, USERS, no_event},
-    fields::{Fields, Read, shown},
+    fields::{JsonFields, Read, shown},
     rules::Rules,
     unsupported::Unsupported,
 };
@@ -95,6 +95,7 @@ impl WaitingRoom {
 
     /// Returns the settings that do not carry over, in the order of the room, its rules and its
     /// events.
+    #[must_use]
     pub fn unsupported(&self) -> Vec<&Unsupported> {
         let lists = [&self.unsupported, &self.rules.unsupported, &self.events.unsupported];
         lists.into_iter().flatten().collect()
@@ -170,7 +171,7 @@ impl WaitingRoom {
             events: Events::default(),
             unsupported: Vec::new(),
         };
-        room.read(Fields::of("", "waiting_room", value)?)?;
+        room.read(JsonFields::of("", "waiting_room", value)?)?;
         if let Some(rules) = rules {
             room.rules = Rules::read(list("rules", rules, Rules::MAX_RULES)?)?;
         }
@@ -209,7 +210,7 @@ impl WaitingRoom {
 
 /// How the fields of a room become those of a configuration file.
 impl WaitingRoom {
-    fn read(&mut self, mut fields: Fields) -> Read<()> {
+    fn read(&mut self, mut fields: JsonFields) -> Read<()> {
         let name = fields.text("name")?;
         self.set("name", fields.required("name", name)?);
         let users = fields.whole("total_active_users", USERS)?;
@@ -232,7 +233,7 @@ impl WaitingRoom {
     }
 
     /// Reads the queueing method and the mode, of which `suspended` takes precedence.
-    fn read_method(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_method(&mut self, fields: &mut JsonFields) -> Read<()> {
         let method = fields.word("queueing_method", METHODS)?.unwrap_or("fifo");
         let is_suspended = fields.truth("suspended")?.unwrap_or(false);
         let is_queue_all = fields.truth("queue_all")?.unwrap_or(false);
@@ -250,7 +251,7 @@ impl WaitingRoom {
     }
 
     /// Reads what programs and browsers get.
-    fn read_answers(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_answers(&mut self, fields: &mut JsonFields) -> Read<()> {
         let has_json = fields.truth("json_response_enabled")?.unwrap_or(false);
         let value = fields.take("queueing_status_code").unwrap_or_else(|| json!(200));
         let Some(status @ (200 | 202 | 429)) = value.as_u64() else {
@@ -271,10 +272,10 @@ impl WaitingRoom {
         Ok(())
     }
 
-    fn read_cookie(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_cookie(&mut self, fields: &mut JsonFields) -> Read<()> {
         let mut cookie = Map::new();
         let attributes = fields.take("cookie_attributes").unwrap_or_else(|| json!({}));
-        let mut attributes = Fields::of("cookie_attributes", "cookie_attributes", attributes)?;
+        let mut attributes = JsonFields::of("cookie_attributes", "cookie_attributes", attributes)?;
         let same_site = attributes.word("samesite", &["auto", "lax", "none", "strict"])?;
         let secure = attributes.word("secure", &["auto", "always", "never"])?;
         match same_site.unwrap_or("auto") {
@@ -294,7 +295,11 @@ impl WaitingRoom {
         }
         let is_insecure = secure == Some("never");
         if is_insecure && same_site == Some("none") {
-            return attributes.contradiction("secure", "\"never\"", "\"always\", because samesite is \"none\"");
+            return attributes.contradiction(
+                "secure",
+                "\"never\"",
+                "\"always\", because samesite is \"none\"",
+            );
         }
         if is_insecure {
             cookie.insert("insecure".to_owned(), true.into());
@@ -311,7 +316,7 @@ impl WaitingRoom {
     }
 
     /// Reads the hosts and paths, which are those of the routes that the layer is added to.
-    fn read_routes(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_routes(&mut self, fields: &mut JsonFields) -> Read<()> {
         if let Some(host) = fields.text("host")? {
             let why = format!(
                 "{host:?}: the layer covers every host that reaches it; add it to the routes of \
@@ -329,7 +334,7 @@ impl WaitingRoom {
         let routes = fields.list("additional_routes", MAX_LIST)?;
         for (index, route) in routes.into_iter().enumerate() {
             let mut route =
-                Fields::of(format!("additional_routes[{index}]"), "additional_routes", route)?;
+                JsonFields::of(format!("additional_routes[{index}]"), "additional_routes", route)?;
             let host = route.text("host")?.unwrap_or_default();
             let path = route.text("path")?.unwrap_or_else(|| "/".to_owned());
             let field = format!("additional_routes[{index}]");
@@ -343,7 +348,7 @@ impl WaitingRoom {
         Ok(())
     }
 
-    fn read_page(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_page(&mut self, fields: &mut JsonFields) -> Read<()> {
         if let Some(html) = fields.text("custom_page_html")?.filter(|html| !html.is_empty()) {
             self.set("mustache_page", html);
         }
@@ -358,7 +363,7 @@ impl WaitingRoom {
         Ok(())
     }
 
-    fn read_turnstile(&mut self, fields: &mut Fields) -> Read<()> {
+    fn read_turnstile(&mut self, fields: &mut JsonFields) -> Read<()> {
         let modes = &["off", "invisible", "visible_non_interactive", "visible_managed"];
         let mode = fields.word("turnstile_mode", modes)?;
         let action = fields.word("turnstile_action", &["log", "infinite_queue"])?;
@@ -380,7 +385,7 @@ impl WaitingRoom {
         self.file.insert(field.to_owned(), value.into());
     }
 
-    fn report(&mut self, of: &Fields, field: &str, why: impl Into<String>) {
+    fn report(&mut self, of: &JsonFields, field: &str, why: impl Into<String>) {
         self.unsupported.push(Unsupported::new(of.path(field), why));
     }
 }
@@ -423,7 +428,7 @@ fn list(field: &'static str, value: Value, most: usize) -> Read<Vec<Value>> {
     let result = result_of(field, value)?;
     let mut one = Map::new();
     one.insert(field.to_owned(), result);
-    Fields::of("", field, Value::Object(one))?.list(field, most)
+    JsonFields::of("", field, Value::Object(one))?.list(field, most)
 }
 
 /// The maximum number of routes and of commands.

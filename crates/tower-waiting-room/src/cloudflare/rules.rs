@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     expression::{Branch, branches},
-    fields::{Fields, Read},
+    fields::{JsonFields, Read},
     unsupported::Unsupported,
 };
 
@@ -28,12 +28,12 @@ impl Rules {
     pub(super) fn read(list: Vec<Value>) -> Read<Self> {
         let mut rules = Self::default();
         for (index, rule) in list.into_iter().enumerate() {
-            rules.add(index, Fields::of(format!("rules[{index}]"), "rules", rule)?)?;
+            rules.add(index, JsonFields::of(format!("rules[{index}]"), "rules", rule)?)?;
         }
         Ok(rules)
     }
 
-    fn add(&mut self, index: usize, mut rule: Fields) -> Read<()> {
+    fn add(&mut self, index: usize, mut rule: JsonFields) -> Read<()> {
         let description = rule.text("description")?.unwrap_or_default();
         let expression = rule.text("expression")?;
         let expression = rule.required("expression", expression)?;
@@ -42,7 +42,8 @@ impl Rules {
         let (of_expression, of_action) = (rule.path("expression"), rule.path("action"));
         rule.report_rest(READ_ONLY, &mut self.unsupported);
         if action.as_deref().is_some_and(|action| action != BYPASS) {
-            let why = format!("only {BYPASS:?} has a counterpart, not {:?}", action.unwrap_or_default());
+            let why =
+                format!("only {BYPASS:?} has a counterpart, not {:?}", action.unwrap_or_default());
             self.unsupported.push(Unsupported::new(of_action, why));
             return Ok(());
         }
@@ -64,7 +65,8 @@ impl Rules {
         for branch in all {
             match branch {
                 Branch { unreadable: Some(text), .. } => {
-                    let why = format!("no bypass rule in a file can express `{text}`{}", advice(&text));
+                    let why =
+                        format!("no bypass rule in a file can express `{text}`{}", advice(&text));
                     self.unsupported.push(Unsupported::new(of_expression.clone(), why));
                 }
                 Branch { tests, .. } if tests.len() > MAX_TESTS => {

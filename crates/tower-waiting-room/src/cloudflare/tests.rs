@@ -180,7 +180,8 @@ fn every_attribute_of_the_cookie_carries_over() {
 #[test]
 fn turnstile_is_unsupported_unless_it_is_off() {
     assert!(unsupported(json!({ "turnstile_mode": "off", "turnstile_action": "log" })).len() <= 1);
-    let fields = json!({ "turnstile_mode": "visible_managed", "turnstile_action": "infinite_queue" });
+    let fields =
+        json!({ "turnstile_mode": "visible_managed", "turnstile_action": "infinite_queue" });
     assert!(unsupported(fields).ends_with(&["turnstile_mode".into(), "turnstile_action".into()]));
 }
 

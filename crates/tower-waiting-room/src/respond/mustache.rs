@@ -15,11 +15,7 @@
 
 mod tags;
 
-use ramhorns::{
-    Content, Section,
-    encoding::Encoder,
-    traits::ContentSequence,
-};
+use ramhorns::{Content, Section, encoding::Encoder, traits::ContentSequence};
 
 use self::tags::Mistake;
 use super::{
@@ -52,21 +48,21 @@ impl MustachePage {
 
     /// Renders the page for an answer.
     pub(super) fn render(&self, answer: &Answer) -> String {
-        self.template.render(&Values(CfWaitingRoom::new(answer)))
+        self.template.render(&PageValues(CfWaitingRoom::new(answer)))
     }
 }
 
 /// The variables of one page.
-struct Values(CfWaitingRoom);
+struct PageValues(CfWaitingRoom);
 
-impl Values {
+impl PageValues {
     fn get(&self, name: &str) -> Option<Variable<'_>> {
         self.0.variable(name)
     }
 }
 
 /// The engine asks for each name in the template.
-impl Content for Values {
+impl Content for PageValues {
     fn render_field_escaped<E: Encoder>(
         &self,
         _: u64,

@@ -21,6 +21,8 @@ use http::{
 use memchr::memmem;
 use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
+#[cfg(feature = "cloudflare")]
+use super::mustache::MustachePage;
 use super::{
     Answer,
     headers::{Failure, of_type},
@@ -28,8 +30,6 @@ use super::{
     kept::Reuse,
     own_page, sample,
 };
-#[cfg(feature = "cloudflare")]
-use super::mustache::MustachePage;
 use crate::request::RequestHead;
 
 /// The page that visitors see while they wait in the line, or when they are refused.

@@ -8,21 +8,21 @@ fn an_unknown_field_is_unsupported() {
     let fields = json!({ "colour": "blue", "nested": { "a": 1 }, "list": [1, 2], "null": null });
     let room = room(fields);
     let list: Vec<_> = room.unsupported().into_iter().map(ToString::to_string).collect();
-    assert!(list.ends_with(&[
-        "colour: \"blue\" is the value of an unknown field".to_owned(),
-        "list: an array of 2 elements is the value of an unknown field".to_owned(),
-        "nested: an object with 1 fields is the value of an unknown field".to_owned(),
-    ]), "{list:?}");
+    assert!(
+        list.ends_with(&[
+            "colour: \"blue\" is the value of an unknown field".to_owned(),
+            "list: an array of 2 elements is the value of an unknown field".to_owned(),
+            "nested: an object with 1 fields is the value of an unknown field".to_owned(),
+        ]),
+        "{list:?}"
+    );
     assert!(room.config().is_ok());
 }
 
 #[test]
 fn an_unknown_command_is_unsupported() {
     let fields = json!({ "enabled_origin_commands": ["revoke", "renew", 7] });
-    assert_eq!(
-        unsupported(fields)[..2],
-        ["enabled_origin_commands", "enabled_origin_commands"]
-    );
+    assert_eq!(unsupported(fields)[..2], ["enabled_origin_commands", "enabled_origin_commands"]);
 }
 
 #[test]
@@ -53,7 +53,10 @@ fn a_number_that_is_a_string_is_an_error() {
 fn a_number_out_of_bounds_or_with_a_fraction_is_an_error() {
     for number in [json!(0), json!(1.5), json!(2_147_483_647), json!(1e300), json!(u64::MAX)] {
         let error = error(json!({ "total_active_users": number }));
-        assert!(error.starts_with("total_active_users is ") && error.contains("10000000"), "{error}");
+        assert!(
+            error.starts_with("total_active_users is ") && error.contains("10000000"),
+            "{error}"
+        );
     }
     assert_eq!(
         error(json!({ "queueing_status_code": 404 })),
@@ -79,19 +82,29 @@ fn a_value_of_the_wrong_type_is_an_error() {
             json!({ "cookie_attributes": { "samesite": true } }),
             "samesite is true in cookie_attributes, expected one of auto, lax, none, strict",
         ),
-        (json!({ "additional_routes": {} }), "additional_routes is an object with 0 fields, expected an array"),
+        (
+            json!({ "additional_routes": {} }),
+            "additional_routes is an object with 0 fields, expected an array",
+        ),
         (
             json!({ "additional_routes": ["x"] }),
             "additional_routes is \"x\" in additional_routes[0], expected an object",
         ),
-        (json!({ "turnstile_mode": "loud" }), "turnstile_mode is \"loud\", expected one of off, invisible, visible_non_interactive, visible_managed"),
-        (json!({ "custom_page_html": [] }), "custom_page_html is an array of 0 elements, expected a string"),
+        (
+            json!({ "turnstile_mode": "loud" }),
+            "turnstile_mode is \"loud\", expected one of off, invisible, visible_non_interactive, visible_managed",
+        ),
+        (
+            json!({ "custom_page_html": [] }),
+            "custom_page_html is an array of 0 elements, expected a string",
+        ),
     ] {
         assert_eq!(error(fields), message);
     }
-    assert!(error(json!({ "default_template_language": "xx" })).starts_with(
-        "default_template_language is \"xx\", expected one of en-US, es-ES, "
-    ));
+    assert!(
+        error(json!({ "default_template_language": "xx" }))
+            .starts_with("default_template_language is \"xx\", expected one of en-US, es-ES, ")
+    );
 }
 
 #[test]
@@ -148,11 +161,10 @@ fn a_text_that_is_not_one_room_is_an_error() {
         "waiting_room is \"rulez\" beside it, expected only rules and events beside it"
     );
     let long = " ".repeat(WaitingRoom::MAX_JSON_LEN + 1);
-    assert_eq!(
-        error(&long),
-        "waiting_room is 16777217 bytes of JSON, expected at most 16777216"
+    assert_eq!(error(&long), "waiting_room is 16777217 bytes of JSON, expected at most 16777216");
+    assert!(
+        room(json!({})).with_rules(&long).is_err() && room(json!({})).with_events(&long).is_err()
     );
-    assert!(room(json!({})).with_rules(&long).is_err() && room(json!({})).with_events(&long).is_err());
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The events of a room become a schedule.
 
-use waiting_room_core::{Timestamp, room::event::{Commitment, Event}};
+use waiting_room_core::{
+    Timestamp,
+    room::event::{Commitment, Event},
+};
 
 use super::*;
 
@@ -86,11 +89,18 @@ fn events_that_overlap_or_have_the_same_name_are_an_error() {
 
 #[test]
 fn a_time_that_is_none_is_an_error() {
-    for time in ["", "tomorrow", "2026-11-21", "2026-11-21T10:00:00", "1969-12-31T23:59:59Z",
-        "9999-12-31T23:59:59Z", "2026-02-30T10:00:00Z"]
-    {
+    for time in [
+        "",
+        "tomorrow",
+        "2026-11-21",
+        "2026-11-21T10:00:00",
+        "1969-12-31T23:59:59Z",
+        "9999-12-31T23:59:59Z",
+        "2026-02-30T10:00:00Z",
+    ] {
         let error = error(&[event(json!({ "event_start_time": time }))]);
-        let begin = format!("event_start_time is {time:?} in events[0], expected a time after 1970");
+        let begin =
+            format!("event_start_time is {time:?} in events[0], expected a time after 1970");
         assert!(error.starts_with(&begin), "{error}");
     }
     assert_eq!(

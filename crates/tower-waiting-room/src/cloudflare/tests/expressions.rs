@@ -78,7 +78,11 @@ fn everything_else_is_its_text_and_takes_its_branch_with_it() {
         "ssl",
     ] {
         assert_eq!(read(text), [format!("? {text}")], "{text}");
-        assert_eq!(read(&format!("http.host eq \"c\" and {text}")), [format!("? {text}")], "{text}");
+        assert_eq!(
+            read(&format!("http.host eq \"c\" and {text}")),
+            [format!("? {text}")],
+            "{text}"
+        );
         assert_eq!(
             read(&format!("http.host eq \"c\" or {text}")),
             [r#"{"host":"c"}"#.to_owned(), format!("? {text}")],

@@ -2,7 +2,10 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{tags::{MAX_DEPTH, MAX_TAGS}, *};
+use super::{
+    tags::{MAX_DEPTH, MAX_TAGS},
+    *,
+};
 use crate::{
     config::ConfigErrorKind,
     respond::{Page, sample},
@@ -35,10 +38,7 @@ fn the_sections_that_cloudflare_documents_show_the_wait() {
         "<h2>Unavailable.</h2><script>var wait = 0, known = false;</script>"
     );
     let full = sample::refusal(waiting_room_core::Reason::RefusedLineFull);
-    assert_eq!(
-        page(full),
-        "<h2>Over a day.</h2><script>var wait = 0, known = false;</script>"
-    );
+    assert_eq!(page(full), "<h2>Over a day.</h2><script>var wait = 0, known = false;</script>");
 }
 
 /// Returns the fields of `cfWaitingRoom` as JSON.
@@ -137,9 +137,8 @@ fn a_mistake_is_named_with_its_line() {
 
 #[test]
 fn a_template_that_nests_or_repeats_without_end_is_refused() {
-    let nested = |times: usize| {
-        "{{#queueAll}}".repeat(times) + "x" + &"{{/queueAll}}".repeat(times)
-    };
+    let nested =
+        |times: usize| "{{#queueAll}}".repeat(times) + "x" + &"{{/queueAll}}".repeat(times);
     assert!(MustachePage::parse(&nested(MAX_DEPTH)).is_ok());
     assert_eq!(mistake(&nested(MAX_DEPTH + 1)), "line 1 (more than 16 nested sections)");
     // Without its bound, this template would need a stack frame for each of its sections.
