@@ -28,6 +28,7 @@
 
 mod challenge;
 mod ends;
+mod identity;
 mod options;
 mod outage;
 mod pace;
@@ -48,6 +49,7 @@ pub use waiting_room_core::{
 pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
+    identity::IdentityOf,
     options::RoomOptions,
     outage::BoxFuture,
     renewal::PassRenewal,

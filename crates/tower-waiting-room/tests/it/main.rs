@@ -14,6 +14,7 @@ mod defects;
 mod figures;
 mod gate;
 mod handle;
+mod identity;
 mod limits_report;
 #[cfg(feature = "metrics")]
 mod metrics;
