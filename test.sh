@@ -74,7 +74,7 @@ else
 fi
 
 step "each feature by itself"
-for feature in "" axum config-file dashboard metrics page room rules-file tonic; do
+for feature in "" axum cloudflare config-file dashboard metrics page room rules-file tonic; do
     cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
         -- -D warnings
 done

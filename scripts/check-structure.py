@@ -58,6 +58,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "respond": _STAGES,
         "rules_file": _GROUND | {"rate"},
         "config": _STAGES | {"respond", "rules_file"},
+        "cloudflare": {"config"},
         "pipeline": _PIPELINE - {"pipeline"},
         "body": {"gate"},
         "future": _PIPELINE | {"body"},

@@ -145,12 +145,15 @@
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
 //! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in five languages; without this feature, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
+//! | `cloudflare` | [reads the settings](cloudflare) and the page of a room of Cloudflare Waiting Room |
 //! | `dashboard` | [a page for the operator](dashboard) with live figures and switches, as an axum router |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
 mod ambient;
 mod body;
+#[cfg(feature = "cloudflare")]
+pub mod cloudflare;
 pub mod config;
 #[cfg(feature = "dashboard")]
 pub mod dashboard;

@@ -68,7 +68,7 @@ pub(crate) struct RoomStage<St> {
 }
 
 impl<St> RoomStage<St> {
-    pub(crate) fn identify(&self, _: &HeaderMap, _now: Timestamp) -> (Visitor, TokenSource) {
+    pub(crate) fn identify(&self, _: &RequestHead<'_>, _now: Timestamp) -> (Visitor, TokenSource) {
         match self.pace {}
     }
 
@@ -113,7 +113,7 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
-    pub(crate) fn undelivered(&self, _: VisitorId) -> Undelivered {
+    pub(crate) fn undelivered(&self, _: VisitorId) -> Option<Box<Undelivered>> {
         match self.pace {}
     }
 

@@ -41,6 +41,8 @@ mod iso;
 mod json;
 mod kept;
 mod message;
+#[cfg(feature = "cloudflare")]
+mod mustache;
 #[cfg(feature = "page")]
 mod own_page;
 #[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]

@@ -28,6 +28,7 @@
 
 mod challenge;
 mod ends;
+mod identity;
 mod options;
 mod outage;
 mod pace;
@@ -56,6 +57,7 @@ pub mod event {
 pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
+    identity::IdentityOf,
     options::RoomOptions,
     outage::BoxFuture,
     renewal::PassRenewal,

@@ -10,7 +10,7 @@
 //! - Variant names are in `snake_case`.
 //!
 //! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
-//! Stores, closures and partitioned cookies cannot be configured in a file. The store of the room
+//! Stores and closures cannot be configured in a file. The store of the room
 //! is passed to the layer. Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
@@ -24,7 +24,7 @@ mod room;
 #[cfg(feature = "room")]
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
-use waiting_room_core::ConfigError;
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 #[cfg(feature = "room")]
 use self::events::EventFile;
@@ -137,6 +137,9 @@ pub(super) struct ConfigFile {
     /// The source text (not the path) of a template that replaces the default page.
     #[cfg(feature = "page")]
     page: Option<String>,
+    /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
+    #[cfg(feature = "cloudflare")]
+    mustache_page: Option<String>,
     /// The statuses of answers to waiting clients.
     #[cfg(feature = "room")]
     #[serde(default)]
@@ -155,7 +158,8 @@ pub(super) struct ConfigFile {
 }
 
 /// A bypass rule: a name and exactly one test, such as
-/// `{ "name": "health", "path": "/healthz" }`.
+/// `{ "name": "health", "path": "/healthz" }`. The test `all` contains further tests, such as
+/// `{ "name": "admin", "all": [{ "path_prefix": "/admin/" }, { "network": "203.0.113.0/24" }] }`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BypassRule {
@@ -169,6 +173,8 @@ struct BypassRule {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RuleTest {
+    /// Tests that must all hold, of which there are at most [`RuleTest::MAX_TESTS`].
+    All(Vec<RuleTest>),
     /// The name of a cookie that must be present, whatever its value.
     Cookie(String),
     /// A test of a header: `name` requires the header to be present, and `name: value` requires the
@@ -184,6 +190,22 @@ enum RuleTest {
     Path(String),
     /// The prefix that the path of a request must have.
     PathPrefix(String),
+}
+
+#[cfg(feature = "cloudflare")]
+impl WaitingRoomConfig {
+    /// Builds the configuration of a file that was read into a JSON value.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as for the file.
+    pub(crate) fn of_file(file: serde_json::Value) -> Result<Self, ConfigError> {
+        let file: ConfigFile = serde_json::from_value(file).map_err(|error| {
+            let expected = "the fields of a configuration file";
+            ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
+        })?;
+        file.try_into()
+    }
 }
 
 impl TryFrom<ConfigFile> for WaitingRoomConfig {
@@ -237,6 +259,15 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         if let Some(template) = &file.page {
             builder = builder.page(crate::respond::Page::template(template)?);
         }
+        #[cfg(feature = "cloudflare")]
+        if let Some(template) = &file.mustache_page {
+            if file.page.is_some() {
+                let (given, expected) = ("given, as is page", "only one of the two");
+                let kind = ConfigErrorKind::Contradicts;
+                return Err(ConfigError::new(kind, "mustache_page", given, expected));
+            }
+            builder = builder.page(crate::respond::Page::mustache(template)?);
+        }
         for rule in file.bypass {
             builder = builder.bypass(rule.bypass()?);
         }
@@ -249,21 +280,53 @@ impl BypassRule {
     ///
     /// # Errors
     ///
-    /// Returns an error if the method of the rule is not a valid HTTP method. The builder checks
-    /// all other tests.
+    /// Returns an error if the method of the rule is not a valid HTTP method, or if the test `all`
+    /// contains no test, too many, or another `all`. The builder checks everything else.
     fn bypass(self) -> Result<Bypass, ConfigError> {
         let Self { name, test } = self;
-        Ok(match test {
-            RuleTest::Cookie(cookie) => Bypass::cookie(name, cookie),
-            RuleTest::Header(header) => match header.split_once(':') {
+        let RuleTest::All(tests) = test else { return test.bypass(name) };
+        if tests.len() > RuleTest::MAX_TESTS {
+            let given = format!("{} tests in the rule {name:?}", tests.len());
+            let expected = format_args!("at most {}", RuleTest::MAX_TESTS);
+            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "bypass", given, expected));
+        }
+        let mut all: Option<Bypass> = None;
+        for test in tests {
+            let test = test.bypass(name.clone())?;
+            all = Some(match all {
+                Some(all) => all.and(test),
+                None => test,
+            });
+        }
+        all.ok_or_else(|| {
+            let given = format!("no test in the rule {name:?}");
+            ConfigError::new(ConfigErrorKind::Missing, "bypass", given, "at least one")
+        })
+    }
+}
+
+impl RuleTest {
+    /// The maximum number of tests of one rule.
+    const MAX_TESTS: usize = 16;
+
+    /// Converts a single test to a rule with this name.
+    fn bypass(self, name: String) -> Result<Bypass, ConfigError> {
+        Ok(match self {
+            Self::All(_) => {
+                let given = format!("all within all in the rule {name:?}");
+                let (kind, expected) = (ConfigErrorKind::Malformed, "tests without all");
+                return Err(ConfigError::new(kind, "bypass", given, expected));
+            }
+            Self::Cookie(cookie) => Bypass::cookie(name, cookie),
+            Self::Header(header) => match header.split_once(':') {
                 Some((header, value)) => Bypass::header(name, header.trim(), value.trim()),
                 None => Bypass::header(name, header, None),
             },
-            RuleTest::Host(host) => Bypass::host(name, host),
-            RuleTest::Network(network) => Bypass::network(name, network),
-            RuleTest::Path(path) => Bypass::path(name, path),
-            RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
-            RuleTest::Method(text) => {
+            Self::Host(host) => Bypass::host(name, host),
+            Self::Network(network) => Bypass::network(name, network),
+            Self::Path(path) => Bypass::path(name, path),
+            Self::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
+            Self::Method(text) => {
                 let method = method("bypass", &name, &text)?;
                 Bypass::method(name, method)
             }

@@ -14,9 +14,9 @@ use waiting_room_core::{
 
 use super::builder::WaitingRoomConfigBuilder;
 use crate::{
-    request::ClientKind,
+    request::{ClientKind, RequestHead},
     respond::JsonProfile,
-    room::{Challenge, FirstTouch},
+    room::{Challenge, FirstTouch, IdentityOf},
     token::{CookieSettings, KeyRing},
 };
 
@@ -195,6 +195,52 @@ impl WaitingRoomConfigBuilder {
         B: Into<Bytes>,
     {
         self.config.room_options.challenge = Some(Challenge::new(ask));
+        self
+    }
+
+    /// Sets a closure that returns the identity of a visitor: a login, an account number or an API
+    /// key that the application has verified. The default is none: visitors are known by their
+    /// tokens only.
+    ///
+    /// A person with an identity has one session and one place, in all tabs and on all devices: a
+    /// request without a token continues with the session of the person, or finds the place of the
+    /// person at its second touch. The token of another person counts as none. A request for which
+    /// the closure returns `None`, or an empty string, is treated as if no identity were configured.
+    ///
+    /// A visitor who logs in keeps its pass, but not its ticket, so ask visitors to log in before
+    /// they wait. If the identity changes in the line, the new one continues with its own place, or
+    /// as a newcomer.
+    ///
+    /// Only a keyed hash of the identity is stored. An identity may have any length, but is hashed
+    /// for every request. Requires [`keys`](Self::keys), which all nodes share.
+    ///
+    /// Return only what the application has verified, such as the login in a signed cookie. A client
+    /// that can make up identities gets a place for each of them, because the places of persons do
+    /// not count toward [`places_per_network`](Self::places_per_network). The closure runs up to
+    /// twice on the task of each request, so it must be fast, and must not block.
+    ///
+    /// ```
+    /// use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, request::RequestHead};
+    ///
+    /// # fn verified(_: &str) -> Option<String> { None }
+    /// // The login is in a cookie that the application has signed.
+    /// fn login(request: &RequestHead<'_>) -> Option<String> {
+    ///     let cookies = request.headers().get("cookie")?.to_str().ok()?;
+    ///     verified(cookies.split("; ").find_map(|pair| pair.strip_prefix("login="))?)
+    /// }
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .keys(KeyRing::new(TokenKey::random()))
+    ///     .identity(login)
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn identity<F>(mut self, identity: F) -> Self
+    where
+        F: Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
+    {
+        self.config.room_options.identity = Some(IdentityOf::new(identity));
         self
     }
 

@@ -17,12 +17,58 @@ use crate::{
     rate_headers::RateHeaders,
     request::{ClientIp, ClientKind},
     respond::JsonProfile,
-    token::KeyRing,
+    token::{CookieSettings, KeyRing, SameSite},
 };
 
 #[track_caller]
 fn refused(json: &str) -> String {
     serde_json::from_str::<WaitingRoomConfig>(json).unwrap_err().to_string()
+}
+
+#[test]
+fn a_rule_in_a_file_may_have_several_tests() {
+    let file = |rule: &str| {
+        format!(r#"{{ "name": "shop", "total_active_users": 1, "bypass": [{rule}] }}"#)
+    };
+    let all = |tests: &str| file(&format!(r#"{{ "name": "admin", "all": [{tests}] }}"#));
+    let path = r#"{ "path_prefix": "/admin/" }"#;
+    let both = all(&format!(r#"{path}, {{ "network": "203.0.113.0/24" }}"#));
+    let config: WaitingRoomConfig = serde_json::from_str(&both).unwrap();
+    assert!(config.bypass[0].needs_address() && config.bypass[0].name() == "admin");
+    for (tests, message) in [
+        (String::new(), "no test in the rule \"admin\", expected at least one"),
+        (format!(r#"{{ "all": [{path}] }}"#), "all within all in the rule \"admin\", expected"),
+        ([path; 17].join(","), "17 tests in the rule \"admin\", expected at most 16"),
+        (r#"{ "method": "G T" }"#.to_owned(), "\"G T\" in the rule \"admin\", expected a method"),
+        (r#"{ "network": "x" }"#.to_owned(), "\"x\" in the rule \"admin\", expected an address"),
+    ] {
+        let error = refused(&all(&tests));
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn a_partitioned_cookie_may_be_set_in_a_file() {
+    let file = |more: &str| {
+        let cookie = format!(r#"{{ "same_site": "none", "partitioned": true{more} }}"#);
+        format!(r#"{{ "name": "shop", "total_active_users": 1, "cookie": {cookie} }}"#)
+    };
+    let config: WaitingRoomConfig = serde_json::from_str(&file("")).unwrap();
+    let built = CookieSettings::new().same_site(SameSite::None).partitioned();
+    assert_eq!(config.room_options.cookie, built);
+    let insecure = refused(&file(r#", "insecure": true"#));
+    assert!(insecure.contains("expected Lax or Strict for an insecure cookie"), "{insecure}");
+}
+
+#[cfg(feature = "cloudflare")]
+#[test]
+fn a_page_in_a_file_is_in_one_language() {
+    let file = |pages: &str| format!(r#"{{ "name": "shop", "total_active_users": 1, {pages} }}"#);
+    let page = file(r#""mustache_page": "{{waitTime}}""#);
+    assert!(serde_json::from_str::<WaitingRoomConfig>(&page).is_ok());
+    assert!(refused(&file(r#""mustache_page": "{{wait}}""#)).contains("line 1"));
+    let both = refused(&file(r#""page": "x", "mustache_page": "x""#));
+    assert!(both.contains("mustache_page is given, as is page, expected only one"), "{both}");
 }
 
 #[test]

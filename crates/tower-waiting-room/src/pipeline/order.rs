@@ -125,7 +125,7 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
             } else {
-                (journey.visitor, journey.source) = room.identify(head.headers(), journey.now);
+                (journey.visitor, journey.source) = room.identify(&head, journey.now);
             }
         }
         journey.ahead = (self.order)(&journey.visitor);

@@ -43,7 +43,7 @@ impl<St: Store> Pipeline<St> {
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if has_new_id(&journey.visitor, &pass) {
-                    journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
+                    journey.undelivered = room.undelivered(pass.id);
                 }
                 // The pass is attached to the response even if a later stage stops the request,
                 // because the slot is already taken.

@@ -146,6 +146,28 @@ impl Bypass {
         Self::new(name, Matcher::When(Arc::new(test)))
     }
 
+    /// Covers the requests that this rule and `other` both cover, under the name of this rule.
+    ///
+    /// ```
+    /// use tower_waiting_room::request::Bypass;
+    ///
+    /// // The administration is open to the office only.
+    /// let rule = Bypass::path_prefix("admin", "/admin/")
+    ///     .and(Bypass::network("office", "203.0.113.0/24"));
+    /// ```
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut all = match self.matcher {
+            Matcher::All(all) => all,
+            one => vec![one],
+        };
+        match other.matcher {
+            Matcher::All(others) => all.extend(others),
+            one => all.push(one),
+        }
+        Self { name: self.name, matcher: Matcher::All(all) }
+    }
+
     fn new(name: impl Into<Cow<'static, str>>, matcher: Matcher) -> Self {
         Self { name: name.into(), matcher }
     }
@@ -155,9 +177,15 @@ impl Bypass {
         &self.name
     }
 
+    /// Returns the test of the rule.
+    #[cfg(all(test, feature = "cloudflare"))]
+    pub(crate) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
     /// Returns whether the rule needs the address of the client.
     pub(crate) fn needs_address(&self) -> bool {
-        matches!(self.matcher, Matcher::Network(..))
+        self.matcher.needs_address()
     }
 
     /// Returns whether the request is exempt. An ambiguous request is not exempt, as described for
@@ -271,6 +299,29 @@ mod tests {
         let when = Bypass::when("query", |head| head.uri().query().is_some());
         assert!(covers(&when, get("/?")));
         assert!(!covers(&when, get("/")));
+    }
+
+    #[test]
+    fn a_rule_with_several_tests_covers_only_what_all_of_them_cover() {
+        let rule = Bypass::path_prefix("admin", "/admin/")
+            .and(Bypass::network("office", "203.0.113.0/24"))
+            .and(Bypass::header("probe", "x-probe", "1").and(Bypass::host("host", "shop.example")));
+        assert_eq!(rule.name(), "admin");
+        assert!(rule.needs_address());
+        let whole = |path: &str, address: &str, probe: &str, host: &str| {
+            let peer = std::net::SocketAddr::new(address.parse().unwrap(), 40_000);
+            let request = Request::get(path).extension(PeerAddr(peer));
+            covers(&rule, request.header("x-probe", probe).header("host", host))
+        };
+        assert!(whole("/admin/x", "203.0.113.7", "1", "shop.example"));
+        assert!(!whole("/x", "203.0.113.7", "1", "shop.example"));
+        assert!(!whole("/admin/x", "203.0.114.7", "1", "shop.example"));
+        assert!(!whole("/admin/x", "203.0.113.7", "2", "shop.example"));
+        assert!(!whole("/admin/x", "203.0.113.7", "1", "other.example"));
+        // A path that a server may read as another one is still not exempt.
+        assert!(!whole("/admin/../checkout", "203.0.113.7", "1", "shop.example"));
+        let wrong = Bypass::path("admin", "/a").and(Bypass::network("office", "x"));
+        assert!(wrong.validate().unwrap_err().to_string().contains("in the rule \"admin\""));
     }
 
     #[test]

@@ -24,6 +24,8 @@ use super::{client_ip::network, head::RequestHead, path::Readings, path_rule::Pa
 /// A test of the head of a request. Names are validated at start-up by [`Matcher::validate`].
 #[derive(Clone)]
 pub(crate) enum Matcher {
+    /// All of these matchers match the request.
+    All(Vec<Matcher>),
     /// The request has a cookie with this name.
     Cookie(String),
     /// The request has this header and, if a value is given, a line with exactly this value.
@@ -61,10 +63,20 @@ impl Matcher {
         Self::Network(text, network)
     }
 
+    /// Returns whether the matcher needs the address of the client.
+    pub(crate) fn needs_address(&self) -> bool {
+        match self {
+            Self::All(all) => all.iter().any(Self::needs_address),
+            Self::Network(..) => true,
+            _ => false,
+        }
+    }
+
     /// Returns whether the request matches. `doubt` determines how ambiguous paths and hosts are
     /// treated.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
+            Self::All(all) => all.iter().all(|it| it.covers(head, doubt)),
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
             Self::Header(header, Some(value)) => {
@@ -94,6 +106,7 @@ impl Matcher {
             Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected))
         };
         match self {
+            Self::All(all) => all.iter().try_for_each(|it| it.validate(field, rule)),
             Self::Header(header, _) if HeaderName::try_from(header.as_str()).is_err() => {
                 wrong(header, "the name of a header")
             }
@@ -118,6 +131,7 @@ impl PartialEq for Matcher {
     /// same closure.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            (Self::All(a), Self::All(b)) => a == b,
             (Self::Cookie(a), Self::Cookie(b)) | (Self::Host(a), Self::Host(b)) => a == b,
             (Self::Path(a), Self::Path(b)) => a == b,
             (Self::Header(a, x), Self::Header(b, y)) => (a, x) == (b, y),
@@ -132,6 +146,7 @@ impl PartialEq for Matcher {
 impl fmt::Debug for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::All(all) => f.debug_list().entries(all).finish(),
             Self::Cookie(cookie) => write!(f, "cookie {cookie}"),
             Self::Header(header, None) => write!(f, "header {header}"),
             Self::Header(header, Some(value)) => write!(f, "header {header}: {value}"),

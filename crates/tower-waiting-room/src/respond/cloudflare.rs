@@ -10,11 +10,16 @@
 //! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
 
+#[cfg(feature = "cloudflare")]
+mod variables;
+
 use std::borrow::Cow;
 
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
+#[cfg(feature = "cloudflare")]
+pub(super) use self::variables::Variable;
 use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
 

@@ -21,6 +21,8 @@ use http::{
 use memchr::memmem;
 use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
+#[cfg(feature = "cloudflare")]
+use super::mustache::MustachePage;
 use super::{
     Answer,
     headers::{Failure, of_type},
@@ -95,14 +97,7 @@ impl Page {
     /// answer. In the last two cases, the error names the line of the mistake.
     pub fn template(source: impl Into<String>) -> Result<Self, ConfigError> {
         let source = source.into();
-        if source.len() > Self::MAX_TEMPLATE_LEN {
-            return Err(ConfigError::new(
-                ConfigErrorKind::TooLarge,
-                FIELD,
-                format_args!("a template of {} bytes", source.len()),
-                format_args!("at most {} bytes", Self::MAX_TEMPLATE_LEN),
-            ));
-        }
+        check_len(&source)?;
         let template = Template::parse(source).map_err(|error| malformed(&error, None))?;
         let title: Arc<str> = Arc::from("title");
         for answer in sample::answers() {
@@ -110,6 +105,49 @@ impl Page {
             template.render(&variables).map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
         Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
+    }
+
+    /// Creates a page from a template of Cloudflare Waiting Room, in the Mustache language.
+    ///
+    /// All 25 fields of `cfWaitingRoom` are variables, as are `waitTimeHours` and
+    /// `waitTimeHourMinutes`. A section is rendered if its variable is neither `false` nor 0 nor
+    /// empty, as at Cloudflare. Values are escaped for HTML, except in `{{{three braces}}}`.
+    ///
+    /// The page has no `Content-Security-Policy` until
+    /// [one is set](Self::content_security_policy), and has no nonces: a policy that allows inline
+    /// scripts must contain their hashes or `'unsafe-inline'`.
+    ///
+    /// ```
+    /// use tower_waiting_room::respond::Page;
+    ///
+    /// let page = Page::mustache(
+    ///     "{{#waitTimeKnown}}About {{waitTime}} min.{{/waitTimeKnown}}\
+    ///      {{^waitTimeKnown}}Please wait.{{/waitTimeKnown}}",
+    /// )?;
+    ///
+    /// let error = Page::mustache("<p>\n{{waitTimes}}</p>").unwrap_err();
+    /// assert!(error.to_string().contains("line 2"));
+    /// # let _ = page;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the template is longer than
+    /// [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), has more than 10 000 tags or more than 16
+    /// sections inside one another, contains an unknown name, a tag or a section that does not end,
+    /// or a tag that Cloudflare's pages do not have (`{{>part}}`, `{{=<% %>=}}`). The error names
+    /// the line.
+    #[cfg(feature = "cloudflare")]
+    pub fn mustache(source: impl AsRef<str>) -> Result<Self, ConfigError> {
+        let source = source.as_ref();
+        check_len(source)?;
+        let page = MustachePage::parse(source).map_err(|mistake| {
+            let given = format_args!("a template that is wrong in {mistake}");
+            let expected = "a Mustache template with the variables of Cloudflare Waiting Room";
+            ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
+        })?;
+        Ok(Self { body: Body::Mustache(Arc::new(page)), title: None, policy: None })
     }
 
     /// Creates a page from a closure.
@@ -160,11 +198,18 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy contains characters that are not valid in a header.
+    /// Returns an error if the policy contains characters that are not valid in a header, or
+    /// `{nonce}` for a Mustache page, which has no nonces.
     pub fn content_security_policy(mut self, policy: &str) -> Result<Self, ConfigError> {
+        #[cfg(feature = "cloudflare")]
+        if matches!(self.body, Body::Mustache(_)) && policy.contains("{nonce}") {
+            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{policy:?}"));
+            let expected = "a policy without {nonce}, because a Mustache page has no nonces";
+            return Err(ConfigError::new(kind, "content_security_policy", given, expected));
+        }
         let value = match &self.body {
             Body::Own => HeaderValue::try_from(own_page::with_hashes(policy)),
-            Body::Closure(_) | Body::Template(_) => HeaderValue::from_str(policy),
+            _ => HeaderValue::from_str(policy),
         };
         self.policy = Some(value.map_err(|_| {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
@@ -201,6 +246,8 @@ impl Page {
         let title = self.title_for(answer);
         Ok(match &self.body {
             Body::Closure(_) => None,
+            #[cfg(feature = "cloudflare")]
+            Body::Mustache(page) => Some((page.render(answer).into(), Reuse::Allowed)),
             Body::Own => Some((own_page::render(answer, title).into(), Reuse::Allowed)),
             Body::Template(template) => {
                 let variables = Arc::new(Variables::new(answer, title));
@@ -224,6 +271,8 @@ impl Page {
     ) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
             Body::Closure(page) => self.governed(page(answer, head)),
+            #[cfg(feature = "cloudflare")]
+            Body::Mustache(page) => self.governed(of_type(HTML, page.render(answer))),
             Body::Own => {
                 let html = own_page::render(answer, self.title_for(answer));
                 self.governed(of_type(HTML, html))
@@ -286,12 +335,24 @@ impl fmt::Debug for Page {
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
+    #[cfg(feature = "cloudflare")]
+    Mustache(Arc<MustachePage>),
     /// The default page.
     Own,
     Template(Arc<Template>),
 }
 
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Response<Bytes> + Send + Sync;
+
+/// Checks the length of a template.
+fn check_len(source: &str) -> Result<(), ConfigError> {
+    if source.len() <= Page::MAX_TEMPLATE_LEN {
+        return Ok(());
+    }
+    let given = format_args!("a template of {} bytes", source.len());
+    let expected = format_args!("at most {} bytes", Page::MAX_TEMPLATE_LEN);
+    Err(ConfigError::new(ConfigErrorKind::TooLarge, FIELD, given, expected))
+}
 
 /// Returns the error for a template that fails, with the line of the failure. If the template can
 /// be parsed, the error also names the reason of the answer for which it fails.

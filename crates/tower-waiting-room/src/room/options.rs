@@ -3,7 +3,7 @@
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
-use super::{Challenge, RoomStage, StoreFailure};
+use super::{Challenge, IdentityOf, RoomStage, StoreFailure};
 use crate::{
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
@@ -16,6 +16,8 @@ pub(crate) struct RoomOptions {
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) challenge: Option<Challenge>,
+    /// The identities of visitors, or `None` if visitors are known by their tokens only.
+    pub(crate) identity: Option<IdentityOf>,
 }
 
 impl RoomOptions {
@@ -24,7 +26,8 @@ impl RoomOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error for a challenge without a room, for a recovery pause without keys, for a
+    /// Returns an error for a challenge or an identity without a room, for an identity or a recovery
+    /// pause without keys, for a
     /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given, expected: &str| {
@@ -33,6 +36,14 @@ impl RoomOptions {
         if !has_room && self.challenge.is_some() {
             let expected = "total_active_users as well: without a room there is no first touch";
             return contradicts("challenge", "a closure", expected);
+        }
+        if !has_room && self.identity.is_some() {
+            let expected = "total_active_users as well: without a room there are no visitors";
+            return contradicts("identity", "a closure", expected);
+        }
+        if self.keys.is_none() && self.identity.is_some() {
+            let expected = "keys as well: with a random key, no other node knows the same person";
+            return contradicts("identity", "a closure", expected);
         }
         if self.keys.is_none() && !rules.recovery_pause().is_zero() {
             let expected = "keys as well: with a random key, no earlier pass is valid";
@@ -67,7 +78,7 @@ impl RoomOptions {
         });
         let transport = Transport::new(&self.cookie, rules.name())
             .expect("the cookie was validated when the config was built");
-        let challenge = self.challenge;
-        Some(RoomStage::new(store, on_failure, &keys, transport, challenge, telemetry))
+        let stage = RoomStage::new(store, on_failure, &keys, transport, telemetry);
+        Some(stage.with_newcomers(self.challenge, self.identity))
     }
 }

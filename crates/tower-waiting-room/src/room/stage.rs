@@ -27,6 +27,7 @@ use waiting_room_core::{
 use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
+    identity::{IdentityOf, OTHER_PERSON},
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
@@ -54,6 +55,8 @@ pub(crate) struct RoomStage<St> {
     pub(crate) pace: CheckInPace,
     /// The challenge for newcomers, or `None` if none is configured.
     challenger: Option<Challenger>,
+    /// The identities of visitors, or `None` if none are configured.
+    identity: Option<IdentityOf>,
     telemetry: Telemetry,
 }
 
@@ -95,7 +98,6 @@ impl<St: Store> RoomStage<St> {
         on_failure: StoreFailure,
         keys: &KeyRing,
         transport: Transport,
-        challenge: Option<Challenge>,
         telemetry: Telemetry,
     ) -> Self {
         let source = store.clone();
@@ -108,7 +110,8 @@ impl<St: Store> RoomStage<St> {
             sessions: Arc::new(Sessions::new(clock, telemetry.clone())),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             pace,
-            challenger: challenge.map(Challenger::new),
+            challenger: None,
+            identity: None,
             store,
             telemetry,
         }
@@ -119,14 +122,34 @@ impl<St: Store> RoomStage<St> {
         self.transport.cookie_name()
     }
 
+    /// Sets how newcomers are challenged, and by what persons are known.
+    pub(super) fn with_newcomers(
+        self,
+        challenge: Option<Challenge>,
+        identity: Option<IdentityOf>,
+    ) -> Self {
+        Self { challenger: challenge.map(Challenger::new), identity, ..self }
+    }
+
     /// Opens the token of a request. Returns the content of the token and the way in which to send
     /// the next token: in a cookie or in a header, depending on how the client sent this one.
-    pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
+    ///
+    /// The token of another person counts as none (see `identity.rs`).
+    pub(crate) fn identify(
+        &self,
+        head: &RequestHead<'_>,
+        now: Timestamp,
+    ) -> (Visitor, TokenSource) {
+        let headers = head.headers();
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
             self.telemetry.rejected(found.rejected, error.as_str());
         }
         match found.opened {
+            Some(opened) if self.is_of_another(&opened, head) => {
+                self.telemetry.rejected(1, OTHER_PERSON);
+                (Visitor::Unknown, found.source)
+            }
             Some(opened) => (Visitor::Proven(opened), found.source),
             // gRPC libraries store no cookies, so even the first token is sent in the header.
             None if is_native_grpc(headers) => (Visitor::Unknown, TokenSource::Header),
@@ -263,9 +286,12 @@ impl<St: Store> RoomStage<St> {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
 
-    /// Returns a guard for the session of a newcomer, to be held until the pass is sent.
-    pub(crate) fn undelivered(&self, id: VisitorId) -> Undelivered {
-        Undelivered::new(id, Arc::clone(&self.sessions.ends))
+    /// Returns a guard for the session of a newcomer, to be held until the pass is sent. Returns
+    /// `None` for a person: its session may be in use on another device, and its next request
+    /// continues the session even without the pass.
+    pub(crate) fn undelivered(&self, id: VisitorId) -> Option<Box<Undelivered>> {
+        let guard = || Box::new(Undelivered::new(id, Arc::clone(&self.sessions.ends)));
+        (!Identities::is_person(id)).then(guard)
     }
 
     /// Returns the token for a visitor whom the store has just admitted.
@@ -380,10 +406,26 @@ impl<St: Store> RoomStage<St> {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Generates a random id for a newcomer. The id includes the hash of the client's network, if
-    /// the network is known.
+    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
+    /// otherwise a random one. A random id includes the hash of the client's network, if the network
+    /// is known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
-        self.identities.draw(head.network_in_line())
+        match self.identity.as_ref().and_then(|identity| identity.of(head)) {
+            Some(identity) => self.identities.of_person(&identity),
+            None => self.identities.draw(head.network_in_line()),
+        }
+    }
+
+    /// Returns whether a token does not belong to the person who sent the request.
+    fn is_of_another(&self, opened: &Opened, head: &RequestHead<'_>) -> bool {
+        let identity = self.identity.as_ref().and_then(|identity| identity.of(head));
+        let Some(identity) = identity else { return false };
+        match opened {
+            Opened::Ticket(ticket) => !self.identities.is_of(ticket.id, &identity),
+            Opened::Lapsed(pass) | Opened::Pass(pass) => {
+                Identities::is_person(pass.id) && !self.identities.is_of(pass.id, &identity)
+            }
+        }
     }
 
     /// Ends a session in the store. If the call fails or is dropped, the end is put back on the

@@ -21,8 +21,24 @@
 //! - Two networks have the same hash with a probability of 2⁻³², and then share one quota of
 //!   places.
 //! - An unknown network is stored as zero. No known network has the hash zero.
+//!
+//! The id of a person that the application identifies is not random, so that the person has the same
+//! id on each of its devices:
+//!
+//! ```text
+//!   bits   127 … 96     95 … 64      63 … 0
+//!         ┌──────────┬────────────┬──────────┐
+//!         │ `PERSON` │ 0          │ identity │
+//!         └──────────┴────────────┴──────────┘
+//! ```
+//!
+//! - The devices of a person are in different networks, so its id contains none.
+//! - While a key is being replaced, a person may have one id for each key. A token with either of
+//!   them is accepted.
+//! - Two persons have the same id with a probability of 2⁻⁶⁴, and a random id looks like that of a
+//!   person with a probability of 2⁻³².
 
-use std::{net::IpAddr, num::NonZeroU32};
+use std::{iter, net::IpAddr, num::NonZeroU32};
 
 use waiting_room_core::{VisitorId, rate::KeyHasher};
 
@@ -35,14 +51,38 @@ pub(crate) struct Identities {
     /// The hasher for networks. The hasher's secret is derived from the sealing key; keys that are
     /// used only for opening tokens do not affect it.
     hasher: KeyHasher,
+    /// The hashers for the identities of persons, one for each key. The first one belongs to the
+    /// sealing key.
+    persons: Vec<KeyHasher>,
 }
 
 impl Identities {
     /// Creates a generator that computes the same network hashes on all nodes with the same sealing
     /// key.
     pub(crate) fn new(keys: &KeyRing) -> Self {
-        let (sealing, _) = keys.split();
-        Self { hasher: KeyHasher::shared(sealing.network_secret()) }
+        let (sealing, older) = keys.split();
+        let all = iter::once(sealing).chain(older);
+        Self {
+            hasher: KeyHasher::shared(sealing.network_secret()),
+            persons: all.map(|key| KeyHasher::shared(key.identity_secret())).collect(),
+        }
+    }
+
+    /// Returns the id of the person with this identity. An identity of any length is hashed, which
+    /// takes time in proportion to its length and no memory.
+    pub(crate) fn of_person(&self, identity: &str) -> VisitorId {
+        // There is always a sealing key, so the fallback is never used.
+        self.persons.first().map_or_else(random_visitor_id, |by| person(by, identity))
+    }
+
+    /// Returns whether an id is that of any person.
+    pub(crate) const fn is_person(id: VisitorId) -> bool {
+        id.bits() >> 64 == PERSON
+    }
+
+    /// Returns whether an id is that of the person with this identity, under any key.
+    pub(crate) fn is_of(&self, id: VisitorId, identity: &str) -> bool {
+        self.persons.iter().any(|by| person(by, identity) == id)
     }
 
     /// Generates the id of a new visitor.
@@ -65,6 +105,14 @@ impl Identities {
         NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN)
     }
 }
+
+/// Returns the id of a person.
+fn person(by: &KeyHasher, identity: &str) -> VisitorId {
+    VisitorId::new(PERSON << 64 | u128::from(by.hash(identity).as_u64()))
+}
+
+/// The upper half of the id of a person: the letters `PERS`, and no network.
+const PERSON: u128 = 0x5045_5253_0000_0000;
 
 #[cfg(test)]
 mod tests {
@@ -92,6 +140,49 @@ mod tests {
         assert_ne!(network(&by, "192.0.2.1"), network(&by, "192.0.2.2"));
         assert_ne!(network(&by, "192.0.2.1"), network(&identities(2), "192.0.2.1"));
         assert_eq!(by.draw(None).network(), None);
+    }
+
+    #[test]
+    fn a_person_has_one_id_and_others_have_others() {
+        let by = identities(1);
+        let ann = by.of_person("ann");
+        assert_eq!(ann, by.of_person("ann"));
+        assert_ne!(ann, by.of_person("Ann"));
+        assert_ne!(ann, identities(2).of_person("ann"));
+        assert!(Identities::is_person(ann) && by.is_of(ann, "ann") && !by.is_of(ann, "ben"));
+        assert_eq!(ann.network(), None);
+        let anonymous = by.draw(Some("192.0.2.1".parse().unwrap()));
+        assert!(!Identities::is_person(anonymous) && !by.is_of(anonymous, "ann"));
+        assert!(!Identities::is_person(by.draw(None)));
+    }
+
+    #[test]
+    fn a_person_is_known_under_each_key_of_the_ring() {
+        let key = |byte| TokenKey::from_bytes([byte; TokenKey::LEN]);
+        let ring =
+            |sealing, older| Identities::new(&KeyRing::new(key(sealing)).also_opens(key(older)));
+        let (before, after) = (ring(1, 2), ring(2, 1));
+        let ann = before.of_person("ann");
+        assert_ne!(ann, after.of_person("ann"));
+        assert!(after.is_of(ann, "ann") && before.is_of(after.of_person("ann"), "ann"));
+        assert!(!after.is_of(ann, "ben") && !identities(3).is_of(ann, "ann"));
+    }
+
+    #[test]
+    fn an_identity_of_1_mib_is_hashed_to_the_last_byte() {
+        let by = identities(1);
+        let long = "a".repeat(1024 * 1024);
+        let other = format!("{}b", &long[1..]);
+        assert!(by.is_of(by.of_person(&long), &long) && !by.is_of(by.of_person(&long), &other));
+    }
+
+    /// If a release changed these values, a person would have a second place.
+    #[test]
+    fn the_persons_that_nodes_share_stay_who_they_are() {
+        assert_eq!(
+            format!("{:032x}", identities(1).of_person("ann").bits()),
+            "50455253000000003acc227e0eb4dfcc"
+        );
     }
 
     /// If a release changed these values, it would count the same network separately from older

@@ -106,7 +106,17 @@ impl TokenKey {
     ///
     /// Every node with this key derives the same secret, and the secret does not reveal the key.
     pub(super) fn network_secret(&self) -> [u64; 2] {
-        let [a, b, c, d, e, f, g, h, rest @ ..] = tag(&self.bytes, NETWORK_NONCE);
+        self.secret(NETWORK_NONCE)
+    }
+
+    /// Returns a secret for hashing the identities of visitors, derived from the key in the same
+    /// way.
+    pub(super) fn identity_secret(&self) -> [u64; 2] {
+        self.secret(IDENTITY_NONCE)
+    }
+
+    fn secret(&self, nonce: &[u8; 24]) -> [u64; 2] {
+        let [a, b, c, d, e, f, g, h, rest @ ..] = tag(&self.bytes, nonce);
         [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(rest)]
     }
 }
@@ -245,6 +255,9 @@ fn wrong_key(given: impl fmt::Display) -> ConfigError {
 
 /// The nonce for key ids. Changing this nonce would make the key ids in all earlier tokens unknown.
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
+/// The nonce for the secret with which identities are hashed. Changing this nonce would give every
+/// person a second place.
+const IDENTITY_NONCE: &[u8; 24] = b"tower-waiting-room ident";
 /// The nonce for the secret with which networks are hashed. Changing this nonce would change the
 /// hash of every network.
 const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";

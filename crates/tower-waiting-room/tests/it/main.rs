@@ -16,6 +16,7 @@ mod events;
 mod figures;
 mod gate;
 mod handle;
+mod identity;
 mod limits_report;
 #[cfg(feature = "metrics")]
 mod metrics;

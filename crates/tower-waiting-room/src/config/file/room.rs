@@ -121,6 +121,9 @@ pub(super) struct CookieFile {
     /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
     /// default is false.
     insecure: Option<bool>,
+    /// Whether browsers store a separate cookie for each top-level site (CHIPS), for a room that is
+    /// shown in frames on other sites. The default is false.
+    partitioned: Option<bool>,
 }
 
 /// The names of the [`SameSite`] settings.
@@ -212,6 +215,9 @@ impl CookieFile {
         let mut cookie = CookieSettings::default();
         if self.insecure == Some(true) {
             cookie = cookie.insecure();
+        }
+        if self.partitioned == Some(true) {
+            cookie = cookie.partitioned();
         }
         cookie = with(cookie, self.name, |to, name| to.name(name));
         cookie = with(cookie, self.domain, |to, domain| to.domain(domain));
