@@ -70,3 +70,13 @@ minutes-range = { $low } bis { $count } Minuten
 hours-range = { $low } bis { $count } Stunden
 
 stop = { $text }.
+
+ahead-none = Niemand ist vor Ihnen
+line-about = { $count ->
+    [one] Etwa { $shown } Person wartet
+   *[other] Etwa { $shown } Personen warten
+}
+slower = Die Wartezeit ist länger geworden, weil die Besucher langsamer eingelassen werden.
+returned = Die Wartezeit ist länger geworden, weil Personen zurückgekommen sind, die vor Ihnen waren.
+retries = Diese Seite versucht es von selbst noch einmal.
+support = Hilfe und Kontakt

@@ -70,3 +70,13 @@ minutes-range = { $low } to { $count } minutes
 hours-range = { $low } to { $count } hours
 
 stop = { $text }.
+
+ahead-none = Nobody is ahead of you
+line-about = { $count ->
+    [one] About { $shown } person is waiting
+   *[other] About { $shown } people are waiting
+}
+slower = The wait has grown because people are being let in more slowly.
+returned = The wait has grown because people who were here before you have come back.
+retries = This page tries again by itself.
+support = Help and contact
