@@ -30,6 +30,7 @@ mod key;
 mod language;
 mod list;
 mod matcher;
+mod negotiation;
 mod path;
 mod path_rule;
 mod recent;
@@ -46,6 +47,7 @@ pub(crate) use self::{
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},
+    negotiation::Languages,
     path::each_reading,
     path_rule::PathRule,
 };

@@ -35,6 +35,7 @@ use smallvec::SmallVec;
 use super::{
     accept::{Offer, Preference},
     language::Language,
+    negotiation::Languages,
     recent::Recent,
 };
 
@@ -116,17 +117,20 @@ impl Client {
     }
 }
 
-impl Language {
+impl Languages {
     /// Returns the language that a client prefers according to the headers of its request.
     ///
     /// Without the `page` feature, all answers are in English.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(&self, headers: &HeaderMap) -> Language {
         if !cfg!(feature = "page") {
-            return Self::English;
+            return Language::ENGLISH;
         }
-        let negotiate =
-            |list: &[u8]| LANGUAGES.with_borrow_mut(|recent| recent.get(list, Self::negotiate));
-        combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN, negotiate).unwrap_or_default()
+        let negotiate = |list: &[u8]| {
+            let compute = |list: &[u8]| (self.id(), self.negotiate(list));
+            LANGUAGES.with_borrow_mut(|it| it.get_if(list, |(of, _)| of == self.id(), compute)).1
+        };
+        let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN, negotiate);
+        language.unwrap_or(self.default())
     }
 }
 
@@ -326,8 +330,9 @@ thread_local! {
     /// A cache of the preferences in recent `Accept` headers.
     static PREFERENCES: RefCell<Recent<Option<Preference>, MAX_ACCEPT_LEN>> = RefCell::new(Recent::new());
 
-    /// A cache of the languages chosen for recent `Accept-Language` headers.
-    static LANGUAGES: RefCell<Recent<Language, MAX_ACCEPT_LANGUAGE_LEN>> = RefCell::new(Recent::new());
+    /// A cache of the languages chosen for recent `Accept-Language` headers, each with the set of
+    /// languages from which it was chosen.
+    static LANGUAGES: RefCell<Recent<(u32, Language), MAX_ACCEPT_LANGUAGE_LEN>> = RefCell::new(Recent::new());
 }
 
 /// The maximum number of bytes of the `Accept` header that are parsed. Browsers send up to 135.

@@ -1,174 +1,232 @@
-//! The language of answers, negotiated from the `Accept-Language` header.
+//! The languages of answers.
+//!
+//! A [`Language`] is an index into the languages of this process: the built-in ones, followed by
+//! those that applications have added. The files with their sentences are in `respond/i18n`.
 
-use super::list::{Element, MAX_WEIGHT, elements};
+use std::{fmt, sync::OnceLock};
 
-/// A language in which answers of the layer are available.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Language {
-    /// 中文
-    Chinese,
+/// Declares the built-in languages.
+macro_rules! languages {
+    ($($(#[$doc:meta])+ $name:ident = $tag:literal,)+) => {
+        /// The indices of the built-in languages.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum BuiltIn { $($name),+ }
+
+        impl Language {
+            $($(#[$doc])+ pub const $name: Self = Self(BuiltIn::$name as u8);)+
+
+            /// The built-in languages.
+            pub const ALL: [Self; [$($tag),+].len()] = [$(Self::$name),+];
+        }
+
+        /// The tags of the built-in languages.
+        const TAGS: [&str; Language::ALL.len()] = [$($tag),+];
+    };
+}
+
+/// A language in which answers of the layer are available, as a tag of BCP 47.
+///
+/// The built-in languages are those of Cloudflare Waiting Room, and a few more. An application adds
+/// and replaces languages with [`Page::texts`](crate::respond::Page::texts). Two languages with the
+/// same tag differ if their sentences differ.
+///
+/// ```
+/// use tower_waiting_room::request::Language;
+///
+/// assert_eq!(Language::GERMAN.tag(), "de");
+/// assert!(Language::ARABIC.is_right_to_left());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Language(u8);
+
+languages! {
+    /// العربية
+    ARABIC = "ar",
+    /// Български
+    BULGARIAN = "bg",
+    /// 简体中文
+    CHINESE_SIMPLIFIED = "zh-Hans",
+    /// 繁體中文
+    CHINESE_TRADITIONAL = "zh-Hant",
+    /// Hrvatski
+    CROATIAN = "hr",
+    /// Čeština
+    CZECH = "cs",
+    /// Dansk
+    DANISH = "da",
+    /// Nederlands
+    DUTCH = "nl",
     /// English, which is also the default for clients that accept none of the available languages.
-    #[default]
-    English,
+    ENGLISH = "en",
+    /// Filipino
+    FILIPINO = "fil",
+    /// Suomi
+    FINNISH = "fi",
     /// Français
-    French,
+    FRENCH = "fr",
     /// Deutsch
-    German,
+    GERMAN = "de",
+    /// Ελληνικά
+    GREEK = "el",
+    /// עברית
+    HEBREW = "he",
+    /// हिन्दी
+    HINDI = "hi",
+    /// Magyar
+    HUNGARIAN = "hu",
+    /// Bahasa Indonesia
+    INDONESIAN = "id",
+    /// Italiano
+    ITALIAN = "it",
+    /// 日本語
+    JAPANESE = "ja",
+    /// 한국어
+    KOREAN = "ko",
+    /// Latviešu
+    LATVIAN = "lv",
+    /// Lietuvių
+    LITHUANIAN = "lt",
+    /// Bahasa Melayu
+    MALAY = "ms",
+    /// Norsk bokmål
+    NORWEGIAN = "nb",
+    /// فارسی
+    PERSIAN = "fa",
+    /// Polski
+    POLISH = "pl",
+    /// Português do Brasil
+    PORTUGUESE_BRAZIL = "pt-BR",
+    /// Português de Portugal
+    PORTUGUESE_PORTUGAL = "pt-PT",
+    /// Română
+    ROMANIAN = "ro",
+    /// Русский
+    RUSSIAN = "ru",
+    /// Српски
+    SERBIAN = "sr",
+    /// Srpski
+    SERBIAN_LATIN = "sr-Latn",
+    /// Slovenčina
+    SLOVAK = "sk",
+    /// Slovenščina
+    SLOVENIAN = "sl",
     /// Español
-    Spanish,
+    SPANISH = "es",
+    /// Svenska
+    SWEDISH = "sv",
+    /// ไทย
+    THAI = "th",
+    /// Türkçe
+    TURKISH = "tr",
+    /// Українська
+    UKRAINIAN = "uk",
+    /// Tiếng Việt
+    VIETNAMESE = "vi",
 }
 
 impl Language {
-    /// All available languages, in declaration order.
-    pub const ALL: [Self; 5] =
-        [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
+    /// The maximum number of languages of one process, built in and added.
+    pub const MAX: usize = 128;
 
     /// Returns the language tag (BCP 47) for the `lang` attribute and the `Content-Language`
-    /// header.
+    /// header, such as `pt-BR`.
     #[must_use]
-    pub const fn tag(self) -> &'static str {
+    pub fn tag(self) -> &'static str {
+        match TAGS.get(self.index()) {
+            Some(tag) => tag,
+            None => self.added().map_or(TAGS[Self::ENGLISH.index()], |it| it.tag),
+        }
+    }
+
+    /// Returns whether the language is written from right to left.
+    #[must_use]
+    pub fn is_right_to_left(self) -> bool {
         match self {
-            Self::Chinese => "zh",
-            Self::English => "en",
-            Self::French => "fr",
-            Self::German => "de",
-            Self::Spanish => "es",
+            Self::ARABIC | Self::HEBREW | Self::PERSIAN => true,
+            _ => self.added().is_some_and(|it| it.is_right_to_left),
         }
     }
 
-    /// Returns the language that an `Accept-Language` header prefers (RFC 9110 section 12.5.4).
-    ///
-    /// Only the primary subtag of a range is compared, so a client that prefers `de-AT` gets
-    /// German. If several ranges have the same weight, the first of them is chosen. The range `*`
-    /// denotes the default language, but a named language of the same weight takes precedence.
-    ///
-    /// The `fluent-langneg` crate cannot replace this function, because it ignores weights and
-    /// drops tags with an extension. A client can send a new header with every request, so this
-    /// function does not allocate memory, and parses weights only for available languages and for
-    /// `*`.
-    pub(crate) fn negotiate(accept_language: &[u8]) -> Self {
-        let (mut preferred, mut best, mut rest) = (Self::default(), 0, 0);
-        for Element { name, weight } in elements(accept_language) {
-            // A malformed weight counts as 0, so the range is not acceptable.
-            let weight = weight.unwrap_or(0);
-            if let Some(language) = Self::of_range(name) {
-                if weight > best {
-                    (preferred, best) = (language, weight);
-                }
-            } else if name == b"*" {
-                rest = rest.max(weight);
-            }
-            // No other range can have a higher weight.
-            if best == MAX_WEIGHT {
-                break;
-            }
-        }
-        if rest > best { Self::default() } else { preferred }
+    /// Returns the position of this language among all languages of the process.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
     }
 
-    /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
-    fn of_range(range: &[u8]) -> Option<Self> {
-        let [first, second] = match range {
-            [first, second] | [first, second, b'-', ..] => [first, second],
-            _ => return None,
-        };
-        match [first.to_ascii_lowercase(), second.to_ascii_lowercase()] {
-            [b'd', b'e'] => Some(Self::German),
-            [b'e', b'n'] => Some(Self::English),
-            [b'e', b's'] => Some(Self::Spanish),
-            [b'f', b'r'] => Some(Self::French),
-            [b'z', b'h'] => Some(Self::Chinese),
-            _ => None,
-        }
+    /// Returns the facts about a language that is not built in.
+    fn added(self) -> Option<&'static Added> {
+        ADDED.get(self.index().checked_sub(TAGS.len())?)?.get()
+    }
+
+    /// Adds a language to those of the process. Returns `None` if there are already
+    /// [`MAX`](Self::MAX) of them.
+    #[cfg(feature = "page")]
+    pub(crate) fn add(tag: &'static str, is_right_to_left: bool) -> Option<Self> {
+        let added = Added { tag, is_right_to_left };
+        // The length of `TAGS` plus that of `ADDED` fits in a byte.
+        let index = (0_u8..).zip(&ADDED).find(|(_, it)| it.set(added).is_ok())?.0;
+        Some(Self(Self::ALL.len().to_le_bytes()[0] + index))
     }
 }
 
+impl Default for Language {
+    fn default() -> Self {
+        Self::ENGLISH
+    }
+}
+
+impl fmt::Debug for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Language").field(&self.tag()).finish()
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.tag())
+    }
+}
+
+/// The facts about a language that an application has added.
+#[derive(Clone, Copy)]
+struct Added {
+    tag: &'static str,
+    is_right_to_left: bool,
+}
+
+/// The added languages, in order of addition.
+static ADDED: [OnceLock<Added>; Language::MAX - TAGS.len()] =
+    [const { OnceLock::new() }; Language::MAX - TAGS.len()];
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use unic_langid::{CharacterDirection, LanguageIdentifier};
 
-    use super::{super::list::MAX_ELEMENTS, *};
+    use super::*;
 
     #[test]
-    fn the_preferred_language_is_chosen_by_weight_then_order() {
-        use Language::{Chinese, English, French, German, Spanish};
-        let cases = [
-            ("", English),
-            ("de", German),
-            ("de-AT,de;q=0.9,en;q=0.8", German),
-            ("FR-ca", French),
-            ("en;q=0.5, es;q=0.9", Spanish),
-            ("ja,zh-TW;q=0.8,en;q=0.7", Chinese),
-            ("ja, pt-BR;q=0.9", English),
-            ("de;q=0, fr;q=0.1", French),
-            ("de;q=NaN, de;q=x, fr;q=0.1", French),
-            ("en-GB,fr", English),
-            ("*", English),
-            (",;,=,-", English),
-            ("de-DE-u-co-phonebk", German),
-            ("fr; Q=0.4 , es ;q=0.6", Spanish),
-            ("de;q=0.3, *;q=0.5", English),
-            ("*, de", German),
-            ("ja, *;q=0.1, de;q=0.5", German),
-            ("de;q=5, de;q=-1, de;q=inf, de;q=, fr;q=0.001", French),
-        ];
-        for (header, language) in cases {
-            assert_eq!(Language::negotiate(header.as_bytes()), language, "{header:?}");
+    fn every_tag_is_canonical_and_has_the_direction_of_the_library() {
+        for language in Language::ALL {
+            let parsed: LanguageIdentifier = language.tag().parse().unwrap();
+            assert_eq!(parsed.to_string(), language.tag());
+            let is_rtl = parsed.character_direction() == CharacterDirection::RTL;
+            assert_eq!(language.is_right_to_left(), is_rtl, "{language}");
         }
     }
 
     #[test]
-    fn no_more_ranges_are_looked_at_than_a_header_may_have() {
-        let behind = |ranges: usize| Language::negotiate(("ja,".repeat(ranges) + "de").as_bytes());
-        assert_eq!(behind(MAX_ELEMENTS - 1), Language::German);
-        assert_eq!(behind(MAX_ELEMENTS), Language::English);
-    }
-
-    /// The naive implementation of [`Language::negotiate`].
-    fn expected(accept_language: &str) -> Language {
-        let (mut preferred, mut best, mut rest) = (Language::default(), 0.0, 0.0_f32);
-        for element in accept_language.split(',').take(MAX_ELEMENTS) {
-            let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
-            let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
-            let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-            let is_number = |it: &str| it.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
-            let weight = weight.map_or("1", |(_, value)| value.trim());
-            let weight = weight.parse().ok().filter(|it| is_number(weight) && *it <= 1.0);
-            let weight = weight.unwrap_or(0.0);
-            let primary = range.trim().split('-').next().unwrap();
-            let language =
-                Language::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary));
-            if range.trim() == "*" {
-                rest = rest.max(weight);
-            } else if let Some(language) = language.filter(|_| weight > best) {
-                (preferred, best) = (language, weight);
-            }
-        }
-        if rest > best { Language::default() } else { preferred }
-    }
-
-    fn range() -> impl Strategy<Value = String> {
-        let tag = prop_oneof![
-            prop::sample::select(vec!["de", "EN", "es-419", "fr ", " zh-Hant-TW", "*", "* ", "ja"])
-                .prop_map(str::to_owned),
-            "[a-zA-Z* -]{0,5}",
-        ];
-        let parameter = prop_oneof![
-            3 => "; ?[qQ]=(0(\\.[0-9]{0,3})?|1(\\.0{0,3})?)",
-            1 => "[;=] ?[a-zq] ?=? ?[a-z0-9.-]{0,4}",
-        ];
-        (tag, prop::collection::vec(parameter, 0..3))
-            .prop_map(|(tag, parameters)| tag + &parameters.concat())
-    }
-
-    proptest! {
-        #[test]
-        fn a_header_means_what_a_naive_parser_says(
-            ranges in prop::collection::vec(range(), 0..40),
-        ) {
-            let header = ranges.join(",");
-            prop_assert_eq!(Language::negotiate(header.as_bytes()), expected(&header), "{}", header);
-        }
+    fn the_locales_of_cloudflare_are_all_there() {
+        // The values of `default_template_language`, in the order of Cloudflare's API.
+        let locales = "en-US es-ES de-DE fr-FR it-IT ja-JP ko-KR pt-BR zh-CN zh-TW nl-NL pl-PL id-ID \
+            tr-TR ar-EG ru-RU fa-IR bg-BG hr-HR cs-CZ da-DK fi-FI lt-LT ms-MY nb-NO ro-RO el-GR \
+            he-IL hi-IN hu-HU sr-BA sk-SK sl-SI sv-SE tl-PH th-TH uk-UA vi-VN";
+        let languages = super::super::Languages::built_in();
+        let found: Vec<_> = locales
+            .split_whitespace()
+            .map(|locale| languages.named(locale.as_bytes()).map(Language::tag).unwrap_or(locale))
+            .collect();
+        let expected = "en es de fr it ja ko pt-BR zh-Hans zh-Hant nl pl id tr ar ru fa bg hr cs da \
+            fi lt ms nb ro el he hi hu sr sk sl sv fil th uk vi";
+        assert_eq!(found, expected.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(found.len(), 38);
     }
 }

@@ -27,12 +27,23 @@ impl<T: Copy, const LEN: usize> Recent<T, LEN> {
 
     /// Returns the result for this value, and computes it first if the value is not remembered.
     pub(super) fn get(&mut self, value: &[u8], compute: impl FnOnce(&[u8]) -> T) -> T {
+        self.get_if(value, |_| true, compute)
+    }
+
+    /// Returns the result for this value, and computes it first if the value is not remembered, or
+    /// if the remembered result does not apply.
+    pub(super) fn get_if(
+        &mut self,
+        value: &[u8],
+        applies: impl FnOnce(T) -> bool,
+        compute: impl FnOnce(&[u8]) -> T,
+    ) -> T {
         if value.len() > LEN {
             return compute(value);
         }
         let slot = &mut self.0[index(value)];
         match slot.computed {
-            Some((len, computed)) if slot.bytes[..len] == *value => computed,
+            Some((len, computed)) if slot.bytes[..len] == *value && applies(computed) => computed,
             _ => {
                 let computed = compute(value);
                 slot.bytes[..value.len()].copy_from_slice(value);

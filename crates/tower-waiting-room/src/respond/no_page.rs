@@ -10,13 +10,19 @@ use super::{
     headers::{Failure, of_type},
     kept::Reuse,
 };
-use crate::request::RequestHead;
+use crate::request::{Languages, RequestHead};
 
 /// The plain text that replaces a page. It has no options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(());
 
 impl Page {
+    /// Returns the languages between which clients can choose.
+    #[expect(clippy::unused_self, reason = "as in `page.rs`")]
+    pub(super) fn languages(&self) -> &Languages {
+        Languages::built_in()
+    }
+
     /// Returns the headers that only pages have.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `page.rs`")]
     pub(super) fn headers(&self) -> Option<Vec<(HeaderName, HeaderValue)>> {

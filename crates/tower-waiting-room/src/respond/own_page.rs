@@ -16,7 +16,7 @@
 
 mod steps;
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;
@@ -32,7 +32,7 @@ use crate::request::Language;
 
 /// Renders the default page for an answer, with this title.
 pub(super) fn render(answer: &Answer, title: &str) -> String {
-    let page = &PAGES[answer.language as usize];
+    let page = page_in(answer.language);
     let mut now = [0; Iso::LEN];
     let now = Iso(answer.now).format(&mut now);
     let message = &answer.message();
@@ -68,9 +68,14 @@ fn around_number(message: &Message) -> (&str, &str) {
     at.map_or(("", ""), |at| (&position[..at], &position[at + number.len()..]))
 }
 
-/// Prepares the page in every language, unless this has already been done.
+/// Returns the page in a language, and prepares it first if it was not needed before.
+fn page_in(language: Language) -> &'static PageSteps {
+    PAGES[language.index()].get_or_init(|| split(SOURCE, language))
+}
+
+/// Prepares the page in the default language, so that the first visitor does not have to wait.
 pub(super) fn prepare() {
-    LazyLock::force(&PAGES);
+    page_in(Language::default());
 }
 
 /// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the script,
@@ -156,9 +161,8 @@ impl View<'_> {
     }
 }
 
-/// The page in each language, in the order of [`Language::ALL`].
-static PAGES: LazyLock<[PageSteps; Language::ALL.len()]> =
-    LazyLock::new(|| Language::ALL.map(|language| split(SOURCE, language)));
+/// The page in each language, by [`Language::index`].
+static PAGES: [OnceLock<PageSteps>; Language::MAX] = [const { OnceLock::new() }; Language::MAX];
 
 /// The number of bytes that the slots of a page usually need.
 const ROOM: usize = 1024;

@@ -9,6 +9,7 @@
 //! `X-Robots-Tag`. The headers that all answers have in common are added in `headers.rs`.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, LazyLock},
 };
@@ -27,10 +28,11 @@ use super::{
     Answer,
     headers::{Failure, of_type},
     html::{Template, Variables},
+    i18n,
     kept::Reuse,
     own_page, sample,
 };
-use crate::request::RequestHead;
+use crate::request::{Languages, RequestHead};
 
 /// The page that visitors see while they wait in the line, or when they are refused.
 ///
@@ -54,6 +56,8 @@ use crate::request::RequestHead;
 pub struct Page {
     body: Body,
     title: Option<Arc<str>>,
+    /// The languages between which visitors can choose.
+    languages: Cow<'static, Languages>,
     /// The `Content-Security-Policy`. In the policy of a template, `{nonce}` is replaced for each
     /// response.
     policy: Option<HeaderValue>,
@@ -62,6 +66,9 @@ pub struct Page {
 impl Page {
     /// The maximum length of a template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
+
+    /// The maximum length of a file with sentences: 64 KiB.
+    pub const MAX_TEXTS_LEN: usize = i18n::MAX_TEXTS_LEN;
 
     /// A strict `Content-Security-Policy` for a template: no external resources are loaded, and
     /// only styles and scripts with the nonce are allowed.
@@ -81,7 +88,7 @@ impl Page {
     ///
     /// - the fields of [`Answer`], with durations in whole seconds and points in time in ISO 8601;
     /// - `message`, with the fields of [`Message`](super::Message);
-    /// - `title`, `lang` and `nonce`;
+    /// - `title`, `lang`, `dir` (`ltr` or `rtl`) and `nonce`;
     /// - all variables of a Cloudflare Waiting Room template, under the same names.
     ///
     /// A variable that does not apply is `none`, and an unknown name is an error. Values are
@@ -104,7 +111,12 @@ impl Page {
             let variables = Arc::new(Variables::new(&answer, &title));
             template.render(&variables).map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
-        Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
+        Ok(Self {
+            body: Body::Template(Arc::new(template)),
+            title: None,
+            languages: built_in(),
+            policy: None,
+        })
     }
 
     /// Creates a page from a template of Cloudflare Waiting Room, in the Mustache language.
@@ -147,7 +159,12 @@ impl Page {
             let expected = "a Mustache template with the variables of Cloudflare Waiting Room";
             ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)
         })?;
-        Ok(Self { body: Body::Mustache(Arc::new(page)), title: None, policy: None })
+        Ok(Self {
+            body: Body::Mustache(Arc::new(page)),
+            title: None,
+            languages: built_in(),
+            policy: None,
+        })
     }
 
     /// Creates a page from a closure.
@@ -175,7 +192,12 @@ impl Page {
     {
         let page =
             move |answer: &Answer, head: &RequestHead<'_>| page(answer, head).map(Into::into);
-        Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
+        Self {
+            body: Body::Closure(Arc::new(page)),
+            title: None,
+            languages: built_in(),
+            policy: None,
+        }
     }
 
     /// Sets the name of the event or service that visitors wait for. The default is the name of the
@@ -185,6 +207,65 @@ impl Page {
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.title = Some(title.into());
         self
+    }
+
+    /// Adds a language, or replaces sentences of a language, for every answer of the layer.
+    ///
+    /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
+    /// [Fluent](https://projectfluent.org) format, in the form of the built-in files in
+    /// `src/respond/i18n`. A file for a built-in language may contain only the sentences to be
+    /// replaced. Of Fluent, a file can use arguments such as `{ $shown }` and a choice by `$count`
+    /// between the plural forms of CLDR. A sentence needs the arguments that it has in English, and
+    /// cannot contain another sentence. Sentences are escaped for HTML.
+    ///
+    /// The sentences stay in memory until the process ends.
+    ///
+    /// ```
+    /// use tower_waiting_room::{ConfigError, respond::Page};
+    ///
+    /// let page = Page::default().texts("en", "headline-waiting = You are in the queue\n")?;
+    ///
+    /// let error = page.texts("en", "headline-wating = You are in the queue\n").unwrap_err();
+    /// assert!(error.to_string().contains("the unknown sentence `headline-wating`"));
+    /// # Ok::<(), ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the tag is malformed, if the file is longer than
+    /// [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN), if it has a flaw, if the file of a new language lacks
+    /// a sentence, or if the process already has
+    /// [`Language::MAX`](crate::request::Language::MAX) languages. The error names the
+    /// line of a flaw, and the sentences that are unknown or missing.
+    pub fn texts(mut self, tag: &str, file: &str) -> Result<Self, ConfigError> {
+        let language = i18n::add(tag, file)?;
+        self.languages = Cow::Owned(self.languages.with(language));
+        Ok(self)
+    }
+
+    /// Sets the language for clients that accept none of the available languages. The default is
+    /// English.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the page has no language with exactly this tag.
+    pub fn default_language(mut self, tag: &str) -> Result<Self, ConfigError> {
+        let language = self.languages.tagged(tag).ok_or_else(|| {
+            let given: String = tag.chars().take(40).collect();
+            ConfigError::new(
+                ConfigErrorKind::Malformed,
+                "page.default_language",
+                format_args!("{given:?}"),
+                format_args!("one of {}", self.languages.tags().join(", ")),
+            )
+        })?;
+        self.languages = Cow::Owned(self.languages.with_default(language));
+        Ok(self)
+    }
+
+    /// Returns the languages between which clients can choose.
+    pub(super) fn languages(&self) -> &Languages {
+        &self.languages
     }
 
     /// Sets the `Content-Security-Policy` of the page.
@@ -318,10 +399,9 @@ impl Default for Page {
     /// Returns the default page. Its policy is [`STRICT_POLICY`](Self::STRICT_POLICY) with the
     /// hashes of its style and its script in place of the nonces.
     fn default() -> Self {
-        // The first call prepares the page in every language, so that no request has to wait for
-        // this.
         own_page::prepare();
-        Self { body: Body::Own, title: None, policy: Some(OWN_POLICY.clone()) }
+        let (title, policy) = (None, Some(OWN_POLICY.clone()));
+        Self { body: Body::Own, title, languages: built_in(), policy }
     }
 }
 
@@ -374,6 +454,11 @@ static OWN_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let policy = HeaderValue::try_from(own_page::with_hashes(Page::STRICT_POLICY));
     policy.expect("the policy and the hashes are visible ASCII")
 });
+
+/// Returns the built-in languages.
+fn built_in() -> Cow<'static, Languages> {
+    Cow::Borrowed(Languages::built_in())
+}
 
 /// The text that is replaced with the nonce in the policy of a template.
 const NONCE: &[u8] = b"{nonce}";

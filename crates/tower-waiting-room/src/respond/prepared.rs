@@ -181,7 +181,7 @@ mod tests {
         );
         let headers = |retry_after| {
             let report = Report::new(&[], retry_after, Timestamp::ZERO);
-            let (language, length, outcome) = (Language::German, 12_345, Outcome::Refuse);
+            let (language, length, outcome) = (Language::GERMAN, 12_345, Outcome::Refuse);
             prepared.with(&Values { language, length, outcome, report })
         };
         let lines = |headers: HeaderMap| {

@@ -151,7 +151,7 @@ impl Responder {
         if !is_page || it.token.is_some() {
             return None;
         }
-        let language = Language::of(it.request.headers());
+        let language = self.page.languages().of(it.request.headers());
         let key = PageKey {
             layer: self.id,
             reason: it.reason.clone(),
@@ -202,7 +202,7 @@ impl Responder {
         it: &Unforwarded<'_>,
         client: &Client,
     ) -> Option<Response<Bytes>> {
-        let answer = self.answer(it, client, Language::of(it.request.headers()));
+        let answer = self.answer(it, client, self.page.languages().of(it.request.headers()));
         let response = refusal.response(&answer, &it.request)?;
         // The closure may choose any error status, and `Refusal` replaces every other status.
         let status = response.status();
@@ -217,7 +217,7 @@ impl Responder {
         let is_wordless = client.kind == ClientKind::Json && !client.is_poll;
         let language = match it.outcome {
             Outcome::Wait if is_wordless => Language::default(),
-            _ => Language::of(it.request.headers()),
+            _ => self.page.languages().of(it.request.headers()),
         };
         let answer = self.answer(it, client, language);
         if let Some(response) = self.frequent(&answer, it, client) {

@@ -135,7 +135,7 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
         ..Client::classify(&Method::GET, &HeaderMap::new())
     };
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    Answer::new(Arc::from("shop"), &client, Language::English, outcome, reason, status, NOW)
+    Answer::new(Arc::from("shop"), &client, Language::ENGLISH, outcome, reason, status, NOW)
 }
 
 /// Room rules with the default intervals. The limit does not appear in any answer.

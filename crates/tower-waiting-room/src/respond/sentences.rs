@@ -42,11 +42,18 @@ impl Sentences {
         self.0.sentence(Phrase::Ahead, args)
     }
 
+    /// Returns the sentence about the number of visitors in a line. The parameters are those of
+    /// [`ahead`](Self::ahead).
+    pub(super) fn line(self, count: u32, shown: &str) -> Cow<'static, str> {
+        let args = Args { count: count.into(), text: shown, ..Args::default() };
+        self.0.sentence(Phrase::LineAbout, args)
+    }
+
     /// Returns the sentence about the time for which a place is kept. The rules of the room determine
     /// this time, so each thread remembers its last sentence in each language.
     pub(super) fn keep(self, retention: Duration) -> Cow<'static, str> {
         KEEP.with_borrow_mut(|keep| {
-            let last = &mut keep[self.0 as usize];
+            let last = &mut keep[self.0.index()];
             match last {
                 Some((time, sentence)) if *time == retention => sentence.clone(),
                 _ => {
@@ -143,9 +150,9 @@ impl Sentences {
 type Keep = (Duration, Cow<'static, str>);
 
 thread_local! {
-    /// The last sentence of [`Sentences::keep`] in each language, in the order of [`Language::ALL`].
-    static KEEP: RefCell<[Option<Keep>; Language::ALL.len()]> =
-        const { RefCell::new([const { None }; Language::ALL.len()]) };
+    /// The last sentence of [`Sentences::keep`] in each language, by [`Language::index`].
+    static KEEP: RefCell<[Option<Keep>; Language::MAX]> =
+        const { RefCell::new([const { None }; Language::MAX]) };
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -168,40 +175,34 @@ mod tests {
     }
 
     #[test]
-    fn one_and_two_are_told_apart_in_every_language() {
-        let told = |count| {
-            Language::ALL.map(|language| {
-                let words = Sentences(language);
-                [Phrase::Seconds, Phrase::Minutes, Phrase::Hours]
-                    .map(|unit| words.counted(unit, count).into_owned())
-            })
+    fn one_and_two_are_told_apart() {
+        let told = |language, count| {
+            [Phrase::Seconds, Phrase::Minutes, Phrase::Hours]
+                .map(|unit| Sentences(language).counted(unit, count).into_owned())
         };
-        assert_eq!(
-            told(1),
-            [
-                ["1 秒", "1 分钟", "1 小时"],
-                ["1 second", "1 minute", "1 hour"],
-                ["1 seconde", "1 minute", "1 heure"],
-                ["1 Sekunde", "1 Minute", "1 Stunde"],
-                ["1 segundo", "1 minuto", "1 hora"],
-            ]
-        );
-        assert_eq!(
-            told(2),
-            [
-                ["2 秒", "2 分钟", "2 小时"],
-                ["2 seconds", "2 minutes", "2 hours"],
-                ["2 secondes", "2 minutes", "2 heures"],
-                ["2 Sekunden", "2 Minuten", "2 Stunden"],
-                ["2 segundos", "2 minutos", "2 horas"],
-            ]
-        );
+        let cases = [
+            (Language::CHINESE_SIMPLIFIED, 1, ["1 秒", "1 分钟", "1 小时"]),
+            (Language::CHINESE_SIMPLIFIED, 2, ["2 秒", "2 分钟", "2 小时"]),
+            (Language::ENGLISH, 1, ["1 second", "1 minute", "1 hour"]),
+            (Language::ENGLISH, 2, ["2 seconds", "2 minutes", "2 hours"]),
+            (Language::FRENCH, 1, ["1 seconde", "1 minute", "1 heure"]),
+            (Language::FRENCH, 2, ["2 secondes", "2 minutes", "2 heures"]),
+            (Language::GERMAN, 1, ["1 Sekunde", "1 Minute", "1 Stunde"]),
+            (Language::GERMAN, 2, ["2 Sekunden", "2 Minuten", "2 Stunden"]),
+            (Language::HEBREW, 1, ["שנייה אחת", "דקה אחת", "שעה אחת"]),
+            (Language::HEBREW, 2, ["2 שניות", "2 דקות", "שעתיים"]),
+            (Language::SPANISH, 1, ["1 segundo", "1 minuto", "1 hora"]),
+            (Language::SPANISH, 2, ["2 segundos", "2 minutos", "2 horas"]),
+        ];
+        for (language, count, expected) in cases {
+            assert_eq!(told(language, count), expected);
+        }
     }
 
     #[test]
     fn a_place_is_kept_for_as_long_as_the_rules_say_in_each_language() {
         for (minutes, language) in [5, 10, 5].into_iter().zip(Language::ALL.into_iter().cycle()) {
-            for language in [language, Language::English] {
+            for language in [language, Language::ENGLISH] {
                 let keep = Sentences(language).keep(Duration::from_secs(60 * minutes));
                 let expected = Sentences(language).span(Duration::from_secs(60 * minutes));
                 assert!(keep.contains(&*expected), "{keep}");
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_as_a_range_in_the_unit_that_suits_it() {
-        let english = |seconds| wait_of(Language::English, seconds);
+        let english = |seconds| wait_of(Language::ENGLISH, seconds);
         assert_eq!(english([10, 20, 59]), "Estimated wait: less than a minute.");
         assert_eq!(english([60, 60, 60]), "Estimated wait: about 1 minute.");
         assert_eq!(english([20, 50, 70]), "Estimated wait: about 1 to 2 minutes.");
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(english([3_600, 5_400, 5_401]), "Estimated wait: about 1 to 2 hours.");
         assert_eq!(english([90_000, 90_000, 90_000]), "Estimated wait: more than a day.");
         assert_eq!(
-            wait_of(Language::German, [250, 330, 400]),
+            wait_of(Language::GERMAN, [250, 330, 400]),
             "Voraussichtliche Wartezeit: etwa 4 bis 7 Minuten."
         );
     }

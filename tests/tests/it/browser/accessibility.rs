@@ -23,7 +23,7 @@ async fn a_screen_reader_finds_its_way() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     let agent = browser.value("navigator.userAgent").await;
-    for language in ["en", "de", "es", "fr", "zh"] {
+    for language in ["en", "de", "es", "fr", "zh-Hans", "zh-Hant", "pt-BR", "ar"] {
         let languages = json!({ "userAgent": agent, "acceptLanguage": language });
         browser.devtools("Emulation.setUserAgentOverride", languages).await;
         browser.goto(&house.url("/")).await;

@@ -34,7 +34,9 @@ impl CfWaitingRoom {
             "timeUntilEventEnd" => Variable::Number(self.time_until_event_end),
             "timeUntilEventEndFormatted" => Variable::Text(&self.time_until_event_end_formatted),
             "timeUntilEventStart" => Variable::Number(self.time_until_event_start),
-            "timeUntilEventStartFormatted" => Variable::Text(&self.time_until_event_start_formatted),
+            "timeUntilEventStartFormatted" => {
+                Variable::Text(&self.time_until_event_start_formatted)
+            }
             "turnstile" => Variable::Text(self.turnstile),
             "waitTime" => Variable::Number(self.wait_time),
             "waitTime25Percentile" => Variable::Number(self.wait_time25_percentile),

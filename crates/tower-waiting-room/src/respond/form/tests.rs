@@ -94,7 +94,7 @@ fn a_terminal_gets_a_line_of_sentences() {
         "You are number 12 in line. Estimated wait: about 4 to 7 minutes. \
          Please try again in 9 seconds.\n"
     );
-    let chinese = Answer { language: Language::Chinese, ..sample::placed() };
+    let chinese = Answer { language: Language::CHINESE_SIMPLIFIED, ..sample::placed() };
     let body = super::text(&chinese).into_body();
     assert_eq!(body, "您排在第 12 位。预计等待时间：约 4 至 7 分钟。请在 9 秒后重试。\n");
 }

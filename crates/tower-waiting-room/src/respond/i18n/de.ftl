@@ -71,6 +71,16 @@ hours-range = { $low } bis { $count } Stunden
 
 stop = { $text }.
 
+ahead-none = Niemand ist vor Ihnen
+line-about = { $count ->
+    [one] Etwa { $shown } Person wartet
+   *[other] Etwa { $shown } Personen warten
+}
+slower = Die Wartezeit ist länger geworden, weil die Besucher langsamer eingelassen werden.
+returned = Die Wartezeit ist länger geworden, weil Personen zurückgekommen sind, die vor Ihnen waren.
+retries = Diese Seite versucht es von selbst noch einmal.
+support = Hilfe und Kontakt
+
 event-start = Es beginnt in { $span }.
 event-lot = Ihr Platz wird zu Beginn ausgelost
 event-number = Ihre Nummer in der Auslosung ist { $shown }.

@@ -71,6 +71,16 @@ hours-range = { $low } to { $count } hours
 
 stop = { $text }.
 
+ahead-none = Nobody is ahead of you
+line-about = { $count ->
+    [one] About { $shown } person is waiting
+   *[other] About { $shown } people are waiting
+}
+slower = The wait has grown because people are being let in more slowly.
+returned = The wait has grown because people who were here before you have come back.
+retries = This page tries again by itself.
+support = Help and contact
+
 event-start = It starts in { $span }.
 event-lot = Your place is drawn by lot at the start
 event-number = Your number in the draw is { $shown }.

@@ -71,6 +71,16 @@ hours-range = { $low } a { $count } horas
 
 stop = { $text }.
 
+ahead-none = No hay nadie por delante de usted
+line-about = { $count ->
+    [one] Aproximadamente { $shown } persona está esperando
+   *[other] Aproximadamente { $shown } personas están esperando
+}
+slower = La espera ha aumentado porque se está entrando más despacio.
+returned = La espera ha aumentado porque han vuelto personas que estaban por delante de usted.
+retries = Esta página lo intenta de nuevo por sí sola.
+support = Ayuda y contacto
+
 event-start = Empieza en { $span }.
 event-lot = Su lugar se sorteará al empezar
 event-number = Su número en el sorteo es { $shown }.

@@ -71,6 +71,16 @@ hours-range = { $low } à { $count } heures
 
 stop = { $text }.
 
+ahead-none = Personne n’est devant vous
+line-about = { $count ->
+    [one] Environ { $shown } personne attend
+   *[other] Environ { $shown } personnes attendent
+}
+slower = L’attente s’est allongée, car les entrées sont plus lentes.
+returned = L’attente s’est allongée, car des personnes qui étaient devant vous sont revenues.
+retries = Cette page réessaie toute seule.
+support = Aide et contact
+
 event-start = Début dans { $span }.
 event-lot = Votre place sera tirée au sort au début
 event-number = Votre numéro dans le tirage est { $shown }.

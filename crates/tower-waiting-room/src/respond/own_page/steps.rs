@@ -7,7 +7,7 @@
 
 use crate::{
     request::Language,
-    respond::html::{escape, label},
+    respond::html::{direction, escape, label},
 };
 
 /// The page in one language.
@@ -197,6 +197,8 @@ impl Splitter {
             self.text(&text);
         } else if expression == "lang" {
             self.text(self.language.tag());
+        } else if expression == "dir" {
+            self.text(direction(self.language));
         } else {
             let slot = Slot::of(expression);
             let slot = slot.unwrap_or_else(|| panic!("{expression:?} is not a slot of the page"));

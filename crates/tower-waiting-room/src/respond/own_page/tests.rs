@@ -81,7 +81,7 @@ proptest! {
 #[test]
 fn the_buffer_of_a_page_is_large_enough() {
     for answer in sample::answers() {
-        let page = &PAGES[answer.language as usize];
+        let page = page_in(answer.language);
         assert!(render(&answer, "Midsummer Festival").len() <= page.len + ROOM);
     }
 }
@@ -89,7 +89,7 @@ fn the_buffer_of_a_page_is_large_enough() {
 #[test]
 fn a_text_after_the_end_of_a_block_is_in_no_block() {
     let source = "a{% if labels.unsent %}b{% elif message.number %}c{% else %}d{% endif %}{e{# f #} {{- lang }}\n";
-    let PageSteps { steps, len } = split(source, Language::German);
+    let PageSteps { steps, len } = split(source, Language::GERMAN);
     let text = format!("{steps:?}");
     assert_eq!(
         text,
@@ -102,7 +102,7 @@ fn a_text_after_the_end_of_a_block_is_in_no_block() {
 #[test]
 #[should_panic(expected = "is not a slot of the page")]
 fn an_unknown_expression_is_found_at_once() {
-    split("{{ message.titel }}", Language::English);
+    split("{{ message.titel }}", Language::ENGLISH);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn the_default_page_shows_every_answer_in_every_language() {
     for language in Language::ALL {
         for answer in sample::answers() {
             let html = html(&page, &Answer { language, ..answer });
-            assert!(html.contains(&format!("<html lang=\"{}\">", language.tag())));
+            assert!(html.contains(&format!("<html lang=\"{}\" dir=", language.tag())));
             assert!(!html.contains(">None<") && !html.contains("{{"));
         }
     }

@@ -71,7 +71,11 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
 /// Renders an answer on demand.
 fn on_demand(responder: &Responder, it: &Unforwarded<'_>) -> Response<Bytes> {
     let client = Client::classify(it.request.method(), it.request.headers());
-    let answer = responder.answer(it, &client, Language::of(it.request.headers()));
+    let answer = responder.answer(
+        it,
+        &client,
+        crate::request::Languages::built_in().of(it.request.headers()),
+    );
     responder.told(respond(&answer, &responder.page, &it.request, client.is_head), it)
 }
 

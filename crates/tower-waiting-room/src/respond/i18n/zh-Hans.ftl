@@ -59,6 +59,13 @@ hours-range = { $low } 至 { $count } 小时
 
 stop = { $text }。
 
+ahead-none = 您前面没有人
+line-about = 大约有 { $shown } 人正在等待
+slower = 等待时间变长了，因为放行速度变慢了。
+returned = 等待时间变长了，因为排在您前面的人回来了。
+retries = 此页面会自动重试。
+support = 帮助与联系方式
+
 event-start = 将在 { $span }后开始。
 event-lot = 开始时将抽签决定您的位置
 event-number = 您的抽签号码是 { $shown }。

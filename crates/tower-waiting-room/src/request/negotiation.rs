@@ -1,0 +1,300 @@
+//! The negotiation of a language with the `Accept-Language` header (RFC 9110 section 12.5.4).
+//!
+//! A client can send a new header with every request, so the negotiation does not allocate memory,
+//! reads a bounded number of ranges, and splits only ranges of available languages. The
+//! `fluent-langneg` crate cannot replace it, because that crate ignores weights, drops ranges with
+//! an extension, and allocates several lists. Tests compare the choice between the variants of a
+//! language with the `unic-langid` crate and its table of likely subtags.
+
+use std::sync::LazyLock;
+#[cfg(feature = "page")]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{
+    language::Language,
+    list::{Element, MAX_WEIGHT, elements},
+};
+
+/// The languages between which the clients of one layer can choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Languages {
+    /// Distinguishes this set from all other sets of the process, in caches.
+    id: u32,
+    /// The language for clients that accept no other.
+    default: Language,
+    /// The languages, sorted by their primary subtags. Languages with the same primary subtag are in
+    /// the order of preference.
+    offers: Vec<AvailableLanguage>,
+}
+
+/// An available language, by the subtags of its tag.
+#[derive(Clone, Copy, Debug)]
+struct AvailableLanguage {
+    primary: Subtag,
+    variant: Variant,
+    language: Language,
+    /// Whether the primary subtag is not that of the language's own tag.
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "needed if languages are added"))]
+    is_alias: bool,
+}
+
+impl Languages {
+    /// Returns the built-in languages, with English as the default.
+    pub(crate) fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Languages> = LazyLock::new(|| {
+            let mut languages = Languages { id: 0, default: Language::ENGLISH, offers: Vec::new() };
+            let aliases = ALIASES.iter().map(|(alias, language)| AvailableLanguage {
+                is_alias: true,
+                ..AvailableLanguage::new(alias, *language)
+            });
+            let named = Language::ALL.into_iter().map(|it| AvailableLanguage::new(it.tag(), it));
+            languages.offers = named.chain(aliases).collect();
+            languages.offers.sort_by_key(|offer| offer.primary);
+            languages
+        });
+        &BUILT_IN
+    }
+
+    /// Adds a language. It replaces the language with the same tag.
+    #[cfg(feature = "page")]
+    pub(crate) fn with(&self, language: Language) -> Self {
+        let mut languages = Self { id: new_id(), ..self.clone() };
+        let replaced = |it: Language| it.tag() == language.tag();
+        if replaced(self.default) {
+            languages.default = language;
+        }
+        let mut is_new = true;
+        for offer in languages.offers.iter_mut().filter(|offer| replaced(offer.language)) {
+            (offer.language, is_new) = (language, false);
+        }
+        if is_new {
+            let new = AvailableLanguage::new(language.tag(), language);
+            languages.offers.retain(|it| !(it.is_alias && it.primary == new.primary));
+            languages.offers.push(new);
+            languages.offers.sort_by_key(|offer| offer.primary);
+        }
+        languages
+    }
+
+    /// Sets the language for clients that accept no other.
+    #[cfg(feature = "page")]
+    pub(crate) fn with_default(&self, default: Language) -> Self {
+        Self { id: new_id(), default, ..self.clone() }
+    }
+
+    /// Returns the language with exactly this tag.
+    #[cfg(feature = "page")]
+    pub(crate) fn tagged(&self, tag: &str) -> Option<Language> {
+        let mut languages = self.offers.iter().map(|offer| offer.language);
+        languages.find(|language| language.tag().eq_ignore_ascii_case(tag))
+    }
+
+    /// Returns the tags of all languages.
+    #[cfg(feature = "page")]
+    pub(crate) fn tags(&self) -> Vec<&'static str> {
+        let named = self.offers.iter().filter(|offer| !offer.is_alias);
+        named.map(|offer| offer.language.tag()).collect()
+    }
+
+    /// Returns the language for clients that accept no other.
+    pub(crate) const fn default(&self) -> Language {
+        self.default
+    }
+
+    /// Returns the identity of this set, for caches.
+    pub(super) const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Returns the language that an `Accept-Language` header prefers.
+    ///
+    /// If several ranges have the same weight, the first of them is chosen. The range `*` denotes
+    /// the default language, but a named language of the same weight takes precedence. If no
+    /// language is acceptable, the default language is sent nevertheless, which RFC 9110 permits:
+    /// a page in a foreign language is better than none.
+    pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
+        let (mut preferred, mut best, mut rest) = (self.default, 0, 0);
+        for Element { name, weight } in elements(accept_language) {
+            // A malformed weight counts as 0, so the range is not acceptable.
+            let weight = weight.unwrap_or(0);
+            if name == b"*" {
+                rest = rest.max(weight);
+            } else if weight > best
+                && let Some(language) = self.named(name)
+            {
+                (preferred, best) = (language, weight);
+            }
+            // No other range can have a higher weight.
+            if best == MAX_WEIGHT {
+                break;
+            }
+        }
+        if rest > best { self.default } else { preferred }
+    }
+
+    /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
+    ///
+    /// The primary subtag has to be that of an available language. Of several languages with this
+    /// primary subtag, the one with the same script is chosen, then the one with the same region,
+    /// and then the one for all regions.
+    pub(crate) fn named(&self, range: &[u8]) -> Option<Language> {
+        let mut subtags = range.split(|byte| *byte == b'-');
+        let primary = subtag(subtags.next()?)?;
+        let start = self.offers.partition_point(|offer| offer.primary < primary);
+        let offers = self.offers[start..].iter().take_while(|offer| offer.primary == primary);
+        let first = self.offers.get(start).filter(|offer| offer.primary == primary)?;
+        if self.offers.get(start + 1).is_none_or(|next| next.primary != primary) {
+            return Some(first.language);
+        }
+        let wanted = Variant::new(primary, subtags);
+        let (mut best, mut chosen) = (0, first);
+        for offer in offers {
+            let score = offer.variant.score(wanted);
+            if score > best {
+                (best, chosen) = (score, offer);
+            }
+        }
+        Some(chosen.language)
+    }
+}
+
+impl AvailableLanguage {
+    fn new(tag: &str, language: Language) -> Self {
+        let mut subtags = tag.as_bytes().split(|byte| *byte == b'-');
+        let primary = subtags.next().and_then(subtag).unwrap_or_default();
+        Self { primary, variant: Variant::new(primary, subtags), language, is_alias: false }
+    }
+}
+
+/// A subtag in lower case, followed by zeros. All zeros if there is no subtag.
+type Subtag = [u8; 4];
+
+/// The subtags that distinguish the variants of a language.
+#[derive(Clone, Copy, Debug, Default)]
+struct Variant {
+    script: Subtag,
+    region: Subtag,
+    /// The region whose variant this region shares, if it is not its own.
+    parent: Subtag,
+}
+
+impl Variant {
+    /// Reads the subtags after the primary one. If a script is missing, the region determines it.
+    /// Extended languages, variants and extensions are ignored.
+    fn new<'a>(primary: Subtag, subtags: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut variant = Self::default();
+        for text in subtags.take(MAX_SUBTAGS) {
+            let Some(subtag) = subtag(text) else { break };
+            match text {
+                [_] => break,
+                [_, _] | [b'0'..=b'9', _, _] => {
+                    variant.region = subtag;
+                    break;
+                }
+                [_, _, _, _] => variant.script = subtag,
+                _ => {}
+            }
+        }
+        for likely in LIKELY.iter().filter(|it| it.primary == primary) {
+            let is_listed = likely.regions.contains(&variant.region);
+            if variant.script == Subtag::default() {
+                variant.script = if is_listed { likely.script } else { likely.otherwise };
+            }
+            if is_listed {
+                variant.parent = likely.region;
+            }
+        }
+        variant
+    }
+
+    /// Returns how well a language with these subtags suits a client that wants others.
+    fn score(self, wanted: Self) -> u8 {
+        let of_region = match self.region {
+            region if region == Subtag::default() => 1,
+            region if region == wanted.region => 3,
+            region if region == wanted.parent => 2,
+            _ => 0,
+        };
+        if self.script == wanted.script { 4 + of_region } else { of_region }
+    }
+}
+
+/// Returns a subtag of up to four letters or digits in lower case.
+fn subtag(text: &[u8]) -> Option<Subtag> {
+    let mut subtag = Subtag::default();
+    let place = subtag.get_mut(..text.len())?;
+    place.copy_from_slice(text);
+    subtag.make_ascii_lowercase();
+    Some(subtag)
+}
+
+/// What the regions of a language say about its variant.
+struct Likely {
+    primary: Subtag,
+    regions: &'static [Subtag],
+    /// The script in these regions, and the script in all others.
+    script: Subtag,
+    otherwise: Subtag,
+    /// The region whose variant these regions share, if it is not their own.
+    region: Subtag,
+}
+
+/// Languages with several built-in variants. The scripts are those of CLDR's `likelySubtags`, and the
+/// regions of Portuguese those of its `parentLocales`.
+const LIKELY: [Likely; 3] = [
+    Likely {
+        primary: *b"pt\0\0",
+        regions: &[
+            *b"ao\0\0", *b"ch\0\0", *b"cv\0\0", *b"fr\0\0", *b"gq\0\0", *b"gw\0\0", *b"lu\0\0",
+            *b"mo\0\0", *b"mz\0\0", *b"st\0\0", *b"tl\0\0",
+        ],
+        script: *b"latn",
+        otherwise: *b"latn",
+        region: *b"pt\0\0",
+    },
+    Likely {
+        primary: *b"sr\0\0",
+        regions: &[*b"me\0\0", *b"ro\0\0", *b"ru\0\0", *b"tr\0\0"],
+        script: *b"latn",
+        otherwise: *b"cyrl",
+        region: [0; 4],
+    },
+    Likely {
+        primary: *b"zh\0\0",
+        regions: &[
+            *b"au\0\0", *b"bn\0\0", *b"gb\0\0", *b"gf\0\0", *b"hk\0\0", *b"id\0\0", *b"mo\0\0",
+            *b"pa\0\0", *b"pf\0\0", *b"ph\0\0", *b"sr\0\0", *b"th\0\0", *b"tw\0\0", *b"us\0\0",
+            *b"vn\0\0",
+        ],
+        script: *b"hant",
+        otherwise: *b"hans",
+        region: [0; 4],
+    },
+];
+
+/// Other primary subtags of built-in languages: deprecated and macrolanguage subtags (CLDR,
+/// `supplementalMetadata`), and languages that are written in the same way.
+const ALIASES: [(&str, Language); 9] = [
+    ("cmn", Language::CHINESE_SIMPLIFIED),
+    ("in", Language::INDONESIAN),
+    ("iw", Language::HEBREW),
+    ("mo", Language::ROMANIAN),
+    ("nn", Language::NORWEGIAN),
+    ("no", Language::NORWEGIAN),
+    ("sh", Language::SERBIAN_LATIN),
+    ("tl", Language::FILIPINO),
+    ("yue", Language::CHINESE_TRADITIONAL),
+];
+
+/// Returns an identity for a set of languages.
+#[cfg(feature = "page")]
+fn new_id() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The maximum number of subtags after the primary one that are read.
+const MAX_SUBTAGS: usize = 4;
+
+#[cfg(test)]
+mod tests;
