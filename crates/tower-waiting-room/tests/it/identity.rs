@@ -212,6 +212,24 @@ async fn a_session_that_the_application_ended_is_over_on_all_devices() {
 }
 
 #[tokio::test]
+async fn a_person_whose_session_was_ended_may_come_back_at_once() {
+    let house = House::new(logins());
+    for secs in [0, 0, 1, 200] {
+        let mut ann = Visitor::default();
+        assert!(ann.send(&house, by("ann")).await.is_inside());
+        assert!(ann.send(&house, by("ann")).await.is_inside());
+        assert!(ann.send(&house, by("ann").header("x-end", "1")).await.is_inside());
+        assert_eq!((ann.cookie.is_none(), house.active().await), (true, 0));
+        house.advance(secs);
+    }
+    let mut ann = Visitor::default();
+    assert!(ann.send(&house, by("ann")).await.is_inside());
+    house.advance(1);
+    // A valid pass needs no call to the store, and no reason.
+    assert_eq!(ann.send(&house, by("ann")).await.reason, "admitted");
+}
+
+#[tokio::test]
 async fn a_request_that_is_cancelled_does_not_end_the_session_of_another_device() {
     let house = House::new(logins());
     let mut phone = Visitor::default();

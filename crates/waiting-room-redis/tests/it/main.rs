@@ -15,6 +15,7 @@ mod listed;
 mod mishaps;
 mod networks;
 mod nodes;
+mod persons;
 mod recovery;
 mod rights;
 mod round_trips;
