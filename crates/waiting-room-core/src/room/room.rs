@@ -46,13 +46,12 @@ use crate::{
     ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
     error::ConfigErrorKind,
     rate::EventLog,
-    room::{
-        QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
-    },
+    room::{QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate},
     room::{
         estimate::Estimate,
         line::{Draw, Line},
         sessions::Sessions,
+        stay::Purpose,
         verdict::bucket,
     },
 };
@@ -124,13 +123,26 @@ impl Room {
     /// the ticket's order of arrival. A visitor whose ticket has lapsed goes to the back of the
     /// line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
+        self.check_in_for(Purpose::Enter, ticket, now)
+    }
+
+    /// Checks in a waiting visitor for a purpose.
+    pub(super) fn check_in_for(
+        &mut self,
+        purpose: Purpose,
+        ticket: &Ticket,
+        now: Timestamp,
+    ) -> Verdict {
         self.settle(ticket.id, now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
         // The ticket was used up by a session that has ended, so its order of arrival is void.
         if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
-            return self.newcomer(ticket.id, now);
+            return match purpose {
+                Purpose::Enter => self.newcomer(ticket.id, now),
+                Purpose::Stay => Verdict::Wait { ticket: *ticket, reason: Reason::QueuedTurn },
+            };
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
@@ -166,8 +178,9 @@ impl Room {
         }
         let ahead = self.line.ahead_of(ticket.id, self.draw(now), ticket.first_seen);
         match self.may_enter(ahead, now) {
+            Ok(_) if purpose == Purpose::Stay => self.turn(ticket, needs_place, now),
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
-            Err(reason) => self.stand(ticket, needs_place, ahead, reason, now),
+            Err(reason) => self.stand(purpose, ticket, needs_place, ahead, reason, now),
         }
     }
 
@@ -265,17 +278,6 @@ impl Room {
         Ok(())
     }
 
-    /// Records that state was lost at `now`: passes issued earlier may still be in use.
-    ///
-    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last earlier pass has expired.
-    pub fn recover(&mut self, now: Timestamp) {
-        self.recovered_at = now;
-        if self.rules.recovery == Recovery::Pause {
-            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
-        }
-    }
-
     /// Returns the number of waiting visitors who check in when due, as of the last operation.
     #[must_use]
     pub fn present(&self) -> u32 {
@@ -369,8 +371,9 @@ impl Room {
 
     /// Gives a visitor a place behind `ahead` present visitors, or confirms its existing place.
     /// Refuses the visitor if it needs a new place but the rules do not allow one.
-    fn stand(
+    pub(super) fn stand(
         &mut self,
+        purpose: Purpose,
         mut ticket: Ticket,
         needs_place: bool,
         ahead: u32,
@@ -400,7 +403,7 @@ impl Room {
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
         ticket.wait = self.wait(ahead, &reason, now);
-        let interval = self.interval(ticket.id, ahead, &reason, now);
+        let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);
         ticket.next_check_in = now + interval;
         match self.rules.queueing_method {
             QueueingMethod::Random => {
