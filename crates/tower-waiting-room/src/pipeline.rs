@@ -22,6 +22,7 @@
 //! pipeline itself never waits: `future.rs` polls the [`Pending`] that the pipeline returns.
 
 mod build;
+mod journey;
 mod order;
 mod pending;
 mod reply;
@@ -33,6 +34,7 @@ mod verdict;
 mod tests;
 
 pub(crate) use self::{
-    order::{Journey, Pipeline, Stop},
+    journey::Journey,
+    order::{Pipeline, Stop},
     pending::Pending,
 };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use waiting_room_core::Store;
 
-use super::order::{Pipeline, Stage};
+use super::{journey::Stage, order::Pipeline};
 use crate::{
     ambient::StageClock, config::WaitingRoomConfig, gate::GateStage,
     misconfiguration::Misconfiguration, rate::RateStage, request::Callers, respond::Responder,

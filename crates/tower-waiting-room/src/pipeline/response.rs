@@ -22,10 +22,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Request, Response, StatusCode, he
 use smallvec::SmallVec;
 use waiting_room_core::{Reason, Store};
 
-use super::{
-    order::{Journey, Pipeline},
-    reply::Reply,
-};
+use super::{journey::Journey, order::Pipeline, reply::Reply};
 use crate::{
     config::DebugHeader,
     gate::PermitHandle,

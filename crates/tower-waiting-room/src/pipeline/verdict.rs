@@ -14,7 +14,8 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use waiting_room_core::{Pass, Reason, Store, StoreError, Verdict, error::StoreErrorKind};
 
 use super::{
-    order::{Journey, Pipeline, Stop},
+    journey::Journey,
+    order::{Pipeline, Stop},
     reply::Reply,
 };
 use crate::{

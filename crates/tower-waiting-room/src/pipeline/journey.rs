@@ -1,0 +1,129 @@
+//! The order of the stages, and the state of one request on its way through them.
+
+use waiting_room_core::{Reason, Ticket, Timestamp};
+
+use crate::{
+    gate::Permits,
+    rate::RateReport,
+    room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Undelivered, Visitor},
+};
+
+/// The state of one request, from its arrival to its response.
+///
+/// # Cancel safety
+///
+/// Dropping a `Journey` releases everything that the request holds: the permits return to their
+/// gates, and a session whose pass was not sent is ended. If the end of a session was not delivered
+/// to the store, a later request delivers it. Charges against rate limits are not refunded.
+pub(crate) struct Journey {
+    /// The stages that the request has not reached yet. A bypassed request has no stages.
+    pub(super) ahead: &'static [Stage],
+    /// The time of arrival, from which the client's deadline at a gate is counted.
+    pub(super) arrived: Timestamp,
+    /// The time that the stages use as the current time. The clock is read on arrival and again
+    /// after each wait, so all stages that run without a wait in between use the same time.
+    pub(super) now: Timestamp,
+    /// The part of the request in which the client's token arrived. The next token is sent in the
+    /// same way.
+    pub(super) source: TokenSource,
+    /// The token to send with the response.
+    pub(super) token: Option<Token>,
+    /// The guard that ends a newcomer's session if the pass in `token` is never sent.
+    pub(super) undelivered: Option<Box<Undelivered>>,
+    /// The visitor, as currently known from the token and from the room.
+    pub(super) visitor: Visitor,
+    /// The renewal of the pass, if it is in progress.
+    pub(super) renewal: Option<Box<PassRenewal>>,
+    /// The decisions that the rate limits made for the request; `None` if no limit applies.
+    pub(super) report: Option<Box<RateReport>>,
+    /// The permits of the gates that the request has passed. The permits move into the body of the
+    /// response.
+    pub(crate) permits: Permits,
+    /// The reason why the request may continue.
+    pub(super) admitted: Reason,
+    /// In shadow mode, the first reason why the request would have been stopped.
+    pub(super) shadowed: Option<Reason>,
+    /// The call that ends the session in the store after the application has ended the session.
+    pub(super) leaving: Option<BoxFuture<()>>,
+}
+
+/// A stage on a request's way to the application.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// Takes a permit from each gate that covers the request.
+    Gates,
+    /// Charges the request against the rate limits.
+    Limits,
+    /// Counts the requests that reach the stage, and lets all of them continue.
+    #[cfg(all(test, feature = "room"))]
+    Probe(&'static std::sync::atomic::AtomicU32),
+    /// Accepts a pass, answers an early ticket, or asks the store.
+    Room,
+}
+
+impl Stage {
+    /// Returns the stages of a request in the order in which they run. The order depends on the
+    /// request's token.
+    ///
+    /// The order also determines when a request is charged. No request is charged more than once:
+    ///
+    /// - **A ticket: the room first.** The limits protect the application, so a waiting visitor is
+    ///   charged when the room admits it. Otherwise the check-ins of a waiting visitor would use up
+    ///   the quota of its address.
+    /// - **No token: the limits first.** With this order, a flood of newcomers is refused without a
+    ///   call to the room's store.
+    /// - **A pass: the limits first.** The room accepts a pass without asking the store, so this
+    ///   order costs nothing, and the pass of a refused request need not be renewed.
+    /// - **A preflight** skips only the room.
+    ///
+    /// The gates come last. A permit is held from the moment it is granted, so only a request that
+    /// no other stage can stop may take a permit.
+    pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
+        match visitor {
+            Visitor::Preflight => &[Self::Limits, Self::Gates],
+            Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
+            Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Proven(Opened::Lapsed(_))
+            | Visitor::Unknown
+            | Visitor::Inside(_)
+            | Visitor::Outside(_) => &[Self::Limits, Self::Room, Self::Gates],
+        }
+    }
+}
+
+impl Journey {
+    /// Creates the journey of a request that arrives at `now`, before anything else is known about
+    /// the request.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self {
+            ahead: &[],
+            arrived: now,
+            now,
+            source: TokenSource::Cookie,
+            token: None,
+            undelivered: None,
+            visitor: Visitor::Unknown,
+            renewal: None,
+            report: None,
+            permits: Permits::new(),
+            admitted: Reason::AdmittedLimits,
+            shadowed: None,
+            leaving: None,
+        }
+    }
+
+    /// Returns the reason for the response: why the request continued or, in shadow mode, why it
+    /// would have been stopped.
+    pub(super) fn reason(&self) -> &Reason {
+        self.shadowed.as_ref().unwrap_or(&self.admitted)
+    }
+
+    /// Returns the visitor's ticket, which the answer uses to describe the place in the line.
+    pub(super) fn ticket(&self) -> Option<&Ticket> {
+        match &self.visitor {
+            Visitor::Outside(ticket) => ticket.as_ref(),
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket),
+            _ => None,
+        }
+    }
+}
