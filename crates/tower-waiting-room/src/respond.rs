@@ -30,6 +30,8 @@
 
 mod answer;
 mod cloudflare;
+#[cfg(feature = "room")]
+mod event;
 mod form;
 mod grpc;
 mod headers;

@@ -13,7 +13,7 @@ use super::builder::WaitingRoomConfigBuilder;
 use crate::{
     request::ClientKind,
     respond::JsonProfile,
-    room::{Challenge, FirstTouch},
+    room::{Challenge, FirstTouch, Push},
     token::{CookieSettings, KeyRing},
 };
 
@@ -152,6 +152,16 @@ impl WaitingRoomConfigBuilder {
         B: Into<Bytes>,
     {
         self.config.room_options.challenge = Some(Challenge::new(ask));
+        self
+    }
+
+    /// Sends waiting visitors their position and their turn over streams of server-sent events. By
+    /// default, they poll.
+    ///
+    /// The path of the streams no longer reaches the application. The waiting page uses the streams
+    /// by itself, and other clients find the path in the JSON answer.
+    pub fn push(mut self, push: Push) -> Self {
+        self.config.room_options.push = Some(push);
         self
     }
 

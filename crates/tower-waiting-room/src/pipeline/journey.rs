@@ -2,6 +2,8 @@
 
 use waiting_room_core::{Reason, Ticket, Timestamp};
 
+#[cfg(feature = "room")]
+use super::push::Opening;
 use crate::{
     gate::Permits,
     rate::RateReport,
@@ -43,6 +45,9 @@ pub(crate) struct Journey {
     pub(super) admitted: Reason,
     /// In shadow mode, the first reason why the request would have been stopped.
     pub(super) shadowed: Option<Reason>,
+    /// The push stream that the request asks for.
+    #[cfg(feature = "room")]
+    pub(super) opening: Option<Box<Opening>>,
     /// The call that ends the session in the store after the application has ended the session.
     pub(super) leaving: Option<BoxFuture<()>>,
 }
@@ -57,6 +62,9 @@ pub(super) enum Stage {
     /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(all(test, feature = "room"))]
     Probe(&'static std::sync::atomic::AtomicU32),
+    /// Opens a push stream, or refuses it.
+    #[cfg(feature = "room")]
+    Push,
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
 }
@@ -108,8 +116,16 @@ impl Journey {
             permits: Permits::new(),
             admitted: Reason::AdmittedLimits,
             shadowed: None,
+            #[cfg(feature = "room")]
+            opening: None,
             leaving: None,
         }
+    }
+
+    /// Takes the push stream that is to be the body of the answer.
+    #[cfg(feature = "room")]
+    pub(crate) fn take_opening(&mut self) -> Option<Opening> {
+        self.opening.take().map(|opening| *opening)
     }
 
     /// Returns the reason for the response: why the request continued or, in shadow mode, why it

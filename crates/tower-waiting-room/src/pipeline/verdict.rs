@@ -40,6 +40,10 @@ impl<St: Store> Pipeline<St> {
             return Self::undecided(pass, head, journey);
         }
         verdict.iter_mut().for_each(|verdict| room.observe(&journey.visitor, verdict));
+        #[cfg(feature = "room")]
+        if let Some(reply) = Self::stream_decided(room, journey, &verdict) {
+            return Break(Stop::Reply(reply));
+        }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if has_new_id(&journey.visitor, &pass) {

@@ -49,7 +49,7 @@ use crate::{
 pub(crate) struct Responder {
     id: LayerId,
     /// The name of the room, or of a layer without a room.
-    room: Arc<str>,
+    pub(super) room: Arc<str>,
     /// The page for navigations.
     page: Page,
     /// The closure with which the application renders answers, if there is one.
@@ -57,7 +57,7 @@ pub(crate) struct Responder {
     /// The statuses of answers about the room.
     statuses: Statuses,
     /// The objects in the JSON of answers about the room.
-    json: JsonProfile,
+    pub(super) json: JsonProfile,
     /// The rate limit headers of the configured profile.
     fields: &'static [Field],
     /// The refusals that are built at start-up, so that a flood of requests is cheap to refuse.

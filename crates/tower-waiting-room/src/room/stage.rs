@@ -28,6 +28,7 @@ use super::{
     pace::CheckInPace,
     renewal::PassRenewal,
     sessions::{Sessions, Stale},
+    streams::Streams,
     visit::Visit,
 };
 use crate::{
@@ -51,6 +52,8 @@ pub(crate) struct RoomStage<St> {
     pub(crate) pace: CheckInPace,
     /// The challenge for newcomers, or `None` if none is configured.
     challenger: Option<Challenger>,
+    /// The push streams, or `None` if the layer has no push.
+    pub(crate) push: Option<Arc<Streams>>,
     telemetry: Telemetry,
 }
 
@@ -93,6 +96,7 @@ impl<St: Store> RoomStage<St> {
         keys: &KeyRing,
         transport: Transport,
         challenge: Option<Challenge>,
+        push: Option<Arc<Streams>>,
         telemetry: Telemetry,
     ) -> Self {
         let source = store.clone();
@@ -106,6 +110,7 @@ impl<St: Store> RoomStage<St> {
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             pace,
             challenger: challenge.map(Challenger::new),
+            push,
             store,
             telemetry,
         }
@@ -176,9 +181,33 @@ impl<St: Store> RoomStage<St> {
             }
             _ => Question::Enter(self.newcomer(head)),
         };
+        self.put(question, Duration::ZERO)
+    }
+
+    /// Confirms to the store that the visitor of a push stream is present, `after` this time, and
+    /// asks whether it is its turn.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ask`](Self::ask), except that the visitor has not been admitted, unless the store has
+    /// no [`stay`](Store::stay) of its own.
+    pub(crate) fn stay(
+        &self,
+        ticket: Ticket,
+        after: Duration,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        self.put(Question::Stay(ticket), after)
+    }
+
+    /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
+    fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.ends.take_owed();
+        let ends = Arc::clone(&self.sessions.ends);
         Box::pin(async move {
+            if !after.is_zero() {
+                tokio::time::sleep(after).await;
+            }
+            let mut owed = ends.take_owed();
             while let Some(id) = owed.next() {
                 if let Err(error) = store.leave(id).await {
                     return outage.unanswered(&store, question, error);
@@ -379,10 +408,11 @@ impl<St: Store> RoomStage<St> {
     /// list, and a later request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.ends.take_end(id);
+        let (mut owed, push) = (self.sessions.ends.take_end(id), self.push.clone());
         Box::pin(async move {
             if outage.noted(&store, store.leave(id).await).is_ok() {
                 owed.is_told();
+                push.iter().for_each(|streams| streams.call());
             }
         })
     }
