@@ -40,6 +40,7 @@ use crate::{
     config::Enforcement,
     request::{Language, RequestHead},
     room::{NoStream, Opened, RoomStage, StreamPlace, Streams, Visitor},
+    telemetry::StreamEnd,
 };
 
 /// A stream that the layer is about to open, or has opened.
@@ -72,8 +73,9 @@ impl<St: Store> Pipeline<St> {
             _ => return ControlFlow::Continue(()),
         };
         let stop = |reply| Break(Stop::Reply(reply));
+        let invalid = Reason::RefusedPushInvalid;
         if head.method() != Method::GET || !accepts_events(&head) {
-            return stop(Reply::no_stream(Reason::RefusedPushInvalid, StatusCode::NOT_ACCEPTABLE));
+            return stop(Reply::no_stream(invalid, StatusCode::NOT_ACCEPTABLE, None));
         }
         let rules = room.rules();
         let ticket = match &journey.visitor {
@@ -81,7 +83,7 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 return stop(Reply::nothing_to_push(Reason::AdmittedPass));
             }
-            _ => return stop(Reply::no_stream(Reason::RefusedPushInvalid, StatusCode::FORBIDDEN)),
+            _ => return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None)),
         };
         if rules.mode() == RoomMode::Suspended {
             return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));
@@ -104,7 +106,10 @@ impl<St: Store> Pipeline<St> {
                 };
                 Break(Stop::Wait(Pending::Verdict(room.stay(ticket, after))))
             }
-            Err((reason, status)) => stop(Reply::no_stream(reason, status)),
+            Err((reason, status)) => {
+                // The client polls instead.
+                stop(Reply::no_stream(reason, status, Some(ticket.retry_after(now))))
+            }
         }
     }
 
@@ -133,9 +138,13 @@ impl<St: Store> Pipeline<St> {
             Ok(Verdict::Admit { pass, reason }) => {
                 journey.token = Some(room.admit(pass, journey.now));
                 journey.visitor = Visitor::Inside(*pass);
+                opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
-            Ok(Verdict::Refuse { .. }) | Err(_) => None,
+            Ok(Verdict::Refuse { .. }) | Err(_) => {
+                opening.place.end = StreamEnd::Refused;
+                None
+            }
         }
     }
 }

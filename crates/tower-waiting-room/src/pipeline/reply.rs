@@ -111,8 +111,12 @@ impl Reply {
 
     /// Refuses a push stream.
     #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
-    pub(super) fn no_stream(reason: Reason, status: StatusCode) -> Self {
-        Self::refused(reason, None, By::Push(status))
+    pub(super) fn no_stream(
+        reason: Reason,
+        status: StatusCode,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        Self::refused(reason, retry_after, By::Push(status))
     }
 
     /// Makes a visitor wait because the store of the room does not answer. A visitor in the line

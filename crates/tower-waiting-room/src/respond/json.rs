@@ -60,7 +60,7 @@ thread_local! {
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
-/// `token` and `message`, which are left out.
+/// `push`, `token` and `message`, which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
@@ -89,6 +89,9 @@ pub(super) struct WaitingRoom<'a> {
     /// The time for which the place is kept after the last check-in, or `null` if the visitor has
     /// no place.
     place_kept_for_seconds: Option<u64>,
+    /// The path of the push streams. Left out if there is no push.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push: Option<&'a str>,
     /// The value of the token header, for clients that do not store cookies.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
@@ -117,6 +120,7 @@ impl<'a> WaitingRoom<'a> {
             waiting_since: answer.waiting_since.map(Iso),
             now: Iso(answer.now),
             place_kept_for_seconds: answer.is_placed.then_some(answer.place_retention.as_secs()),
+            push: answer.push.as_deref(),
             token: answer.token.as_deref(),
             message: answer.is_poll.then(|| answer.message()),
         }
@@ -172,6 +176,11 @@ impl<'a> WaitingRoom<'a> {
         let kept = self.place_kept_for_seconds;
         let kept = kept.map_or("null", |value| number.format(value));
         field(out, "\",\"placeKeptForSeconds\":", kept);
+        // The path contains no character that has to be escaped.
+        if let Some(push) = self.push {
+            field(out, ",\"push\":\"", push);
+            out.push(b'"');
+        }
         if let Some(token) = self.token {
             out.extend_from_slice(b",\"token\":");
             text(token, out)?;
@@ -249,7 +258,9 @@ mod tests {
                     reason => reason.clone(),
                 };
                 let token = is_poll.then(|| format!("{name}=sealed"));
-                let answer = Answer { room: name.into(), reason, is_poll, token, ..answer.clone() };
+                let push = is_poll.then(|| "/events".into());
+                let answer =
+                    Answer { room: name.into(), reason, is_poll, push, token, ..answer.clone() };
                 let (mut written, object) = (Vec::new(), WaitingRoom::new(&answer));
                 object.write(&mut written).unwrap();
                 let expected = serde_json::to_string(&object).unwrap();

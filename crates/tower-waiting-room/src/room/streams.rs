@@ -15,8 +15,8 @@
 //! than [`Streams::FRONT`] streams.
 //!
 //! A server does not poll the body of a response that its client does not read. Such a stream counts
-//! until it is [overdue](Streams::OVERDUE), and then no longer takes up a place. It holds no events,
-//! because an event is rendered only when the server asks for it.
+//! until it is [overdue](Streams::OVERDUE), and then no longer takes up a place. It holds at most one
+//! event, because an event is rendered only when the server asks for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
