@@ -14,8 +14,9 @@
     });
     stream.addEventListener('turn', () => {
       stream.close();
-      clearTimeout(timer);
-      enter();
+      // The poll takes the slot. It reloads the page only if the visitor has been admitted.
+      asking ? schedule(1) : ask();
+      setTimeout(follow, 5000);
     });
     stream.onerror = () => {
       if (over) stream.close();

@@ -20,5 +20,6 @@ mod rights;
 mod round_trips;
 mod rules;
 mod sentinel;
+mod stay;
 mod support;
 mod tls;

@@ -26,6 +26,19 @@ async fn a_free_slot_is_told_within_a_second_and_the_next_request_takes_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_visitor_whose_turn_it_is_when_the_stream_opens_is_let_in_at_once() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (mut visitor, mut stream) = room.streaming().await;
+    stream.event().await;
+    drop(stream);
+    guest.get("/end").await;
+    let mut stream = visitor.open().await;
+    assert_eq!(stream.turn().await, Duration::ZERO);
+    assert!(visitor.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_lapses_frees_its_slot_within_a_second_too() {
     let room = Room::new(pushing());
     room.guest().await;
