@@ -55,7 +55,7 @@ pub(crate) use self::{
     outage::BoxFuture,
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
-    streams::{NoStream, StreamPlace, Streams},
+    streams::{NotOpened, StreamPlace, Streams},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

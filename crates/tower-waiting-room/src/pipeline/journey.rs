@@ -2,13 +2,13 @@
 
 use waiting_room_core::{Reason, Ticket, Timestamp};
 
-#[cfg(feature = "room")]
-use super::push::Opening;
 use crate::{
     gate::Permits,
     rate::RateReport,
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Undelivered, Visitor},
 };
+#[cfg(feature = "room")]
+use crate::{request::Language, room::StreamPlace};
 
 /// The state of one request, from its arrival to its response.
 ///
@@ -50,6 +50,17 @@ pub(crate) struct Journey {
     pub(super) opening: Option<Box<Opening>>,
     /// The call that ends the session in the store after the application has ended the session.
     pub(super) leaving: Option<BoxFuture<()>>,
+}
+
+/// A stream that the layer is about to open, or has opened.
+#[cfg(feature = "room")]
+pub(crate) struct Opening {
+    pub(super) place: StreamPlace,
+    /// The language of the sentences in the events, or `None` if the client is not the waiting page
+    /// and needs no sentences.
+    pub(super) language: Option<Language>,
+    /// The answer of the store to the first question, once the store has answered.
+    pub(super) told: Option<(Ticket, Reason)>,
 }
 
 /// A stage on a request's way to the application.

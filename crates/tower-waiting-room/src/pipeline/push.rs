@@ -31,7 +31,7 @@ use waiting_room_core::{
 };
 
 use super::{
-    journey::Journey,
+    journey::{Journey, Opening},
     order::{Pipeline, Stop},
     pending::Pending,
     reply::{EVENT_STREAM, Reply},
@@ -39,19 +39,9 @@ use super::{
 use crate::{
     config::Enforcement,
     request::{Language, RequestHead},
-    room::{NoStream, Opened, RoomStage, StreamPlace, Streams, Visitor},
+    room::{NotOpened, Opened, RoomStage, StreamPlace, Streams, Visitor},
     telemetry::StreamEnd,
 };
-
-/// A stream that the layer is about to open, or has opened.
-pub(crate) struct Opening {
-    pub(super) place: StreamPlace,
-    /// The language of the sentences in the events, or `None` if the client is not the waiting page
-    /// and needs no sentences.
-    pub(super) language: Option<Language>,
-    /// The answer of the store to the first question, once the store has answered.
-    pub(super) told: Option<(Ticket, Reason)>,
-}
 
 impl<St: Store> Pipeline<St> {
     /// Returns whether a request asks for a push stream.
@@ -169,9 +159,9 @@ fn open(
     network: Option<IpAddr>,
 ) -> Result<StreamPlace, (Reason, StatusCode)> {
     streams.open(ticket.id, order, network, Instant::now()).map_err(|no| match no {
-        NoStream::Ended => (Reason::RefusedPushEnded, StatusCode::SERVICE_UNAVAILABLE),
-        NoStream::Full => (Reason::RefusedPushFull, StatusCode::SERVICE_UNAVAILABLE),
-        NoStream::NetworkFull => (Reason::RefusedPushNetworkFull, StatusCode::TOO_MANY_REQUESTS),
+        NotOpened::Ended => (Reason::RefusedPushEnded, StatusCode::SERVICE_UNAVAILABLE),
+        NotOpened::Full => (Reason::RefusedPushFull, StatusCode::SERVICE_UNAVAILABLE),
+        NotOpened::NetworkFull => (Reason::RefusedPushNetworkFull, StatusCode::TOO_MANY_REQUESTS),
     })
 }
 

@@ -32,10 +32,7 @@ use waiting_room_core::{
     Reason, Store, StoreError, Ticket, Verdict, error::StoreErrorKind, room::RoomMode,
 };
 
-use super::{
-    order::Pipeline,
-    push::{Opening, order},
-};
+use super::{journey::Opening, order::Pipeline, push::order};
 use crate::{
     request::Language,
     room::{BoxFuture, RoomStage, StreamPlace, Visitor},

@@ -42,7 +42,7 @@ pub(crate) struct Streams {
 
 /// Why no stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoStream {
+pub(crate) enum NotOpened {
     /// The node has ended all streams.
     Ended,
     /// The node, or the visitor, has as many streams as it may.
@@ -54,8 +54,8 @@ pub(crate) enum NoStream {
 /// The streams, in the order of the line and in the order in which they are polled next.
 #[derive(Default)]
 struct Open {
-    by_rank: BTreeMap<Rank, Entry>,
-    by_due: BTreeSet<(Instant, Rank)>,
+    by_rank: BTreeMap<StreamRank, OpenStream>,
+    by_due: BTreeSet<(Instant, StreamRank)>,
     of_network: HashMap<IpAddr, u32>,
     of_visitor: HashMap<VisitorId, u32>,
     /// The number of the next stream.
@@ -65,7 +65,7 @@ struct Open {
 
 /// The place of a stream among all streams. Streams that have been told their turn come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct StreamRank {
     has_turn: bool,
     /// The order of the visitor in the line, as [`StreamPlace::moves`] has learned it.
     order: u64,
@@ -74,7 +74,7 @@ struct Rank {
     number: u64,
 }
 
-struct Entry {
+struct OpenStream {
     network: Option<IpAddr>,
     /// The time at which the stream is polled next, if its client reads what was sent.
     due: Instant,
@@ -87,7 +87,7 @@ struct Entry {
 /// One open stream. Dropping this value closes the stream, and lets the next one move to the front.
 pub(crate) struct StreamPlace {
     streams: Arc<Streams>,
-    rank: Rank,
+    rank: StreamRank,
     /// How the stream ends, unless it is ended from outside.
     pub(crate) end: StreamEnd,
 }
@@ -129,7 +129,7 @@ impl Streams {
         order: u64,
         network: Option<IpAddr>,
         now: Instant,
-    ) -> Result<StreamPlace, NoStream> {
+    ) -> Result<StreamPlace, NotOpened> {
         let mut open = self.locked();
         let wakers = open.end_overdue(now, &self.telemetry);
         let opened = open.insert(&self.push, id, order, network, now);
@@ -143,7 +143,7 @@ impl Streams {
     pub(crate) fn call(&self) {
         let wakers: Vec<_> = {
             let mut open = self.locked();
-            open.front().filter_map(Entry::call).collect()
+            open.front().filter_map(OpenStream::call).collect()
         };
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -162,6 +162,7 @@ impl Streams {
     }
 
     /// Returns the number of open streams.
+    #[cfg(any(test, feature = "metrics"))]
     pub(crate) fn len(&self) -> usize {
         self.locked().by_rank.len()
     }
@@ -175,7 +176,7 @@ impl Streams {
 
 impl Open {
     /// The streams at the front, in order.
-    fn front(&mut self) -> impl Iterator<Item = &mut Entry> {
+    fn front(&mut self) -> impl Iterator<Item = &mut OpenStream> {
         self.by_rank
             .iter_mut()
             .take(Streams::FRONT)
@@ -184,7 +185,7 @@ impl Open {
     }
 
     /// Returns whether a stream is at the front.
-    fn is_front(&self, rank: Rank) -> bool {
+    fn is_front(&self, rank: StreamRank) -> bool {
         !rank.has_turn && self.by_rank.keys().take(Streams::FRONT).any(|it| *it == rank)
     }
 
@@ -196,32 +197,32 @@ impl Open {
         order: u64,
         network: Option<IpAddr>,
         now: Instant,
-    ) -> Result<Rank, NoStream> {
+    ) -> Result<StreamRank, NotOpened> {
         if self.is_ended {
-            return Err(NoStream::Ended);
+            return Err(NotOpened::Ended);
         }
         let of_visitor = self.of_visitor.get(&id).copied().unwrap_or_default();
         let of_network = network.and_then(|it| self.of_network.get(&it)).copied();
         if of_network.unwrap_or_default() >= push.max_streams_per_network {
-            return Err(NoStream::NetworkFull);
+            return Err(NotOpened::NetworkFull);
         }
         let is_full = self.by_rank.len() >= push.max_streams as usize;
         if is_full || of_visitor >= Streams::PER_VISITOR {
-            return Err(NoStream::Full);
+            return Err(NotOpened::Full);
         }
-        let rank = Rank { has_turn: false, order, id, number: self.next };
+        let rank = StreamRank { has_turn: false, order, id, number: self.next };
         self.next += 1;
         *self.of_visitor.entry(id).or_default() += 1;
         if let Some(network) = network {
             *self.of_network.entry(network).or_default() += 1;
         }
         self.by_due.insert((now, rank));
-        self.by_rank.insert(rank, Entry { network, due: now, waker: None, is_called: false });
+        self.by_rank.insert(rank, OpenStream { network, due: now, waker: None, is_called: false });
         Ok(rank)
     }
 
     /// Removes a stream, and returns it with the waker of the stream that it made way for.
-    fn remove(&mut self, rank: Rank) -> Option<(Entry, Option<Waker>)> {
+    fn remove(&mut self, rank: StreamRank) -> Option<(OpenStream, Option<Waker>)> {
         let was_front = self.is_front(rank);
         let entry = self.by_rank.remove(&rank)?;
         self.by_due.remove(&(entry.due, rank));
@@ -251,7 +252,7 @@ impl Open {
     }
 }
 
-impl Entry {
+impl OpenStream {
     /// Lets the stream look at once. Returns its waker, to be woken when the lock is released.
     fn call(&mut self) -> Option<Waker> {
         self.is_called = true;
@@ -291,7 +292,7 @@ impl StreamPlace {
     /// Moves the stream to another place in the order of the line, or behind all others if it is
     /// its turn. The stream that it makes way for looks at once.
     pub(crate) fn moves(&mut self, order: u64, has_turn: bool) {
-        let rank = Rank { order, has_turn, ..self.rank };
+        let rank = StreamRank { order, has_turn, ..self.rank };
         if rank == self.rank {
             return;
         }

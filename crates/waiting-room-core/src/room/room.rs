@@ -51,7 +51,7 @@ use crate::{
         estimate::Estimate,
         line::{Draw, Line},
         sessions::Sessions,
-        stay::Purpose,
+        timing::Purpose,
         verdict::bucket,
     },
 };

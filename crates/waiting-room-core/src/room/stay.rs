@@ -16,33 +16,7 @@
 //! slot for no longer than one and a half of these intervals, which is 3 s. It is away from then on,
 //! and the slot is free for the next visitor. It keeps its place.
 
-use std::time::Duration;
-
-use crate::{Reason, Room, RoomRules, Ticket, Timestamp, Verdict};
-
-/// The purpose of a check-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// The visitor takes a slot if it is its turn.
-    Enter,
-    /// The visitor only confirms that it is still waiting.
-    Stay,
-}
-
-impl Purpose {
-    /// The number of visitors at the front of the line whose presence lasts for the shortest
-    /// interval while they stay.
-    const FRONT: u32 = 8;
-
-    /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it, who
-    /// would be asked back after `interval` if it sent requests.
-    pub(super) fn interval(self, interval: Duration, ahead: u32) -> Duration {
-        match self {
-            Self::Stay if ahead < Self::FRONT => interval.min(RoomRules::SHORTEST_INTERVAL),
-            _ => interval,
-        }
-    }
-}
+use crate::{Reason, Room, Ticket, Timestamp, Verdict, room::timing::Purpose};
 
 impl Room {
     /// Confirms that a waiting visitor is still waiting, without admitting it.

@@ -52,7 +52,8 @@ async fn compare(store: &impl Store, memory: &MemoryStore, clock: &ManualClock) 
                 continue;
             }
             (3, _) => {
-                (store.leave(id).await.unwrap(), memory.leave(id).await.unwrap());
+                store.leave(id).await.unwrap();
+                memory.leave(id).await.unwrap();
                 continue;
             }
             (4..=5, Some(ticket)) => {

@@ -58,7 +58,7 @@ fn each_turn_wakes_the_stream_that_moves_to_the_front() {
     for turn in 0..12 {
         all[turn].0.moves(turn as u64, true);
         let woken = all.iter().map(|(_, woken)| count(woken)).sum::<u32>();
-        assert_eq!((woken, count(&all[turn + 8].1)), (turn as u32 + 1, 1));
+        assert_eq!((woken, count(&all[turn + 8].1)), (u32::try_from(turn).unwrap() + 1, 1));
     }
     // The first stream waits again, and the one that it displaces no longer looks often.
     all[0].0.moves(0, false);
@@ -82,17 +82,17 @@ fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
     let streams = streams(Push::at("/e").max_streams(6).max_streams_per_network(3));
     let open = |who: u128, network| streams.open(VisitorId::new(who), 1, network, now);
     let mut held: Vec<_> = (0..3).map(|who| open(who, here(1)).unwrap()).collect();
-    assert_eq!(open(3, here(1)).err(), Some(NoStream::NetworkFull));
+    assert_eq!(open(3, here(1)).err(), Some(NotOpened::NetworkFull));
     held.extend((3..5).map(|who| open(who, here(2)).unwrap()));
     held.push(open(5, None).unwrap());
-    assert_eq!(open(6, None).err(), Some(NoStream::Full));
+    assert_eq!(open(6, None).err(), Some(NotOpened::Full));
     held.clear();
     let open_state = streams.locked();
     assert!(open_state.of_network.is_empty() && open_state.of_visitor.is_empty());
     assert!(open_state.by_due.is_empty());
     drop(open_state);
     held.extend((0..4).map(|_| open(1, None).unwrap()));
-    assert_eq!(open(1, None).err(), Some(NoStream::Full));
+    assert_eq!(open(1, None).err(), Some(NotOpened::Full));
     assert!(open(2, None).is_ok());
 }
 
@@ -106,7 +106,7 @@ fn a_stream_that_is_not_read_no_longer_takes_up_a_place() {
     read.waits(later, Waker::noop());
     let just_before = later - Duration::from_millis(1);
     let open = |at| streams.open(VisitorId::new(3), 3, None, at);
-    assert_eq!(open(just_before).err(), Some(NoStream::Full));
+    assert_eq!(open(just_before).err(), Some(NotOpened::Full));
     let third = open(later).unwrap();
     assert_eq!((slow.standing(), count(&woken), streams.len()), (None, 1, 2));
     assert!(!slow.waits(later, Waker::noop()));
@@ -126,5 +126,5 @@ fn all_streams_end_at_once_and_none_is_opened_after_that() {
     assert_eq!(streams.len(), 0);
     assert!(all.iter().all(|(place, woken)| place.standing().is_none() && count(woken) == 1));
     let refused = streams.open(VisitorId::new(1), 1, None, now);
-    assert_eq!(refused.err(), Some(NoStream::Ended));
+    assert_eq!(refused.err(), Some(NotOpened::Ended));
 }
