@@ -12,7 +12,7 @@ use waiting_room_core::Store;
 use super::{journey::Stage, order::Pipeline};
 use crate::{
     ambient::StageClock,
-    config::{Enforcement, WaitingRoomConfig},
+    config::WaitingRoomConfig,
     gate::GateStage,
     misconfiguration::Misconfiguration,
     rate::RateStage,
@@ -56,7 +56,7 @@ impl<St: Store> Pipeline<St> {
         let push = room
             .as_ref()
             .and_then(|room| Some(Arc::clone(&room.push.as_ref()?.push.path)))
-            .filter(|_| config.enforcement == Enforcement::Enforce);
+            .filter(|_| config.enforcement == crate::config::Enforcement::Enforce);
         #[cfg(not(feature = "room"))]
         let push = None;
         Self {
