@@ -11,16 +11,9 @@ use waiting_room_core::Store;
 
 use super::{journey::Stage, order::Pipeline};
 use crate::{
-    ambient::StageClock,
-    config::WaitingRoomConfig,
-    gate::GateStage,
-    misconfiguration::Misconfiguration,
-    rate::RateStage,
-    request::Callers,
-    respond::Responder,
-    room::StoreFailure,
-    rules_file::FollowedFile,
-    telemetry::Telemetry,
+    ambient::StageClock, config::WaitingRoomConfig, gate::GateStage,
+    misconfiguration::Misconfiguration, rate::RateStage, request::Callers, respond::Responder,
+    room::StoreFailure, rules_file::FollowedFile, telemetry::Telemetry,
 };
 
 impl<St: Store> Pipeline<St> {

@@ -1,15 +1,19 @@
 //! Push: a request for a stream of events, and the answer to it.
 //!
 //! ```text
-//!  GET path ─┬─ a ticket ─► pace ─► bounds ─► stay ─┬─ wait ────► 200, the stream opens
-//!            │                                      ├─ admitted ► 204 and the pass
-//!            │                                      └─ refused ─► as for any request
-//!            ├─ a pass ───────────────────────────────────────► 204
-//!            └─ neither ──────────────────────────────────────► 403
+//!  GET path ─┬─ a ticket ─► pace ─► bounds ─► check in ─┬─ wait ────► 200, the stream opens
+//!            │                                          ├─ admitted ► 204 and the pass
+//!            │                                          └─ refused ─► as for any request
+//!            ├─ a pass ───────────────────────────────────────────► 204
+//!            └─ neither ──────────────────────────────────────────► 403
 //! ```
 //!
 //! An `EventSource` that gets any status but 200 closes and does not connect again. The page then
 //! polls.
+//!
+//! The request that opens a stream is a check-in, which takes a slot if it is the visitor's turn.
+//! Only an open stream tells a turn without taking it. A client that opens one stream after the other
+//! and never comes therefore reserves no slot for longer than one that polls.
 //!
 //! A request for a stream is neither charged against the limits nor passed on to the gates, because
 //! it does not reach the application. It costs what a poll costs, and the pace of tickets bounds
@@ -94,7 +98,7 @@ impl<St: Store> Pipeline<St> {
                     true => Duration::ZERO,
                     false => ticket.retry_after(now),
                 };
-                Break(Stop::Wait(Pending::Verdict(room.stay(ticket, after))))
+                Break(Stop::Wait(Pending::Verdict(room.check_in(ticket, after))))
             }
             Err((reason, status)) => {
                 // The client polls instead.

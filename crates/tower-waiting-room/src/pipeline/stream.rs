@@ -183,7 +183,7 @@ impl<St: Store> EventStream<St> {
             let (ticket, reason) = (self.ticket, Reason::QueuedTurn);
             return self.told(Ok(Verdict::Wait { ticket, reason }), now);
         }
-        self.asked = Some(room.stay(self.ticket, Duration::ZERO));
+        self.asked = Some(room.stay(self.ticket));
     }
 
     /// Takes the answer of the store, and prepares the event for it.

@@ -184,19 +184,28 @@ impl<St: Store> RoomStage<St> {
         self.put(question, Duration::ZERO)
     }
 
-    /// Confirms to the store that the visitor of a push stream is present, `after` this time, and
-    /// asks whether it is its turn.
+    /// Asks the store about a visitor who opens a push stream with this ticket, `after` this time.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ask`](Self::ask).
+    pub(crate) fn check_in(
+        &self,
+        ticket: Ticket,
+        after: Duration,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        self.put(Question::CheckIn(ticket), after)
+    }
+
+    /// Confirms to the store that the visitor of an open push stream is present, and asks whether it
+    /// is its turn.
     ///
     /// # Cancel safety
     ///
     /// As for [`ask`](Self::ask), except that the visitor has not been admitted, unless the store has
     /// no [`stay`](Store::stay) of its own.
-    pub(crate) fn stay(
-        &self,
-        ticket: Ticket,
-        after: Duration,
-    ) -> BoxFuture<Result<Verdict, StoreError>> {
-        self.put(Question::Stay(ticket), after)
+    pub(crate) fn stay(&self, ticket: Ticket) -> BoxFuture<Result<Verdict, StoreError>> {
+        self.put(Question::Stay(ticket), Duration::ZERO)
     }
 
     /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
