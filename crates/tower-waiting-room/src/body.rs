@@ -1,4 +1,5 @@
-//! The body of a response: either the application's body or an answer from the layer.
+//! The body of a response: either the application's body or an answer from the layer, which may be a
+//! push stream.
 //!
 //! The application's frames pass through unchanged. The purpose of the wrapper is to hold the
 //! gates' permits. With [`ReleaseAt::BodyEnd`](crate::gate::ReleaseAt::BodyEnd), a request holds
@@ -17,11 +18,14 @@
 //! no code, so the sweeper of the gates releases its permits instead.
 
 use std::{
+    convert::Infallible,
+    fmt,
     pin::Pin,
+    sync::{Mutex, PoisonError},
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
@@ -49,9 +53,35 @@ pin_project! {
         /// An answer from the layer. An answer holds no permits, because the permits of the request
         /// are returned before the answer is rendered.
         Answer { #[pin] body: Full<Bytes> },
+        /// A push stream, as an answer from the layer.
+        Events { events: Events },
         /// The application's body. If the request holds no permits once the response head has been
         /// sent, `permits` is `None` and no progress is reported.
         Inner { #[pin] body: B, permits: Option<BodyPermits> },
+    }
+}
+
+/// The events of a push stream.
+///
+/// The task that polls the body has exclusive access to it, so the mutex is never locked. It makes
+/// the body `Sync`, which some servers require.
+struct Events(Mutex<Pin<Box<EventBody>>>);
+
+type EventBody = dyn Body<Data = Bytes, Error = Infallible> + Send;
+
+impl Events {
+    /// Polls the stream.
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_frame(cx)
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
     }
 }
 
@@ -59,6 +89,14 @@ impl<B> ResponseBody<B> {
     /// Wraps the body of an answer that the layer gives in place of the application.
     pub(crate) fn answer(body: Bytes) -> Self {
         Self { kind: Kind::Answer { body: Full::new(body) } }
+    }
+
+    /// Wraps a push stream.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
+    pub(crate) fn events(
+        body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    ) -> Self {
+        Self { kind: Kind::Events { events: Events(Mutex::new(Box::pin(body))) } }
     }
 
     /// Wraps the application's body, which holds `permits` until it ends or is dropped.
@@ -115,20 +153,15 @@ where
                 }
                 polled
             }
-            // An answer consists of `Bytes`, which are converted to the data type of the
-            // application's body.
-            KindProjection::Answer { body } => body.poll_frame(cx).map(|frame| {
-                frame.map(|result| match result {
-                    Ok(frame) => Ok(frame.map_data(B::Data::from)),
-                    Err(never) => match never {},
-                })
-            }),
+            KindProjection::Answer { body } => body.poll_frame(cx).map(converted),
+            KindProjection::Events { events } => events.poll_frame(cx).map(converted),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Answer { body } => body.is_end_stream(),
+            Kind::Events { .. } => false,
             Kind::Inner { body, permits } => {
                 let is_end = body.is_end_stream();
                 if let Some(permits) = permits.as_ref().filter(|_| is_end) {
@@ -145,7 +178,18 @@ where
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Answer { body } => body.size_hint(),
+            Kind::Events { .. } => SizeHint::default(),
             Kind::Inner { body, .. } => body.size_hint(),
         }
     }
+}
+
+/// Converts the `Bytes` of an answer to the data type of the application's body.
+fn converted<D: Buf + From<Bytes>, E>(
+    frame: Option<Result<Frame<Bytes>, Infallible>>,
+) -> Option<Result<Frame<D>, E>> {
+    frame.map(|result| match result {
+        Ok(frame) => Ok(frame.map_data(D::from)),
+        Err(never) => match never {},
+    })
 }

@@ -37,6 +37,8 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 use waiting_room_core::Store;
 
+#[cfg(feature = "room")]
+use crate::pipeline::EventStream;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
@@ -200,6 +202,23 @@ fn taken<S: Clone>(inner: &mut S) -> S {
     mem::replace(inner, clone)
 }
 
+/// Adds the body to an answer of the layer: the push stream that the request has opened, or the
+/// bytes of the answer.
+#[cfg_attr(not(feature = "room"), expect(unused_variables, reason = "only a room has push"))]
+fn answered<St: Store, B>(
+    pipeline: &Arc<Pipeline<St>>,
+    journey: &mut Journey,
+    response: Response<Bytes>,
+) -> Response<ResponseBody<B>> {
+    #[cfg(feature = "room")]
+    if let Some(opening) = journey.take_opening()
+        && let Some(stream) = EventStream::new(Arc::clone(pipeline), opening)
+    {
+        return response.map(|_| ResponseBody::events(stream));
+    }
+    response.map(ResponseBody::answer)
+}
+
 /// Determines what becomes of a request, from the result of the stages that have run so far.
 fn next<St: Store, B: 'static>(
     pipeline: &Pipeline<St>,
@@ -301,7 +320,7 @@ where
                 StateProjection::Answer { response } => {
                     let response = response.take().expect("an answer is returned only once");
                     this.state.set(State::Done);
-                    return Poll::Ready(Ok(response.map(ResponseBody::answer)));
+                    return Poll::Ready(Ok(answered(this.pipeline, journey, response)));
                 }
                 StateProjection::Done => panic!("polled after completion"),
             };

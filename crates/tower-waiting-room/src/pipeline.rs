@@ -25,15 +25,21 @@ mod build;
 mod journey;
 mod order;
 mod pending;
+#[cfg(feature = "room")]
+mod push;
 mod reply;
 mod response;
 mod stage;
+#[cfg(feature = "room")]
+mod stream;
 mod verdict;
 
 #[cfg(test)]
 #[cfg(feature = "room")]
 mod tests;
 
+#[cfg(feature = "room")]
+pub(crate) use self::stream::EventStream;
 pub(crate) use self::{
     journey::Journey,
     order::{Pipeline, Stop},

@@ -55,6 +55,8 @@ mod responder;
 mod sample;
 mod sentences;
 mod statuses;
+#[cfg(feature = "room")]
+mod stream_event;
 mod unforwarded;
 
 #[cfg(feature = "dashboard")]
@@ -63,6 +65,8 @@ pub(crate) use self::iso::Iso;
 pub(crate) use self::page::Page;
 #[cfg(feature = "page")]
 pub use self::page::Page;
+#[cfg(feature = "room")]
+pub(crate) use self::stream_event::StreamFacts;
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},
     event::EventFacts,

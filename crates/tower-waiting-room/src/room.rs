@@ -19,6 +19,7 @@
 //!   passes have expired.
 //! - The pace at which tickets may be presented is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
+//! - Waiting visitors can follow their places over streams of server-sent events ([`Push`]).
 //! - During an outage of the store, a policy ([`StoreFailure`]) decides whether visitors are
 //!   admitted.
 //!
@@ -32,9 +33,11 @@ mod identity;
 mod options;
 mod outage;
 mod pace;
+mod push;
 mod renewal;
 mod sessions;
 mod stage;
+mod streams;
 mod visit;
 
 pub use waiting_room_core::{
@@ -62,6 +65,7 @@ pub(crate) use self::{
     outage::BoxFuture,
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
+    streams::{NotOpened, StreamPlace, Streams},
 };
-pub use self::{challenge::FirstTouch, outage::StoreFailure, visit::Visit};
+pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

@@ -19,6 +19,7 @@
 //! | event, `INFO` (feature `dashboard`) | `operator changed the room` | `room`, `operator`, `action`, `from`, `to`, `outcome` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
+//! | event, `DEBUG` | `push stream ended` | `room`, `outcome` |
 //!
 //! Four rare events have no metric and are logged where they occur: a configuration without a key
 //! and a folder that cannot be watched (`WARN`), an answer that cannot be written (`ERROR`), and a
@@ -38,6 +39,7 @@
 //! | `decision` | rate limits | `allowed`, `over_shadow`, `over_soft`, `refused` |
 //! | `outcome` | gates | the names of `GateEvent`, such as `admitted_fast` and `timed_out` |
 //! | `outcome` | rules files | `in_force`, `refused` |
+//! | `outcome` | push streams | `disconnected`, `lifetime`, `refused`, `shutdown`, `slow`, `turn` |
 //! | `code` | misconfigurations | [`Misconfiguration::code`] |
 //!
 //! Install a metrics recorder before the first request: a counter that is looked up before the
@@ -47,6 +49,8 @@
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
+#[cfg(feature = "room")]
+mod push;
 mod subject;
 #[cfg(feature = "metrics")]
 mod table;
@@ -69,6 +73,8 @@ use waiting_room_core::{Reason, StoreError};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
+#[cfg(feature = "room")]
+pub(crate) use self::push::StreamEnd;
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, GateTime, Rate, Subject};

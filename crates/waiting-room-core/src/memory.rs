@@ -192,6 +192,10 @@ impl Store for MemoryStore {
         Ok(self.at_once(|room, now| room.check_in(&ticket, now)))
     }
 
+    async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        Ok(self.at_once(|room, now| room.stay(&ticket, now)))
+    }
+
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
         Ok(self.at_once(|room, now| room.renew(&pass, now)))
     }

@@ -27,6 +27,7 @@
 //! clients.
 
 // `room.rs` contains the operations, and `admission.rs` contains the conditions that they check.
+// `stay.rs` lets visitors wait without admitting them.
 // `sessions.rs` stores the active visitors, and `line.rs` stores the waiting visitors, in hash maps
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
@@ -47,6 +48,7 @@ mod rules;
 mod sessions;
 mod shards;
 mod snapshot;
+mod stay;
 mod timing;
 mod verdict;
 mod work;

@@ -26,7 +26,7 @@ use crate::{
 ///   backwards.
 /// - **Cheap to clone**: all clones of a store share its state.
 /// - **An error decides nothing**: after a [`StoreError`], the operation may or may not have taken
-///   effect, so repeating the operation must be harmless. `enter`, `check_in` and `renew` are
+///   effect, so repeating the operation must be harmless. `enter`, `check_in`, `stay` and `renew` are
 ///   idempotent for one visitor, and `leave` may be repeated at any later time.
 /// - **Cancel safe**: dropping a future leaves the room as if the operation had either completed or
 ///   never been called.
@@ -98,6 +98,18 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Requests a slot for a waiting visitor, and confirms that the visitor is still present.
     fn check_in(&self, ticket: Ticket) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
+
+    /// Confirms that a waiting visitor is still present, as [`Room::stay`](crate::Room::stay) does:
+    /// if it is the visitor's turn, the verdict is to wait with
+    /// [`Reason::QueuedTurn`](crate::Reason::QueuedTurn), and the visitor's next check-in takes the
+    /// slot. Push streams call this operation in place of `check_in`.
+    ///
+    /// The default implementation calls [`check_in`](Self::check_in), which admits the visitor. This
+    /// is correct, too: the visitor's next check-in finds the session. But if the visitor does not
+    /// come, its slot stays unused until the session lapses.
+    fn stay(&self, ticket: Ticket) -> impl Future<Output = Result<Verdict, StoreError>> + Send {
+        self.check_in(ticket)
+    }
 
     /// Extends the session of an admitted visitor.
     fn renew(&self, pass: Pass) -> impl Future<Output = Result<Renewal, StoreError>> + Send;

@@ -242,6 +242,17 @@ impl Store for RedisStore {
         verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules())
     }
 
+    async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        // A stream at the front asks several times a second, but only the visitors in front of the
+        // frontier reach the server. The watch task moves the frontier once a second.
+        if let Some(verdict) = self.shared.answer(&ticket) {
+            return Ok(verdict);
+        }
+        let arguments = verbs::stay(&ticket, self.now());
+        let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
+        verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules())
+    }
+
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
         let (head, said) = self.ask(Verb::Renew, verbs::renew(&pass), None).await?;
         verbs::renewal(&head, said, pass.id)

@@ -4,7 +4,7 @@
 //! first. Times are microseconds since the Unix epoch. The header of each script in `lua/*.lua`
 //! states the units of its durations.
 //!
-//! The reply to `enter` or `check_in` for one visitor has one of the following forms:
+//! The reply to `enter`, `check_in` or `stay` for one visitor has one of the following forms:
 //!
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
@@ -13,6 +13,7 @@
 //!  full          is_new, first_seen_us, interval_s   the line is full
 //!  network_full  interval_s                          the network has all its places
 //!  refuse        reason, retry_us or -1
+//!  turn                                              `stay` only: the turn of a visitor without a place
 //!  late                                              `enter` only: the caller has given up
 //! ```
 
@@ -42,10 +43,20 @@ pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
 
 /// Returns the arguments of `check_in`.
 ///
-/// The second-to-last number is the lot of the visitor for [`QueueingMethod::Random`], a number
+/// One of the numbers is the lot of the visitor for [`QueueingMethod::Random`], a number
 /// of 53 bits, which a script can represent exactly. The lot is derived from the id and the minute,
 /// so it changes every minute and is the same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
+    asks(ticket, now, 0)
+}
+
+/// Returns the arguments of `stay`, which are those of [`check_in`] except for the last one.
+pub(crate) fn stay(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
+    asks(ticket, now, 1)
+}
+
+/// Returns the arguments of a check-in. `stays` is 1 if the visitor does not ask for a slot.
+fn asks(ticket: &Ticket, now: Timestamp, stays: u64) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
     vec![pack(
         ticket.id,
@@ -56,6 +67,7 @@ pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
             (ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER, 2),
             (lot, 8),
             (u64::from(ticket.is_reissued()), 1),
+            (stays, 1),
         ],
     )]
 }
@@ -229,6 +241,12 @@ pub(crate) fn verdict(
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
+        // The visitor's next check-in decides, so the ticket stays as it is.
+        "turn" => {
+            let ticket =
+                shown.copied().unwrap_or_else(|| Ticket::new(id, head.now, head.now, head.now));
+            Ok(Verdict::Wait { ticket, reason: Reason::QueuedTurn })
+        }
         // According to the server's clock, the script ran after its caller had stopped waiting. If
         // the clock has jumped, the caller is still waiting, and tries again.
         "late" => Err(StoreError::new(StoreErrorKind::Busy)),
@@ -321,6 +339,7 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
         "active" => Reason::AdmittedActive,
         "active_limit" => Reason::QueuedActiveLimit,
         "behind_others" => Reason::QueuedBehindOthers,
+        "turn" => Reason::QueuedTurn,
         "cookie_test" => Reason::QueuedCookieTest,
         "draining" => Reason::RefusedDraining,
         "passthrough" => Reason::AdmittedPassthrough,

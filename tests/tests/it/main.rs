@@ -15,6 +15,7 @@ mod interop;
 mod node;
 mod nodes;
 mod programs;
+mod push;
 mod python;
 mod restart;
 mod testing;

@@ -5,7 +5,7 @@ use std::{fs, task::Poll};
 use axum::body::Body;
 use http::Request;
 use tower::ServiceExt;
-use tower_waiting_room::{Concurrency, Key, Quota, RateLimit, rate::RateStoreFailure};
+use tower_waiting_room::{Concurrency, Key, Quota, RateLimit, rate::RateStoreFailure, room::Push};
 
 use crate::{
     scene::{House, Visitor, shop},
@@ -40,6 +40,18 @@ fn room() {
     house.record();
     house.store.cut();
     Visitor::default().get(&house);
+    push();
+}
+
+/// A visitor whose push stream ends at once.
+fn push() {
+    let house = House::new(shop().push(Push::at("/events")));
+    let [mut ann, mut bob] = <[Visitor; 2]>::default();
+    assert!(ann.get(&house));
+    assert!(!bob.get(&house));
+    house.advance(2);
+    assert!(bob.follow(&house, "/events"));
+    house.record();
 }
 
 /// Two requests at a gate for one, a limit with more keys than places, and a limit by address

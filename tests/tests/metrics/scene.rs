@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write, fs, process::Command, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, routing::get};
-use http::{Request, header};
+use http::{Request, header, request};
 use metrics::with_local_recorder;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use tests::{installed, workspace};
@@ -96,7 +96,15 @@ impl Visitor {
     }
 
     pub(crate) fn visit(&mut self, house: &House, path: &str) -> bool {
-        let mut request = Request::get(path);
+        self.ask(house, Request::get(path))
+    }
+
+    /// Opens a push stream, and closes it again. Returns whether it was opened.
+    pub(crate) fn follow(&mut self, house: &House, path: &str) -> bool {
+        self.ask(house, Request::get(path).header(header::ACCEPT, "text/event-stream"))
+    }
+
+    fn ask(&mut self, house: &House, mut request: request::Builder) -> bool {
         if let Some(cookie) = &self.0 {
             request = request.header(header::COOKIE, cookie);
         }

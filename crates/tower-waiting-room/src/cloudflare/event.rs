@@ -15,12 +15,12 @@ use super::{
 
 /// The events of a room.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventList {
     pub(super) events: Vec<Event>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
-impl Events {
+impl EventList {
     /// The maximum number of events that are read. Cloudflare permits five for each room.
     pub(super) const MAX_EVENTS: usize = 64;
 

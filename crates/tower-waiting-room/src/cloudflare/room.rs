@@ -9,9 +9,9 @@ use waiting_room_core::{
 };
 
 use super::{
-    event::{Events, METHODS, MINUTES, SHUFFLE, USERS, no_event},
+    event::{EventList, METHODS, MINUTES, SHUFFLE, USERS, no_event},
     fields::{JsonFields, Read, shown},
-    rules::Rules,
+    rules::BypassRules,
     unsupported::Unsupported,
 };
 use crate::config::WaitingRoomConfig;
@@ -23,8 +23,8 @@ use crate::config::WaitingRoomConfig;
 pub struct WaitingRoom {
     /// The fields of a configuration file, without the bypass rules.
     file: Map<String, Value>,
-    rules: Rules,
-    events: Events,
+    rules: BypassRules,
+    events: EventList,
     /// What does not carry over of the room itself.
     unsupported: Vec<Unsupported>,
 }
@@ -57,7 +57,8 @@ impl WaitingRoom {
     ///
     /// The same as for [`from_json`](Self::from_json).
     pub fn with_rules(mut self, text: &str) -> Result<Self, ConfigError> {
-        self.rules = Rules::read(list("rules", parse("rules", text)?, Rules::MAX_RULES)?)?;
+        self.rules =
+            BypassRules::read(list("rules", parse("rules", text)?, BypassRules::MAX_RULES)?)?;
         Ok(self)
     }
 
@@ -167,13 +168,13 @@ impl WaitingRoom {
         }
         let mut room = Self {
             file: Map::new(),
-            rules: Rules::default(),
-            events: Events::default(),
+            rules: BypassRules::default(),
+            events: EventList::default(),
             unsupported: Vec::new(),
         };
         room.read(JsonFields::of("", "waiting_room", value)?)?;
         if let Some(rules) = rules {
-            room.rules = Rules::read(list("rules", rules, Rules::MAX_RULES)?)?;
+            room.rules = BypassRules::read(list("rules", rules, BypassRules::MAX_RULES)?)?;
         }
         if let Some(events) = events {
             room.set_events(events)?;
@@ -182,7 +183,7 @@ impl WaitingRoom {
     }
 
     fn set_events(&mut self, value: Value) -> Read<()> {
-        self.events = Events::read(list("events", value, Events::MAX_EVENTS)?)?;
+        self.events = EventList::read(list("events", value, EventList::MAX_EVENTS)?)?;
         self.schedule().map(drop)?;
         let is_closed = self.file.get("queueing_method").is_some_and(|it| it == "reject");
         if is_closed && !self.events.events.is_empty() {

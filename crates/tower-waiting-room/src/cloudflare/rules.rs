@@ -10,13 +10,13 @@ use super::{
 
 /// The rules of a room, in the form of a configuration file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct BypassRules {
     /// The elements of the field `bypass`.
     pub(super) bypass: Vec<Value>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
-impl Rules {
+impl BypassRules {
     /// The maximum number of rules that are read.
     pub(super) const MAX_RULES: usize = 100;
 

@@ -30,7 +30,7 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 use self::events::EventFile;
 #[cfg(feature = "room")]
 use self::room::{
-    CookieFile, MethodName, ModeName, PlacesFile, RecoveryName, RoomFields, StatusFile,
+    CookieFile, MethodName, ModeName, PlacesFile, PushFile, RecoveryName, RoomFields, StatusFile,
 };
 use self::{
     gates::ConcurrencyFile,
@@ -149,6 +149,10 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default)]
     json_profile: JsonProfile,
+    /// The path of the streams over which waiting visitors get their position and their turn, and
+    /// the bounds of the streams. By default, visitors poll.
+    #[cfg(feature = "room")]
+    push: Option<PushFile>,
     /// Whether verdicts take effect, either `enforce` (the default) or `shadow`.
     #[serde(default)]
     enforcement: Enforcement,
@@ -249,6 +253,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 cookie: file.cookie,
                 status: file.status,
                 json_profile: file.json_profile,
+                push: file.push,
             };
             builder = room.apply(builder)?;
             for event in file.events {

@@ -16,7 +16,7 @@ use super::builder::WaitingRoomConfigBuilder;
 use crate::{
     request::{ClientKind, RequestHead},
     respond::JsonProfile,
-    room::{Challenge, FirstTouch, IdentityOf},
+    room::{Challenge, FirstTouch, IdentityOf, Push},
     token::{CookieSettings, KeyRing},
 };
 
@@ -241,6 +241,16 @@ impl WaitingRoomConfigBuilder {
         F: Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
     {
         self.config.room_options.identity = Some(IdentityOf::new(identity));
+        self
+    }
+
+    /// Sends waiting visitors their position and their turn over streams of server-sent events. By
+    /// default, they poll.
+    ///
+    /// The path of the streams no longer reaches the application. The waiting page uses the streams
+    /// by itself, and other clients find the path in the JSON answer.
+    pub fn push(mut self, push: Push) -> Self {
+        self.config.room_options.push = Some(push);
         self
     }
 

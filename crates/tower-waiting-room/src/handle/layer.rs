@@ -92,7 +92,10 @@ impl<St: Store> WaitingRoomHandle<St> {
             telemetry.rules_file_gauge(file.error().is_some());
         }
         #[cfg(feature = "room")]
-        if self.pipeline.room.is_some() {
+        if let Some(room) = &self.pipeline.room {
+            if let Some(streams) = &room.push {
+                telemetry.push_gauge(streams.len());
+            }
             let store = &self.pipeline.store;
             let snapshot = store.snapshot().await;
             telemetry.room_gauges(snapshot.as_ref().ok(), store.nodes(), store.now());
@@ -155,6 +158,19 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// Opens all gates again, after [`drain_gates`](Self::drain_gates).
     pub fn open_gates(&self) {
         self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
+    }
+
+    /// Ends all push streams of this layer, and refuses further streams with 503. Visitors who
+    /// wait keep their places, and poll from then on.
+    ///
+    /// A server that shuts down gracefully completes its running responses first, and a stream
+    /// would delay it by up to its [lifetime](crate::room::Push::lifetime). Call this method when
+    /// the shutdown begins.
+    #[cfg(feature = "room")]
+    pub fn end_push_streams(&self) {
+        if let Some(streams) = self.pipeline.room.as_ref().and_then(|room| room.push.as_ref()) {
+            streams.end_all();
+        }
     }
 
     /// Ends the event streams of all [dashboards](crate::dashboard) of this layer, and refuses

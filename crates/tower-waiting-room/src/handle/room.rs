@@ -164,7 +164,12 @@ impl<St: Store> RoomHandle<St> {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        self.pipeline.store.configure(change).await
+        self.pipeline.store.configure(change).await?;
+        // A higher limit, or another mode, may have made slots free.
+        if let Some(streams) = self.pipeline.room.as_ref().and_then(|room| room.push.as_ref()) {
+            streams.call();
+        }
+        Ok(())
     }
 
     async fn set_mode(&self, mode: RoomMode) -> Result<(), StoreError> {

@@ -47,6 +47,13 @@ impl<St: Store> Pipeline<St> {
         let room = config.room.as_ref().and_then(|rules| {
             config.room_options.stage(rules, store.clone(), on_failure, telemetry.clone())
         });
+        #[cfg(feature = "room")]
+        let push = room
+            .as_ref()
+            .and_then(|room| Some(Arc::clone(&room.push.as_ref()?.push.path)))
+            .filter(|_| config.enforcement == crate::config::Enforcement::Enforce);
+        #[cfg(not(feature = "room"))]
+        let push = None;
         Self {
             room,
             gates: GateStage::new(&config.gates, &clock, &telemetry)
@@ -62,7 +69,8 @@ impl<St: Store> Pipeline<St> {
                 config.statuses,
                 config.json_profile,
                 config.rates.headers,
-            ),
+            )
+            .with_push(push),
             rate_headers: config.rates.headers.fields(),
             debug_header: config.debug_header,
             rules_file,

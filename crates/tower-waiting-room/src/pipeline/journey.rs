@@ -8,6 +8,8 @@ use crate::{
     rate::RateReport,
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Undelivered, Visitor},
 };
+#[cfg(feature = "room")]
+use crate::{request::Language, room::StreamPlace};
 
 /// The state of one request, from its arrival to its response.
 ///
@@ -44,8 +46,22 @@ pub(crate) struct Journey {
     pub(super) admitted: Reason,
     /// In shadow mode, the first reason why the request would have been stopped.
     pub(super) shadowed: Option<Reason>,
+    /// The push stream that the request asks for.
+    #[cfg(feature = "room")]
+    pub(super) opening: Option<Box<Opening>>,
     /// The call that ends the session in the store after the application has ended the session.
     pub(super) leaving: Option<BoxFuture<()>>,
+}
+
+/// A stream that the layer is about to open, or has opened.
+#[cfg(feature = "room")]
+pub(crate) struct Opening {
+    pub(super) place: StreamPlace,
+    /// The language of the sentences in the events, or `None` if the client is not the waiting page
+    /// and needs no sentences.
+    pub(super) language: Option<Language>,
+    /// The answer of the store to the first question, once the store has answered.
+    pub(super) told: Option<(Ticket, Reason)>,
 }
 
 impl Journey {
@@ -65,8 +81,16 @@ impl Journey {
             permits: Permits::new(),
             admitted: Reason::AdmittedLimits,
             shadowed: None,
+            #[cfg(feature = "room")]
+            opening: None,
             leaving: None,
         }
+    }
+
+    /// Takes the push stream that is to be the body of the answer.
+    #[cfg(feature = "room")]
+    pub(crate) fn take_opening(&mut self) -> Option<Opening> {
+        self.opening.take().map(|opening| *opening)
     }
 
     /// Returns the reason for the response: why the request continued or, in shadow mode, why it

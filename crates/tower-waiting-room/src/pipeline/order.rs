@@ -128,6 +128,11 @@ impl<St: Store> Pipeline<St> {
                 (journey.visitor, journey.source) = room.identify(&head, journey.now);
             }
         }
+        #[cfg(feature = "room")]
+        if self.is_for_push(&head) {
+            journey.ahead = &[Stage::Push];
+            return;
+        }
         journey.ahead = (self.order)(&journey.visitor);
     }
 
@@ -209,6 +214,8 @@ impl<St: Store> Pipeline<St> {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     Continue(())
                 }
+                #[cfg(feature = "room")]
+                Stage::Push => self.open_stream(head, journey),
                 Stage::Room => self.enter_room(head, journey),
             };
             if flow.is_break() {

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response, StatusCode, Version,
+    HeaderName, HeaderValue, Response, StatusCode, Version,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
@@ -23,7 +23,7 @@ use crate::{
     gate::{GateLine, GateRef, GateStatuses},
     rate::{Policy, RateReport},
     request::RequestHead,
-    respond::{About, Outcome},
+    respond::{About, OUTCOME_HEADER, Outcome},
 };
 
 /// A decision to answer a request without calling the application.
@@ -53,6 +53,8 @@ enum By {
     /// An answer that is already complete, such as the application's challenge, or `None` once the
     /// answer has been taken.
     Prepared(Option<Box<Response<Bytes>>>),
+    /// Push, with the status of the answer.
+    Push(StatusCode),
     /// The room, including the case in which its store does not answer in time.
     Room,
     /// A limit or a gate that needs the client's address, which the server does not provide.
@@ -92,6 +94,29 @@ impl Reply {
     /// present it.
     pub(super) fn too_often(pause: Duration) -> Self {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
+    }
+
+    /// Opens a push stream.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
+    pub(super) fn stream(reason: Reason) -> Self {
+        Self { outcome: Outcome::Wait, reason, retry_after: None, by: By::Push(StatusCode::OK) }
+    }
+
+    /// Opens no push stream for a visitor who does not wait, or no longer.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
+    pub(super) fn nothing_to_push(reason: Reason) -> Self {
+        let by = By::Push(StatusCode::NO_CONTENT);
+        Self { outcome: Outcome::Admit, reason, retry_after: None, by }
+    }
+
+    /// Refuses a push stream.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
+    pub(super) fn no_stream(
+        reason: Reason,
+        status: StatusCode,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        Self::refused(reason, retry_after, By::Push(status))
     }
 
     /// Makes a visitor wait because the store of the room does not answer. A visitor in the line
@@ -212,6 +237,7 @@ impl Reply {
             (By::Prepared(_) | By::Client | By::Key, _) => {
                 About::Service(StatusCode::TOO_MANY_REQUESTS)
             }
+            (By::Push(status), _) => About::Service(*status),
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
             (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
         }
@@ -225,6 +251,25 @@ impl Reply {
         }
     }
 
+    /// Returns the head of an answer that is not a document: a push stream, or an answer without
+    /// content.
+    pub(super) fn bare(&self) -> Option<Response<Bytes>> {
+        if let By::Push(status @ (StatusCode::OK | StatusCode::NO_CONTENT)) = self.by {
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = status;
+            let headers = response.headers_mut();
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.insert(OUTCOME_HEADER, HeaderValue::from_static(self.outcome.as_str()));
+            if status == StatusCode::OK {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+                // Without this header, nginx would hold events back until its buffer is full.
+                headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+            }
+            return Some(response);
+        }
+        None
+    }
+
     /// Returns whether the answer describes the room and therefore needs the room's rules.
     pub(super) const fn is_of_room(&self) -> bool {
         matches!(self.by, By::Room)
@@ -234,7 +279,7 @@ impl Reply {
     /// would not explain the answer: in a challenge, in answers about the room or the pace of
     /// tickets, and if the server does not provide the client's address.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Prepared(_) | By::Pace | By::Room | By::SetUp)
+        !matches!(self.by, By::Prepared(_) | By::Pace | By::Push(_) | By::Room | By::SetUp)
     }
 
     /// Returns the header line that describes a gate in the gate's own refusal. The line reports a
@@ -252,6 +297,7 @@ impl Reply {
             | By::Key
             | By::Limits
             | By::Pace
+            | By::Push(_)
             | By::Room
             | By::SetUp
             | By::Store => None,
@@ -305,6 +351,12 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
         _ => StatusCode::TOO_MANY_REQUESTS,
     }
 }
+
+/// The type of a stream of server-sent events (HTML Living Standard, section 9.2).
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The header that tells nginx not to buffer a response.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The largest body, in bytes, that is worth reading to keep the connection open.
 const LARGE: u64 = 64 * 1024;

@@ -168,16 +168,18 @@ impl<St: Store> Pipeline<St> {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
             _ => None,
         };
-        let mut response = self.responder.respond(&Unforwarded {
-            request: head,
-            outcome: reply.outcome,
-            reason: &reply.reason,
-            about: reply.about(rules.as_deref(), journey.ticket()),
-            retry_after: reply.retry_after,
-            told: &told,
-            token: token.as_deref(),
-            plan: plan.as_deref(),
-            now: journey.now,
+        let mut response = reply.bare().unwrap_or_else(|| {
+            self.responder.respond(&Unforwarded {
+                request: head,
+                outcome: reply.outcome,
+                reason: &reply.reason,
+                about: reply.about(rules.as_deref(), journey.ticket()),
+                retry_after: reply.retry_after,
+                told: &told,
+                token: token.as_deref(),
+                plan: plan.as_deref(),
+                now: journey.now,
+            })
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
             room.attach(response.headers_mut(), journey.source, token);

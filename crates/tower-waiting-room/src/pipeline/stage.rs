@@ -12,6 +12,9 @@ pub(super) enum Stage {
     /// Counts the requests that reach the stage, and lets all of them continue.
     #[cfg(all(test, feature = "room"))]
     Probe(&'static std::sync::atomic::AtomicU32),
+    /// Opens a push stream, or refuses it.
+    #[cfg(feature = "room")]
+    Push,
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
 }

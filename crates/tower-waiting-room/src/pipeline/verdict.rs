@@ -40,6 +40,10 @@ impl<St: Store> Pipeline<St> {
             return Self::undecided(pass, head, journey);
         }
         verdict.iter_mut().for_each(|verdict| room.observe(&journey.visitor, verdict));
+        #[cfg(feature = "room")]
+        if let Some(reply) = Self::stream_decided(room, journey, &verdict) {
+            return Break(Stop::Reply(reply));
+        }
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if has_new_id(&journey.visitor, &pass) {
@@ -64,14 +68,7 @@ impl<St: Store> Pipeline<St> {
                 Reply::queued(reason, &ticket, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                // The network's quota of places may be exhausted because a proxy is missing from
-                // the configuration: all clients behind the proxy then appear to have the same
-                // address. The refused request is therefore checked for signs of such a proxy.
-                if reason == Reason::RefusedNetworkFull
-                    && let Some(suspected) = head.suspect()
-                {
-                    self.telemetry.misconfigured(suspected);
-                }
+                self.suspect(head, &reason);
                 journey.token = ticket.as_ref().map(|ticket| room.ticket_token(ticket));
                 journey.visitor = Visitor::Outside(ticket);
                 Reply::turned_away(reason, retry_after)
@@ -94,6 +91,19 @@ impl<St: Store> Pipeline<St> {
             }
         };
         Break(Stop::Reply(reply))
+    }
+
+    /// Reports a probable misconfiguration if a visitor is refused because of its network.
+    ///
+    /// The network's quota of places may be exhausted because a proxy is missing from the
+    /// configuration: all clients behind the proxy then appear to have the same address. The refused
+    /// request is therefore checked for signs of such a proxy.
+    fn suspect(&self, head: RequestHead<'_>, reason: &Reason) {
+        if *reason == Reason::RefusedNetworkFull
+            && let Some(suspected) = head.suspect()
+        {
+            self.telemetry.misconfigured(suspected);
+        }
     }
 
     /// Returns the pass of a visitor whose session may still be active, if the pass is valid.

@@ -79,6 +79,9 @@ pub struct Answer {
     pub is_poll: bool,
     /// Whether the request can safely be repeated, which is true for GET and HEAD.
     pub is_safe: bool,
+    /// The path of the [push](crate::config::WaitingRoomConfigBuilder::push) streams. `None` if the
+    /// visitor does not wait, or if the layer has no push.
+    pub push: Option<Arc<str>>,
     /// Whether the request has an `Origin` header, so that a script of another origin may read the
     /// answer.
     pub(super) has_origin: bool,
@@ -127,6 +130,7 @@ impl Answer {
             is_queue_all: false,
             is_poll: client.is_poll,
             is_safe: client.is_safe,
+            push: None,
             has_origin: client.has_origin,
             json: JsonProfile::default(),
             event: None,
@@ -249,7 +253,8 @@ impl Answer {
     }
 
     /// Returns whether the limits refused the request because it exceeds a limit, lacks the key of
-    /// a limit, or could not be counted. The pace limits on tickets count as limits here.
+    /// a limit, or could not be counted. The pace limits on tickets and the bounds of push count as
+    /// limits here.
     fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
@@ -257,6 +262,10 @@ impl Answer {
                 | Reason::RefusedKeyMissing(_)
                 | Reason::RefusedLimitsBusy
                 | Reason::RefusedLimitsUnavailable
+                | Reason::RefusedPushEnded
+                | Reason::RefusedPushFull
+                | Reason::RefusedPushInvalid
+                | Reason::RefusedPushNetworkFull
                 | Reason::RefusedRate(_)
                 | Reason::RefusedTooOften
         )

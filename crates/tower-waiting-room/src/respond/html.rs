@@ -112,6 +112,7 @@ impl Variables {
             "place_retention" => answer.place_retention.as_secs().into(),
             "position" => answer.position.into(),
             "progress" => progress(answer).into(),
+            "push" => answer.push.as_deref().into(),
             "reason" => answer.reason.to_string().into(),
             "refresh_interval" => answer.refresh_interval.as_secs().into(),
             "retry_after" => answer.retry_after_seconds().into(),
@@ -296,7 +297,7 @@ const NAMES: &[&str] = &[
     // The facts of the answer.
     "ahead", "dir", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all",
     "is_safe", "kind", "labels", "lang", "last_check_in", "line", "message", "method", "nonce",
-    "now", "outcome", "place_retention", "position", "progress", "reason", "refresh_interval",
+    "now", "outcome", "place_retention", "position", "progress", "push", "reason", "refresh_interval",
     "retry_after", "room", "status", "title", "token", "wait", "waiting_since",
     // Cloudflare's variables.
     "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",

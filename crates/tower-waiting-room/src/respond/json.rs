@@ -61,7 +61,7 @@ thread_local! {
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
-/// `event`, `token` and `message`, which are left out.
+/// `event`, `push`, `token` and `message`, which are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
@@ -93,6 +93,9 @@ pub(super) struct WaitingRoom<'a> {
     /// The event that takes place, in its prequeue or after its start. Left out without an event.
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'a EventFacts>,
+    /// The path of the push streams. Left out if there is no push.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push: Option<&'a str>,
     /// The value of the token header, for clients that do not store cookies.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
@@ -122,6 +125,7 @@ impl<'a> WaitingRoom<'a> {
             now: Iso(answer.now),
             place_kept_for_seconds: answer.is_placed.then_some(answer.place_retention.as_secs()),
             event: answer.event.as_deref(),
+            push: answer.push.as_deref(),
             token: answer.token.as_deref(),
             message: answer.is_poll.then(|| answer.message()),
         }
@@ -180,6 +184,11 @@ impl<'a> WaitingRoom<'a> {
         if let Some(event) = self.event {
             out.extend_from_slice(b",\"event\":");
             serde_json::to_writer(&mut *out, event)?;
+        }
+        // The path contains no character that has to be escaped.
+        if let Some(push) = self.push {
+            field(out, ",\"push\":\"", push);
+            out.push(b'"');
         }
         if let Some(token) = self.token {
             out.extend_from_slice(b",\"token\":");
@@ -258,7 +267,9 @@ mod tests {
                     reason => reason.clone(),
                 };
                 let token = is_poll.then(|| format!("{name}=sealed"));
-                let answer = Answer { room: name.into(), reason, is_poll, token, ..answer.clone() };
+                let push = is_poll.then(|| "/events".into());
+                let answer =
+                    Answer { room: name.into(), reason, is_poll, push, token, ..answer.clone() };
                 let (mut written, object) = (Vec::new(), WaitingRoom::new(&answer));
                 object.write(&mut written).unwrap();
                 let expected = serde_json::to_string(&object).unwrap();

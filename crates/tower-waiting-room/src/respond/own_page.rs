@@ -16,7 +16,7 @@
 
 mod steps;
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;
@@ -70,7 +70,7 @@ fn around_number(message: &Message) -> (&str, &str) {
 
 /// Returns the page in a language, and prepares it first if it was not needed before.
 fn page_in(language: Language) -> &'static PageSteps {
-    PAGES[language.index()].get_or_init(|| split(SOURCE, language))
+    PAGES[language.index()].get_or_init(|| split(&SOURCE, language))
 }
 
 /// Prepares the page in the default language, so that the first visitor does not have to wait.
@@ -132,6 +132,7 @@ impl View<'_> {
             Slot::Number => html.push_str(number.as_deref().unwrap_or_default()),
             Slot::Outcome => html.push_str(self.answer.outcome.as_str()),
             Slot::Position => escape(position.as_deref().unwrap_or_default(), html),
+            Slot::Push => escape(self.answer.push.as_deref().unwrap_or_default(), html),
             Slot::Progress => html.push_str(digits.format(self.progress.unwrap_or_default())),
             Slot::Retry => {
                 html.push_str(digits.format(self.answer.retry_after_seconds().unwrap_or(20)));
@@ -147,6 +148,7 @@ impl View<'_> {
         let (answer, message) = (self.answer, self.message);
         match condition {
             Guard::HasNumber => message.number.is_some(),
+            Guard::HasPush => answer.push.is_some(),
             Guard::IsApproximate => answer.position.is_none() || answer.is_approximate,
             Guard::IsLong => message.number.as_ref().is_some_and(|it| it.chars().count() > 5),
             Guard::IsUnsent => is_unsent(answer),
@@ -167,8 +169,10 @@ static PAGES: [OnceLock<PageSteps>; Language::MAX] = [const { OnceLock::new() };
 /// The number of bytes that the slots of a page usually need.
 const ROOM: usize = 1024;
 
-/// The template of the page.
-pub(super) const SOURCE: &str = include_str!("page.html");
+/// The template of the page, with the part of its script for push.
+pub(super) static SOURCE: LazyLock<String> = LazyLock::new(|| {
+    include_str!("page.html").replace("  /* push.js */\n", include_str!("push.js"))
+});
 
 #[cfg(test)]
 mod tests;

@@ -49,15 +49,17 @@ use crate::{
 pub(crate) struct Responder {
     id: LayerId,
     /// The name of the room, or of a layer without a room.
-    room: Arc<str>,
+    pub(super) room: Arc<str>,
     /// The page for navigations.
-    page: Page,
+    pub(super) page: Page,
     /// The closure with which the application renders answers, if there is one.
     refusal: Option<Refusal>,
     /// The statuses of answers about the room.
     statuses: Statuses,
     /// The objects in the JSON of answers about the room.
-    json: JsonProfile,
+    pub(super) json: JsonProfile,
+    /// The path of the push streams, if there is push.
+    push: Option<Arc<str>>,
     /// The rate limit headers of the configured profile.
     fields: &'static [Field],
     /// The refusals that are built at start-up, so that a flood of requests is cheap to refuse.
@@ -94,7 +96,13 @@ impl Responder {
         profile: RateHeaders,
     ) -> Self {
         let (fields, prepared) = (profile.fields(), Prepared::new(profile.fields(), &page));
-        Self { id: LayerId::new(), room, page, refusal, statuses, json, fields, prepared }
+        let push = None;
+        Self { id: LayerId::new(), room, page, refusal, statuses, json, push, fields, prepared }
+    }
+
+    /// Sets the path of the push streams, which answers to waiting visitors contain.
+    pub(crate) fn with_push(self, push: Option<Arc<str>>) -> Self {
+        Self { push, ..self }
     }
 
     /// Renders the answer to a request.
@@ -252,6 +260,9 @@ impl Responder {
             if let Some(ticket) = ticket {
                 answer = answer.with_ticket(ticket);
             }
+        }
+        if it.outcome == Outcome::Wait && matches!(it.about, About::Room(_, Some(_))) {
+            answer.push.clone_from(&self.push);
         }
         // The time until a retry is part of the decision, and takes precedence over the time in a
         // ticket.

@@ -1,9 +1,11 @@
 //! The options that a node sets for its room: how tokens are sealed and sent, and whether newcomers
 //! are challenged. All other options of a room are in the [`RoomRules`] of its store.
 
+use std::sync::Arc;
+
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
-use super::{Challenge, IdentityOf, RoomStage, StoreFailure};
+use super::{Challenge, IdentityOf, Push, RoomStage, StoreFailure, streams::Streams};
 use crate::{
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
@@ -18,6 +20,7 @@ pub(crate) struct RoomOptions {
     pub(crate) challenge: Option<Challenge>,
     /// The identities of visitors, or `None` if visitors are known by their tokens only.
     pub(crate) identity: Option<IdentityOf>,
+    pub(crate) push: Option<Push>,
 }
 
 impl RoomOptions {
@@ -26,11 +29,11 @@ impl RoomOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error for a challenge or an identity without a room, for an identity or a recovery
-    /// pause without keys, for a
+    /// Returns an error for a challenge, an identity or push without a room, for invalid options of
+    /// push, for an identity or a recovery pause without keys, for a
     /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
-        let contradicts = |field, given, expected: &str| {
+        let contradicts = |field, given: &str, expected: &str| {
             Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
         };
         if !has_room && self.challenge.is_some() {
@@ -48,6 +51,13 @@ impl RoomOptions {
         if self.keys.is_none() && !rules.recovery_pause().is_zero() {
             let expected = "keys as well: with a random key, no earlier pass is valid";
             return contradicts("recovery", "pause", expected);
+        }
+        if let Some(push) = &self.push {
+            if !has_room {
+                let expected = "total_active_users as well: without a room no visitor waits";
+                return contradicts("push", &format!("{:?}", push.path), expected);
+            }
+            push.validate(rules)?;
         }
         self.cookie.validate(rules.name())?;
         self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
@@ -78,7 +88,8 @@ impl RoomOptions {
         });
         let transport = Transport::new(&self.cookie, rules.name())
             .expect("the cookie was validated when the config was built");
-        let stage = RoomStage::new(store, on_failure, &keys, transport, telemetry);
+        let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
+        let stage = RoomStage::new(store, on_failure, &keys, transport, push, telemetry);
         Some(stage.with_newcomers(self.challenge, self.identity))
     }
 }

@@ -97,6 +97,8 @@ pub(crate) enum Question {
     /// according to the store, it has not lapsed. Otherwise the visitor enters as a newcomer with
     /// this id.
     Return(Pass, VisitorId),
+    /// The push stream of a visitor in the line confirms that the visitor is present.
+    Stay(Ticket),
 }
 
 /// Tracks whether the store answers, and decides in the store's place if the policy requires it.
@@ -167,6 +169,7 @@ impl Outage {
                 Ok(Renewal::End) => store.enter(id).await,
                 Err(error) => Err(error),
             },
+            Question::Stay(ticket) => store.stay(ticket).await,
         };
         match verdict {
             Ok(verdict) => {
@@ -197,6 +200,7 @@ impl Outage {
                     Renewal::Renew(pass) => Verdict::Admit { pass, reason: Reason::AdmittedPass },
                     Renewal::End => room.enter(id, now),
                 },
+                Question::Stay(ticket) => room.stay(&ticket, now),
             };
             // A local admission has its own reason, because during an outage the limits of the room
             // hold only for the visitors whom the nodes know about.

@@ -12,6 +12,8 @@
 //! A node that is too busy to ask the store answers on its own: `first_ticket` and
 //! `overload_interval` send visitors away for a while, without a call to the store.
 
+mod tokens;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -32,6 +34,7 @@ use super::{
     pace::CheckInPace,
     renewal::PassRenewal,
     sessions::{Sessions, Stale},
+    streams::Streams,
     visit::Visit,
 };
 use crate::{
@@ -57,6 +60,8 @@ pub(crate) struct RoomStage<St> {
     challenger: Option<Challenger>,
     /// The identities of visitors, or `None` if none are configured.
     identity: Option<IdentityOf>,
+    /// The push streams, or `None` if the layer has no push.
+    pub(crate) push: Option<Arc<Streams>>,
     telemetry: Telemetry,
 }
 
@@ -98,6 +103,7 @@ impl<St: Store> RoomStage<St> {
         on_failure: StoreFailure,
         keys: &KeyRing,
         transport: Transport,
+        push: Option<Arc<Streams>>,
         telemetry: Telemetry,
     ) -> Self {
         let source = store.clone();
@@ -112,14 +118,10 @@ impl<St: Store> RoomStage<St> {
             pace,
             challenger: None,
             identity: None,
+            push,
             store,
             telemetry,
         }
-    }
-
-    /// Returns the name of the room's cookie.
-    pub(crate) fn cookie_name(&self) -> &str {
-        self.transport.cookie_name()
     }
 
     /// Sets how newcomers are challenged, and by what persons are known.
@@ -207,9 +209,42 @@ impl<St: Store> RoomStage<St> {
             }
             _ => Question::Enter(self.newcomer(head)),
         };
+        self.put(question, Duration::ZERO)
+    }
+
+    /// Asks the store about a visitor who opens a push stream with this ticket, `after` this time.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ask`](Self::ask).
+    pub(crate) fn check_in(
+        &self,
+        ticket: Ticket,
+        after: Duration,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        self.put(Question::CheckIn(ticket), after)
+    }
+
+    /// Confirms to the store that the visitor of an open push stream is present, and asks whether it
+    /// is its turn.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ask`](Self::ask), except that the visitor has not been admitted, unless the store has
+    /// no [`stay`](Store::stay) of its own.
+    pub(crate) fn stay(&self, ticket: Ticket) -> BoxFuture<Result<Verdict, StoreError>> {
+        self.put(Question::Stay(ticket), Duration::ZERO)
+    }
+
+    /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
+    fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.ends.take_owed();
+        let ends = Arc::clone(&self.sessions.ends);
         Box::pin(async move {
+            if !after.is_zero() {
+                tokio::time::sleep(after).await;
+            }
+            let mut owed = ends.take_owed();
             while let Some(id) = owed.next() {
                 if let Err(error) = store.leave(id).await {
                     return outage.unanswered(&store, question, error);
@@ -294,19 +329,6 @@ impl<St: Store> RoomStage<St> {
         (!Identities::is_person(id)).then(guard)
     }
 
-    /// Returns the token for a visitor whom the store has just admitted.
-    pub(crate) fn admit(&self, pass: &Pass, now: Timestamp) -> Token {
-        self.sessions.sweep(now);
-        self.pass_token(pass, now)
-    }
-
-    /// Returns the token for a waiting visitor. The client stores the token for as long as the
-    /// place lasts without a check-in.
-    pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
-        let max_age = self.store.rules().place_retention();
-        Token { sealed: self.tokens.seal_ticket(ticket), max_age }
-    }
-
     /// Returns the first ticket of a newcomer, issued by this node because it cannot ask the store
     /// in time.
     ///
@@ -389,23 +411,6 @@ impl<St: Store> RoomStage<St> {
         Some(self.leave(pass.id))
     }
 
-    /// Returns the token of a pass that was renewed while the application handled the request.
-    pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
-        renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
-    }
-
-    /// Returns a token in the form in which a client without cookies sends it back, with the room's
-    /// name in front.
-    pub(crate) fn line(&self, token: &Token) -> String {
-        self.transport.line(token.sealed.as_str())
-    }
-
-    /// Adds a token to a response: in a cookie or in a header, depending on how the client sent its
-    /// own token.
-    pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
-        self.transport.attach(headers, source, token.sealed, token.max_age);
-    }
-
     /// Returns the id of a newcomer: that of the person, if the application identifies it, and
     /// otherwise a random one. A random id includes the hash of the client's network, if the network
     /// is known.
@@ -432,10 +437,11 @@ impl<St: Store> RoomStage<St> {
     /// list, and a later request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.ends.take_end(id);
+        let (mut owed, push) = (self.sessions.ends.take_end(id), self.push.clone());
         Box::pin(async move {
             if outage.noted(&store, store.leave(id).await).is_ok() {
                 owed.is_told();
+                push.iter().for_each(|streams| streams.call());
             }
         })
     }
@@ -450,19 +456,5 @@ impl<St: Store> RoomStage<St> {
     /// client holds.
     fn is_sliding(&self) -> bool {
         self.store.rules().session_renewal() == SessionRenewal::Sliding
-    }
-
-    /// Returns the token of a pass. The client stores the token for as long as the session may
-    /// last.
-    ///
-    /// A sliding session may outlast this pass, because a renewal may reach the store even if the
-    /// response with the fresh pass is lost. The expired pass still identifies the session, which
-    /// goes on.
-    fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
-        let until = match self.is_sliding() {
-            true => Tokens::session_may_last(pass),
-            false => pass.expires_at,
-        };
-        Token { sealed: self.tokens.seal_pass(pass), max_age: until.since(now) }
     }
 }

@@ -152,6 +152,11 @@ table! {
         "waiting_room_store_failures_total",
         "Requests on which the store of the room did not decide",
     );
+    #[cfg(feature = "room")]
+    PUSH_STREAMS = Metric::gauge("waiting_room_push_streams", "Open push streams");
+    #[cfg(feature = "room")]
+    PUSH_STREAMS_ENDED =
+        Metric::counter("waiting_room_push_streams_ended_total", "Push streams that have ended");
     VERDICTS =
         Metric::counter("waiting_room_verdicts_total", "Requests, by the reason of their outcome");
     RATE_DECISIONS = Metric::counter(

@@ -23,6 +23,7 @@ mod metrics;
 mod misconfigured;
 mod networks;
 mod outage;
+mod push;
 mod queue;
 mod rates;
 mod renewal;

@@ -1,7 +1,8 @@
 //! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
 //! The operations in `room.rs` change the state of the room. The conditions in this file only read
-//! that state, with one exception: a pass issued before a loss of state may extend the hold.
+//! that state, except for the hold after a loss of state, which begins here, and which a pass issued
+//! before the loss may extend.
 
 use crate::{
     Pass, Reason, Room, RoomRules, Timestamp, VisitorId,
@@ -47,6 +48,17 @@ impl Room {
             return Err(Reason::QueuedBehindOthers);
         }
         Ok(Reason::AdmittedSlot)
+    }
+
+    /// Records that state was lost at `now`: passes issued earlier may still be in use.
+    ///
+    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
+    /// newcomer is admitted until the last earlier pass has expired.
+    pub fn recover(&mut self, now: Timestamp) {
+        self.recovered_at = now;
+        if self.rules.recovery == Recovery::Pause {
+            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
+        }
     }
 
     /// Returns whether the room accepts a pass that it does not know about.

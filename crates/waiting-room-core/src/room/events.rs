@@ -11,7 +11,7 @@ use crate::{
     ConfigError, Room, RoomRules, Ticket, Timestamp,
     error::ConfigErrorKind,
     room::{
-        QueueingMethod, Recovery,
+        QueueingMethod,
         course::{Course, Stage},
         event::{Entrant, Event, Phase, RoomPlan, Schedule},
         line::{Number, PlaceOrder},
@@ -79,17 +79,6 @@ impl Room {
         self.course.base = rules;
         self.invariants();
         Ok(())
-    }
-
-    /// Records that state was lost at `now`: passes issued earlier may still be in use.
-    ///
-    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
-    /// newcomer is admitted until the last earlier pass has expired.
-    pub fn recover(&mut self, now: Timestamp) {
-        self.recovered_at = now;
-        if self.rules.recovery == Recovery::Pause {
-            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
-        }
     }
 
     /// Returns the room's own rules, which are in force while no event takes place.

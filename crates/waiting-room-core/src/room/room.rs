@@ -51,6 +51,7 @@ use crate::{
         estimate::Estimate,
         line::{Draw, Line, PlaceOrder},
         sessions::Sessions,
+        timing::Purpose,
         verdict::bucket,
     },
 };
@@ -126,13 +127,26 @@ impl Room {
     /// the ticket's order of arrival. A visitor whose ticket has lapsed goes to the back of the
     /// line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
+        self.check_in_for(Purpose::Enter, ticket, now)
+    }
+
+    /// Checks in a waiting visitor for a purpose.
+    pub(super) fn check_in_for(
+        &mut self,
+        purpose: Purpose,
+        ticket: &Ticket,
+        now: Timestamp,
+    ) -> Verdict {
         self.settle(ticket.id, now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
         // The ticket was used up by a session that has ended, so its order of arrival is void.
         if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
-            return self.newcomer(ticket.id, now);
+            return match purpose {
+                Purpose::Enter => self.newcomer(ticket.id, now),
+                Purpose::Stay => Verdict::Wait { ticket: *ticket, reason: Reason::QueuedTurn },
+            };
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
@@ -173,8 +187,9 @@ impl Room {
             false => self.may_enter(ahead, now),
         };
         match decision {
+            Ok(_) if purpose == Purpose::Stay => self.turn(ticket, needs_place, now),
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
-            Err(reason) => self.stand(ticket, needs_place, ahead, reason, now),
+            Err(reason) => self.stand(purpose, ticket, needs_place, ahead, reason, now),
         }
     }
 
@@ -340,8 +355,9 @@ impl Room {
 
     /// Gives a visitor a place behind `ahead` present visitors, or confirms its existing place.
     /// Refuses the visitor if it needs a new place but the rules do not allow one.
-    fn stand(
+    pub(super) fn stand(
         &mut self,
+        purpose: Purpose,
         mut ticket: Ticket,
         needs_place: bool,
         ahead: u32,
@@ -371,7 +387,7 @@ impl Room {
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
         ticket.wait = self.wait(ahead, &reason, now);
-        let interval = self.interval(ticket.id, ahead, &reason, now);
+        let interval = purpose.interval(self.interval(ticket.id, ahead, &reason, now), ahead);
         ticket.next_check_in = now + interval;
         if self.rules.queueing_method == QueueingMethod::Random || self.course.will_be_drawn() {
             (ticket.shown_position, ticket.is_approximate) = (None, false);

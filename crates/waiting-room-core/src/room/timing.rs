@@ -244,6 +244,30 @@ impl RoomRules {
     }
 }
 
+/// The purpose of a check-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The visitor takes a slot if it is its turn.
+    Enter,
+    /// The visitor only confirms that it is still waiting.
+    Stay,
+}
+
+impl Purpose {
+    /// The number of visitors at the front of the line whose presence lasts for the shortest
+    /// interval while they stay.
+    const FRONT: u32 = 8;
+
+    /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it, who
+    /// would be asked back after `interval` if it sent requests.
+    pub(super) fn interval(self, interval: Duration, ahead: u32) -> Duration {
+        match self {
+            Self::Stay if ahead < Self::FRONT => interval.min(RoomRules::SHORTEST_INTERVAL),
+            _ => interval,
+        }
+    }
+}
+
 /// Adds up to 30% to an interval, and rounds the result up to whole seconds.
 fn spread(base: Duration, jitter: u64) -> Duration {
     let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);

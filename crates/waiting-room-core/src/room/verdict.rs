@@ -366,6 +366,9 @@ pub enum Reason {
     QueuedRecovery,
     /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
+    /// `queued:turn`: it is the turn of the visitor, which takes a slot with its next check-in. Only
+    /// [`Room::stay`](crate::Room::stay) has this reason.
+    QueuedTurn,
     /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
     /// server does not provide to the layer.
     RefusedAddressUnknown,
@@ -404,6 +407,15 @@ pub enum Reason {
     /// `refused:network_full`: the client's network already holds as many places in the line as
     /// [its limit](crate::room::PlacesPerNetwork) allows.
     RefusedNetworkFull,
+    /// `refused:push_ended`: the node ends all push streams, because it is shutting down.
+    RefusedPushEnded,
+    /// `refused:push_full`: as many push streams are open as the node, or the visitor, may hold.
+    RefusedPushFull,
+    /// `refused:push_invalid`: a request to the path of push has no valid ticket, or does not ask
+    /// for an event stream.
+    RefusedPushInvalid,
+    /// `refused:push_network_full`: the client's network holds as many push streams as it may.
+    RefusedPushNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
     RefusedRate(Arc<str>),
     /// `refused:reject`: the room is full, and is configured to refuse visitors instead of queueing
@@ -439,6 +451,7 @@ impl fmt::Display for Reason {
             Self::QueuedRate => "queued:rate",
             Self::QueuedRecovery => "queued:recovery",
             Self::QueuedStoreBusy => "queued:store_busy",
+            Self::QueuedTurn => "queued:turn",
             Self::RefusedAddressUnknown => "refused:address_unknown",
             Self::RefusedAmbiguousRoute => "refused:ambiguous_route",
             Self::RefusedChallenged => "refused:challenged",
@@ -453,6 +466,10 @@ impl fmt::Display for Reason {
             Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedNetworkFull => "refused:network_full",
+            Self::RefusedPushEnded => "refused:push_ended",
+            Self::RefusedPushFull => "refused:push_full",
+            Self::RefusedPushInvalid => "refused:push_invalid",
+            Self::RefusedPushNetworkFull => "refused:push_network_full",
             Self::RefusedReject => "refused:reject",
             Self::RefusedTooOften => "refused:too_often",
             Self::StoreUnavailable => "store_unavailable",

@@ -1,8 +1,10 @@
--- Checks in waiting visitors with their tickets.
+-- Checks in waiting visitors with their tickets. A visitor who only stays is not admitted: if it is
+-- its turn, it keeps its place, and its next check-in takes the slot.
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), last_check_in_us (8), 1 if it has a
---       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1)
+--       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
+--       1 if it only stays (1)
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
@@ -11,7 +13,12 @@
 --       {'network_full', interval_s}
 --       {'first', reason, interval_s}
 --       {'refuse', reason, retry_us or -1}
+--       {'turn'}, for a visitor who stays and whose turn it is, but who has no place
 -- time  the clock of the room
+
+-- The number of visitors at the front of the line whose presence lasts for the shortest interval
+-- while they stay. See `stay.rs` in the core.
+local FRONT = 8
 
 -- Decides whether a visitor who may not enter gets a place, keeps its existing place, or is
 -- refused.
@@ -36,6 +43,9 @@ local function stand(id, ticket, ahead, reason)
         return {'full', ticket.is_new, ticket.first_seen_us, interval}
     end
     local interval = interval_s(ahead, reason, ticket.jitter)
+    if ticket.stays and ahead < FRONT then
+        interval = math.min(interval, SHORTEST_INTERVAL_US / 1000000)
+    end
     keep_place(id, ticket.first_seen_us, interval)
     local is_told = is_over and 1 or 0
     return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told}
@@ -61,17 +71,32 @@ local function stand_up(id, ticket, arrival_us)
     return ahead
 end
 
+-- Lets a visitor wait who would be admitted if it checked in.
+local function turn(id, ticket, kind)
+    if not ticket.needs_place then
+        return stand(id, ticket, 0, 'turn')
+    end
+    if kind ~= PRESENT_PLACE then
+        redis.call('ZREM', PRESENT, id)
+        room.present = nil
+    end
+    return {'turn'}
+end
+
 -- Decides whether one visitor is admitted, gets a place, or is refused.
-local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued)
+local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays)
     local ticket = {
         first_seen_us = first_seen_us, last_check_in_us = last_check_in_us, placed = placed == 1,
-        jitter = jitter, lot = lot, reissued = reissued == 1, is_new = 0,
+        jitter = jitter, lot = lot, reissued = reissued == 1, stays = stays == 1, is_new = 0,
     }
     local pass, kind, arrival_us = visitor(id)
     if pass then
         return admit_again(id, pass)
     end
     if ended(id, ticket.first_seen_us) then
+        if ticket.stays then
+            return {'turn'}
+        end
         return newcomer(id, ticket.jitter)
     end
     local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
@@ -95,6 +120,9 @@ local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot
     end
     local ahead = stand_up(id, ticket, kind == PRESENT_PLACE and arrival_us)
     local enters, reason = may_enter(ahead)
+    if enters and ticket.stays then
+        return turn(id, ticket, kind)
+    end
     if enters then
         -- `admit` removes a visitor from PRESENT only together with its place.
         if kind ~= PRESENT_PLACE then
@@ -110,4 +138,4 @@ if not open() then
 end
 check_losses()
 clear()
-return close(for_each_visitor('>I8I8BI2I8B', check_in, true))
+return close(for_each_visitor('>I8I8BI2I8BB', check_in, true))

@@ -21,5 +21,6 @@ mod rights;
 mod round_trips;
 mod rules;
 mod sentinel;
+mod stay;
 mod support;
 mod tls;

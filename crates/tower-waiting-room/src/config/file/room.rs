@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{
     ConfigError,
@@ -15,6 +16,7 @@ use crate::{
     config::WaitingRoomConfigBuilder,
     request::ClientKind,
     respond::JsonProfile,
+    room::Push,
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
 };
 
@@ -37,6 +39,7 @@ pub(super) struct RoomFields {
     pub(super) cookie: CookieFile,
     pub(super) status: StatusFile,
     pub(super) json_profile: JsonProfile,
+    pub(super) push: Option<PushFile>,
 }
 
 /// The names of the [`QueueingMethod`]s.
@@ -135,6 +138,25 @@ enum SameSiteName {
     Strict,
 }
 
+/// The options of push. An absent field has the same default as in [`Push`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PushFile {
+    /// The path of the streams. This field is required.
+    path: String,
+    /// The maximum number of open streams of this node. The default is 10000.
+    max_streams: Option<u32>,
+    /// The maximum number of open streams of one network. The default is 1000.
+    max_streams_per_network: Option<u32>,
+    /// The longest time without a sign of life. The default is `15s`.
+    #[serde(default, with = "friendly")]
+    heartbeat: Option<Duration>,
+    /// The time after which a client connects again. The default is `2m`, or half of the place
+    /// retention if that is shorter.
+    #[serde(default, with = "friendly")]
+    lifetime: Option<Duration>,
+}
+
 /// The HTTP statuses of answers to waiting clients, one for each kind of client.
 ///
 /// Each status is 200, 202, 429 or 503. There is no field for gRPC clients, whose HTTP status is
@@ -189,6 +211,7 @@ impl RoomFields {
             builder = builder.keys(keys);
         }
         builder = builder.json_profile(self.json_profile);
+        builder = with(builder, self.push, |to, push| to.push(push.options()));
         for (kind, status) in self.status.by_kind() {
             let status = StatusCode::from_u16(status).map_err(|_| {
                 ConfigError::new(ConfigErrorKind::Malformed, "status", status, "an HTTP status")
@@ -223,6 +246,17 @@ impl CookieFile {
         cookie = with(cookie, self.domain, |to, domain| to.domain(domain));
         cookie = with(cookie, self.path, |to, path| to.path(path));
         with(cookie, self.same_site, |to, same_site| to.same_site(same_site.into()))
+    }
+}
+
+impl PushFile {
+    /// Returns the default options with every given field applied.
+    fn options(self) -> Push {
+        let mut push = Push::at(self.path);
+        push = with(push, self.max_streams, Push::max_streams);
+        push = with(push, self.max_streams_per_network, Push::max_streams_per_network);
+        push = with(push, self.heartbeat, Push::heartbeat);
+        with(push, self.lifetime, Push::lifetime)
     }
 }
 

@@ -36,6 +36,7 @@ struct View<'a> {
     is_line_full: bool,
     is_safe: bool,
     event: Option<&'a EventFacts>,
+    push: Option<&'a str>,
     token: Option<&'a str>,
     #[serde(flatten)]
     mustache: Mustache,
@@ -104,6 +105,7 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         is_line_full: answer.is_line_full(),
         is_safe: answer.is_safe,
         event: answer.event.as_deref(),
+        push: answer.push.as_deref(),
         token: answer.token.as_deref(),
         mustache: Mustache::new(answer),
     }
@@ -113,7 +115,8 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
 fn every_variable_has_its_value_in_every_answer() {
     for language in Language::ALL {
         for answer in sample::answers() {
-            let answer = Answer { language, token: Some("shop=x".to_owned()), ..answer };
+            let (token, push) = (Some("shop=x".to_owned()), Some("/events".into()));
+            let answer = Answer { language, token, push, ..answer };
             let variables = Variables::new(&answer, &Arc::from("Tom & Jerry"));
             let view = view(&answer, "Tom & Jerry", variables.nonce());
             let serde_json::Value::Object(expected) = serde_json::to_value(&view).unwrap() else {

@@ -45,6 +45,7 @@ pub(super) enum Slot {
     Outcome,
     Position,
     Progress,
+    Push,
     Retry,
     Title,
     Wait,
@@ -69,6 +70,7 @@ impl Slot {
             "now[11:16]" => Self::Clock,
             "outcome" => Self::Outcome,
             "progress" => Self::Progress,
+            "push" => Self::Push,
             "retry_after or 20" => Self::Retry,
             "title" => Self::Title,
             _ => return None,
@@ -80,6 +82,7 @@ impl Slot {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Guard {
     HasNumber,
+    HasPush,
     IsApproximate,
     IsLong,
     IsUnsent,
@@ -107,6 +110,7 @@ impl Guard {
             "outcome == \"wait\"" => Self::IsWaiting,
             "position is none or is_approximate" => Self::IsApproximate,
             "progress is none" => Self::NoProgress,
+            "push" => Self::HasPush,
             _ => return None,
         })
     }

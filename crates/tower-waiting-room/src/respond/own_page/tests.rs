@@ -14,7 +14,7 @@ use crate::{
 
 thread_local! {
     /// The page as a template.
-    static TEMPLATE: Template = Template::parse(SOURCE.to_owned()).unwrap();
+    static TEMPLATE: Template = Template::parse(SOURCE.clone()).unwrap();
 }
 
 /// Renders the page with the template engine.
@@ -66,6 +66,7 @@ fn answers() -> impl Strategy<Value = Answer> {
                 is_placed,
                 is_queue_all,
                 is_safe,
+                push: is_safe.then(|| "/a/b".into()),
                 ..sample
             }
         })

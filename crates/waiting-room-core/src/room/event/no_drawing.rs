@@ -10,7 +10,6 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(in crate::room) enum Drawing {}
 
-#[expect(clippy::unused_self, reason = "the signatures are those with the feature")]
 impl Drawing {
     pub(in crate::room) fn is_of(&self, _commitment: Commitment) -> bool {
         match *self {}

@@ -1,0 +1,189 @@
+//! Push: a request for a stream of events, and the answer to it.
+//!
+//! ```text
+//!  GET path ─┬─ a ticket ─► pace ─► bounds ─► check in ─┬─ wait ────► 200, the stream opens
+//!            │                                          ├─ admitted ► 204 and the pass
+//!            │                                          └─ refused ─► as for any request
+//!            ├─ a pass ───────────────────────────────────────────► 204
+//!            └─ neither ──────────────────────────────────────────► 403
+//! ```
+//!
+//! An `EventSource` that gets any status but 200 closes and does not connect again. The page then
+//! polls.
+//!
+//! The request that opens a stream is a check-in, which takes a slot if it is the visitor's turn.
+//! Only an open stream tells a turn without taking it. A client that opens one stream after the other
+//! and never comes therefore reserves no slot for longer than one that polls.
+//!
+//! A request for a stream is neither charged against the limits nor passed on to the gates, because
+//! it does not reach the application. It costs what a poll costs, and the pace of tickets bounds
+//! both. In shadow mode there is no push, because no visitor waits.
+
+use std::{
+    net::IpAddr,
+    ops::ControlFlow::{self, Break},
+    sync::Arc,
+    time::Duration,
+};
+
+use http::{HeaderValue, Method, StatusCode, header::ACCEPT};
+use memchr::memmem;
+use tokio::time::Instant;
+use waiting_room_core::{
+    Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
+    room::{QueueingMethod, RoomMode},
+};
+
+use super::{
+    journey::{Journey, Opening},
+    order::{Pipeline, Stop},
+    pending::Pending,
+    reply::{EVENT_STREAM, Reply},
+};
+use crate::{
+    config::Enforcement,
+    request::RequestHead,
+    room::{NotOpened, Opened, RoomStage, StreamPlace, Streams, Visitor},
+    telemetry::StreamEnd,
+};
+
+impl<St: Store> Pipeline<St> {
+    /// Returns whether a request asks for a push stream.
+    pub(super) fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
+        let streams = self.room.as_ref().and_then(|room| room.push.as_ref());
+        self.enforcement == Enforcement::Enforce
+            && streams.is_some_and(|streams| head.uri().path() == &*streams.push.path)
+    }
+
+    /// The stage of push: opens a stream for a waiting visitor, or refuses it.
+    pub(super) fn open_stream(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        let now = journey.now;
+        let (room, streams) = match &self.room {
+            Some(room @ RoomStage { push: Some(streams), .. }) => (room, streams),
+            _ => return ControlFlow::Continue(()),
+        };
+        let stop = |reply| Break(Stop::Reply(reply));
+        let invalid = Reason::RefusedPushInvalid;
+        if head.method() != Method::GET || !accepts_events(&head) {
+            return stop(Reply::no_stream(invalid, StatusCode::NOT_ACCEPTABLE, None));
+        }
+        let rules = room.rules();
+        let ticket = match &journey.visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => **ticket,
+            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
+                return stop(Reply::nothing_to_push(Reason::AdmittedPass));
+            }
+            _ => return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None)),
+        };
+        if rules.mode() == RoomMode::Suspended {
+            return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));
+        }
+        if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(head, None), now) {
+            return stop(Reply::too_often(pause));
+        }
+        let order = order(&rules, &ticket, now);
+        match open(streams, &ticket, order, head.network_in_line()) {
+            Ok(place) => {
+                journey.opening = Some(Box::new(Opening {
+                    place,
+                    language: is_page(&head).then(|| self.responder.language(head.headers())),
+                    told: None,
+                }));
+                // A place is made when the first ticket is due, and not before.
+                let after = match ticket.placed {
+                    true => Duration::ZERO,
+                    false => ticket.retry_after(now),
+                };
+                Break(Stop::Wait(Pending::Verdict(room.check_in(ticket, after))))
+            }
+            Err((reason, status)) => {
+                // The client polls instead.
+                stop(Reply::no_stream(reason, status, Some(ticket.retry_after(now))))
+            }
+        }
+    }
+
+    /// Applies the store's verdict to a request for a stream. Any verdict but that the visitor waits
+    /// or is admitted is `None` here, and has the same effect as on a poll.
+    pub(super) fn stream_decided(
+        room: &RoomStage<St>,
+        journey: &mut Journey,
+        verdict: &Result<Verdict, StoreError>,
+    ) -> Option<Reply> {
+        let mut opening = journey.opening.take()?;
+        match verdict {
+            Ok(Verdict::Wait { ticket, reason }) => {
+                let mut sealed = *ticket;
+                // The client keeps this ticket while the stream is open, and must not be too early
+                // when the stream tells it that it is its turn.
+                if !sealed.is_reissued() {
+                    sealed.next_check_in = sealed.next_check_in.min(sealed.last_check_in + AT_ONCE);
+                }
+                journey.token = Some(room.ticket_token(&sealed));
+                journey.visitor = Visitor::Outside(Some(*ticket));
+                opening.told = Some((*ticket, reason.clone()));
+                journey.opening = Some(opening);
+                Some(Reply::stream(reason.clone()))
+            }
+            Ok(Verdict::Admit { pass, reason }) => {
+                journey.token = Some(room.admit(pass, journey.now));
+                journey.visitor = Visitor::Inside(*pass);
+                opening.place.end = StreamEnd::Turn;
+                Some(Reply::nothing_to_push(reason.clone()))
+            }
+            Ok(Verdict::Refuse { .. }) | Err(_) => {
+                opening.place.end = StreamEnd::Refused;
+                None
+            }
+        }
+    }
+}
+
+/// Returns the order of a visitor in the line, as far as its ticket shows it.
+///
+/// The order decides only which streams look first. If the room orders its visitors in another way,
+/// visitors learn of their turn when the store asks them to check in.
+pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
+    match rules.queueing_method() {
+        // The room draws the lots of each minute in the same way.
+        QueueingMethod::Random => ticket.id.draw(now.as_secs() / 60),
+        _ => ticket.first_seen.as_nanos(),
+    }
+}
+
+/// Opens a stream, or returns the reason and the status of the refusal.
+fn open(
+    streams: &Arc<Streams>,
+    ticket: &Ticket,
+    order: u64,
+    network: Option<IpAddr>,
+) -> Result<StreamPlace, (Reason, StatusCode)> {
+    streams.open(ticket.id, order, network, Instant::now()).map_err(|no| match no {
+        NotOpened::Ended => (Reason::RefusedPushEnded, StatusCode::SERVICE_UNAVAILABLE),
+        NotOpened::Full => (Reason::RefusedPushFull, StatusCode::SERVICE_UNAVAILABLE),
+        NotOpened::NetworkFull => (Reason::RefusedPushNetworkFull, StatusCode::TOO_MANY_REQUESTS),
+    })
+}
+
+/// Returns whether the client accepts a stream of events. Other types in the same header do not
+/// matter, because the path serves nothing else.
+fn accepts_events(head: &RequestHead<'_>) -> bool {
+    let is_events = |value: &HeaderValue| {
+        memmem::find(&value.as_bytes().to_ascii_lowercase(), EVENT_STREAM.as_bytes()).is_some()
+    };
+    head.headers().get_all(ACCEPT).iter().any(is_events)
+}
+
+/// Returns whether the script of the waiting page asks for the stream. The script cannot set headers
+/// on the request of an `EventSource`, so it uses the query.
+fn is_page(head: &RequestHead<'_>) -> bool {
+    head.uri().query() == Some("page")
+}
+
+/// The time after which the ticket of an open stream is due. Without any such time, the ticket would
+/// look as if a node had reissued it in an outage. The pace of tickets bounds how often it is used.
+const AT_ONCE: Duration = Duration::from_nanos(1);

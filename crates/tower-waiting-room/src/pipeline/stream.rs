@@ -1,0 +1,289 @@
+//! The body of a push stream.
+//!
+//! ```text
+//!           ┌───────────────── wait: `position` ─────────────────┐
+//!           ▼                                                    │
+//!  open ─► idle ── due, called, or at the front ─► stay ─► verdict
+//!           │                                                    │
+//!           │                                    turn: `turn` ───┴─► idle until the visitor has come
+//!           └─ nothing sent for a while: a comment
+//! ```
+//!
+//! The stream has no task. It runs when the server polls it: the timer of the stream, a call from
+//! [`Streams`](crate::room::Streams) or the reply of the store wakes the task of the connection. A
+//! server polls only as fast as the client reads, so at most one event exists at a time, and it is
+//! never older than the moment at which the server asks for it.
+//!
+//! While the client does not read, the stream does not check in, and its visitor is away after a
+//! while. Visitors who are away hold up nobody.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use tokio::time::{Instant, Sleep, sleep_until};
+use waiting_room_core::{
+    Reason, Store, StoreError, Ticket, Verdict, error::StoreErrorKind, room::RoomMode,
+};
+
+use super::{journey::Opening, order::Pipeline, push::order};
+use crate::{
+    request::Language,
+    respond::StreamFacts,
+    room::{BoxFuture, RoomStage, StreamPlace, Visitor},
+    telemetry::StreamEnd,
+};
+
+/// The events of one visitor.
+///
+/// # Cancel safety
+///
+/// Dropping the stream closes it. The visitor keeps its place, and is away after one and a half
+/// check-in intervals unless it sends a request or opens another stream.
+pub(crate) struct EventStream<St> {
+    pipeline: Arc<Pipeline<St>>,
+    place: StreamPlace,
+    language: Option<Language>,
+    /// The visitor's ticket as of the last answer of the store.
+    ticket: Ticket,
+    /// The event to send next.
+    event: Option<Bytes>,
+    /// The question to the store, while it is being answered.
+    asked: Option<BoxFuture<Result<Verdict, StoreError>>>,
+    timer: Pin<Box<Sleep>>,
+    /// The time of the last question to the store.
+    asked_at: Instant,
+    /// The time from the last question to the next one, unless the stream is at the front.
+    interval: Duration,
+    /// The time of the last event or comment.
+    sent_at: Instant,
+    /// The time at which the stream ends.
+    ends_at: Instant,
+    /// The time until which the visitor may come, once it has been told that it is its turn.
+    turn_until: Option<Instant>,
+    is_over: bool,
+}
+
+impl<St: Store> EventStream<St> {
+    /// The time between two looks of a stream at the front. Together with the call when a session
+    /// ends on this node, it bounds the time for which a slot is free and its visitor does not know.
+    const LOOK: Duration = Duration::from_millis(500);
+    /// The time for which a visitor is still present after it has been told that it is its turn.
+    const TURN: Duration = Duration::from_secs(10);
+    /// The time between two questions while a visitor who has been told its turn has not come.
+    const COMING: Duration = Duration::from_secs(1);
+    /// The time between two questions while the store does not answer.
+    const RETRY: Duration = Duration::from_secs(5);
+    /// The times after which clients connect again, in milliseconds: the shortest, and the number of
+    /// others.
+    const RECONNECT_MS: [u64; 2] = [1_000, 3_000];
+
+    /// Begins the stream with the answer to the first question.
+    pub(crate) fn new(pipeline: Arc<Pipeline<St>>, opening: Opening) -> Option<Self> {
+        let Opening { place, language, told } = opening;
+        let (ticket, reason) = told?;
+        let now = Instant::now();
+        let draw = ticket.id.draw(pipeline.store.now().as_nanos());
+        // Streams that were opened together do not end together.
+        let longest = place.push().longest(&pipeline.store.rules());
+        let lifetime = longest - longest / 5 * low(draw >> 32, 1_000) / 1_000;
+        let mut stream = Self {
+            pipeline,
+            place,
+            language,
+            ticket,
+            event: None,
+            asked: None,
+            timer: Box::pin(sleep_until(now)),
+            asked_at: now,
+            interval: Duration::ZERO,
+            sent_at: now,
+            ends_at: now + lifetime,
+            turn_until: None,
+            is_over: false,
+        };
+        stream.told(Ok(Verdict::Wait { ticket, reason }), now);
+        let [shortest, others] = Self::RECONNECT_MS;
+        let retry = format!("retry: {}\n", shortest + draw % others).into_bytes();
+        let first = stream.event.take().unwrap_or_default();
+        stream.event = Some([&retry[..], &first].concat().into());
+        Some(stream)
+    }
+
+    /// Advances the stream until it has an event to send. `None` is the end of the stream.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            let now = Instant::now();
+            if let Some(event) = self.event.take() {
+                self.sent_at = now;
+                return Poll::Ready(Some(event));
+            }
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            if let Some(asked) = &mut self.asked
+                && let Poll::Ready(verdict) = asked.as_mut().poll(cx)
+            {
+                self.asked = None;
+                self.told(verdict, now);
+                continue;
+            }
+            let Some(standing) = self.place.standing() else {
+                self.is_over = true;
+                continue;
+            };
+            if now >= self.ends_at {
+                self.end(StreamEnd::Lifetime);
+                continue;
+            }
+            if self.turn_until.is_some_and(|until| now >= until) {
+                self.end(StreamEnd::Turn);
+                continue;
+            }
+            let interval = match standing.is_front {
+                true => self.interval.min(Self::LOOK),
+                false => self.interval,
+            };
+            let next = self.asked_at + interval;
+            if self.asked.is_none() && (standing.is_called || now >= next) {
+                self.ask(now);
+                continue;
+            }
+            let beat = self.sent_at + self.place.push().heartbeat;
+            if now >= beat {
+                self.event = Some(HEARTBEAT);
+                continue;
+            }
+            let mut due = beat.min(self.ends_at).min(self.turn_until.unwrap_or(beat));
+            if self.asked.is_none() {
+                due = due.min(next);
+            }
+            // A call that came in the meantime wakes nobody, so the stream looks again.
+            if !self.place.waits(due, cx.waker()) && self.asked.is_none() {
+                continue;
+            }
+            if self.timer.deadline() != due {
+                self.timer.as_mut().reset(due);
+            }
+            ready!(self.timer.as_mut().poll(cx));
+        }
+    }
+
+    /// Asks the store whether it is the visitor's turn.
+    fn ask(&mut self, now: Instant) {
+        let Some(room) = &self.pipeline.room else { return };
+        self.asked_at = now;
+        if room.rules().mode() == RoomMode::Suspended {
+            // The visitor's next request is let through, whatever the store says.
+            let (ticket, reason) = (self.ticket, Reason::QueuedTurn);
+            return self.told(Ok(Verdict::Wait { ticket, reason }), now);
+        }
+        self.asked = Some(room.stay(self.ticket));
+    }
+
+    /// Takes the answer of the store, and prepares the event for it.
+    fn told(&mut self, mut verdict: Result<Verdict, StoreError>, now: Instant) {
+        let pipeline = Arc::clone(&self.pipeline);
+        let Some(room) = &pipeline.room else { return };
+        if let Ok(verdict) = &mut verdict
+            && !matches!(verdict, Verdict::Wait { ticket, .. } if !ticket.placed)
+        {
+            room.observe(&Visitor::Unknown, verdict);
+        }
+        match verdict {
+            Ok(Verdict::Wait { ticket, reason: Reason::QueuedTurn }) => {
+                self.ticket = ticket;
+                self.turn(room, now);
+            }
+            // The visitor has been admitted, by another request or because the store has no `stay`.
+            Ok(Verdict::Admit { .. }) => {
+                self.turn(room, now);
+                self.end(StreamEnd::Turn);
+            }
+            Ok(Verdict::Wait { ticket, reason }) => self.waits(room, ticket, &reason),
+            Ok(Verdict::Refuse { .. }) => self.end(StreamEnd::Refused),
+            // The application is reached without the store, so there is nothing to wait for.
+            Err(error)
+                if error.kind() != StoreErrorKind::Busy
+                    && room.admits_without_store(self.pipeline.store.now()) =>
+            {
+                self.turn(room, now);
+            }
+            Err(_) => self.interval = Self::RETRY,
+        }
+    }
+
+    /// Tells the visitor that it is its turn, unless it has been told already.
+    fn turn(&mut self, room: &RoomStage<St>, now: Instant) {
+        self.interval = Self::COMING;
+        if self.turn_until.is_none() {
+            self.turn_until = Some(now + Self::TURN);
+            self.event = Some(self.render(room, "turn", &Reason::QueuedTurn));
+        }
+        self.moves(room, true);
+    }
+
+    /// Tells the visitor its position, as often as the store asks for a check-in.
+    fn waits(&mut self, room: &RoomStage<St>, ticket: Ticket, reason: &Reason) {
+        let is_news = self.turn_until.take().is_some()
+            || self.interval.is_zero()
+            || ticket.shown_position != self.ticket.shown_position
+            || self.asked_at >= self.sent_at + Self::SHORTEST;
+        self.ticket = ticket;
+        self.interval = ticket.retry_after(self.pipeline.store.now()).max(Self::LOOK);
+        if is_news {
+            self.event = Some(self.render(room, "position", reason));
+        }
+        self.moves(room, false);
+    }
+
+    /// The shortest time between two events about the same position.
+    const SHORTEST: Duration = Duration::from_secs(5);
+
+    /// Moves the stream to its place in the order of the line.
+    fn moves(&mut self, room: &RoomStage<St>, has_turn: bool) {
+        let order = order(&room.rules(), &self.ticket, self.pipeline.store.now());
+        self.place.moves(order, has_turn);
+    }
+
+    /// Ends the stream once the last event has been sent.
+    fn end(&mut self, end: StreamEnd) {
+        self.place.end = end;
+        self.is_over = true;
+    }
+
+    /// Renders an event.
+    fn render(&self, room: &RoomStage<St>, name: &str, reason: &Reason) -> Bytes {
+        let (rules, plan) = (room.rules(), self.pipeline.store.plan());
+        let (plan, now) = (plan.as_deref(), self.pipeline.store.now());
+        let told = StreamFacts { rules: &rules, plan, ticket: &self.ticket, reason, now };
+        self.pipeline.responder.event(name, self.language, &told)
+    }
+}
+
+impl<St: Store> Body for EventStream<St> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        this.poll_event(cx).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+/// A comment, which clients ignore.
+const HEARTBEAT: Bytes = Bytes::from_static(b":\n\n");
+
+/// Returns a random number below `bound`.
+fn low(draw: u64, bound: u64) -> u32 {
+    u32::try_from(draw % bound).unwrap_or_default()
+}

@@ -1,0 +1,130 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn streams(push: Push) -> Arc<Streams> {
+    Arc::new(Streams::new(push, Telemetry::new("shop".into())))
+}
+
+/// Opens a stream for a visitor at this order, and lets it wait.
+fn waiting(streams: &Arc<Streams>, order: u64, now: Instant) -> (StreamPlace, Arc<Woken>) {
+    let place = streams.open(VisitorId::new(order.into()), order, None, now).unwrap();
+    place.standing();
+    let woken = Arc::<Woken>::default();
+    assert!(place.waits(now, &Arc::clone(&woken).into()));
+    (place, woken)
+}
+
+fn count(woken: &Woken) -> u32 {
+    woken.0.load(Ordering::Relaxed)
+}
+
+fn here(last: u8) -> Option<IpAddr> {
+    Some(IpAddr::from([192, 0, 2, last]))
+}
+
+#[test]
+fn a_free_slot_wakes_the_front_and_no_other_stream() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    // The last visitor in line connects first.
+    let all: Vec<_> = (0..1_000).rev().map(|order| waiting(&streams, order, now)).collect();
+    streams.call();
+    let woken: Vec<_> = all.iter().rev().map(|(_, woken)| count(woken)).collect();
+    assert_eq!(woken[..Streams::FRONT], [1; Streams::FRONT]);
+    assert_eq!(woken.iter().sum::<u32>(), 8);
+    let standing = all[999].0.standing().unwrap();
+    assert_eq!(standing, Standing { is_called: true, is_front: true });
+    assert_eq!(all[0].0.standing().unwrap(), Standing { is_called: false, is_front: false });
+    // A call is delivered once, and a stream that was called meanwhile does not wait.
+    assert!(!all[999].0.standing().unwrap().is_called);
+    streams.call();
+    assert!(!all[999].0.waits(now, Waker::noop()));
+}
+
+#[test]
+fn each_turn_wakes_the_stream_that_moves_to_the_front() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let mut all: Vec<_> = (0..20).map(|order| waiting(&streams, order, now)).collect();
+    for turn in 0..12 {
+        all[turn].0.moves(turn as u64, true);
+        let woken = all.iter().map(|(_, woken)| count(woken)).sum::<u32>();
+        assert_eq!((woken, count(&all[turn + 8].1)), (u32::try_from(turn).unwrap() + 1, 1));
+    }
+    // The first stream waits again, and the one that it displaces no longer looks often.
+    all[0].0.moves(0, false);
+    assert!(all[0].0.standing().unwrap().is_front);
+    assert!(!all[19].0.standing().unwrap().is_front);
+}
+
+#[test]
+fn a_stream_that_closes_makes_way_for_the_next_one() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let mut all: Vec<_> = (0..10).map(|order| waiting(&streams, order, now)).collect();
+    drop(all.remove(9));
+    assert!(all.iter().all(|(_, woken)| count(woken) == 0));
+    drop(all.remove(0));
+    assert_eq!((count(&all[7].1), streams.len()), (1, 8));
+}
+
+#[test]
+fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
+    let now = Instant::now();
+    let streams = streams(Push::at("/e").max_streams(6).max_streams_per_network(3));
+    let open = |who: u128, network| streams.open(VisitorId::new(who), 1, network, now);
+    let mut held: Vec<_> = (0..3).map(|who| open(who, here(1)).unwrap()).collect();
+    assert_eq!(open(3, here(1)).err(), Some(NotOpened::NetworkFull));
+    held.extend((3..5).map(|who| open(who, here(2)).unwrap()));
+    held.push(open(5, None).unwrap());
+    assert_eq!(open(6, None).err(), Some(NotOpened::Full));
+    held.clear();
+    let open_state = streams.locked();
+    assert!(open_state.of_network.is_empty() && open_state.of_visitor.is_empty());
+    assert!(open_state.by_due.is_empty());
+    drop(open_state);
+    held.extend((0..4).map(|_| open(1, None).unwrap()));
+    assert_eq!(open(1, None).err(), Some(NotOpened::Full));
+    assert!(open(2, None).is_ok());
+}
+
+#[test]
+fn a_stream_that_is_not_read_no_longer_takes_up_a_place() {
+    let now = Instant::now();
+    let streams = streams(Push::at("/e").max_streams(2));
+    let (slow, woken) = waiting(&streams, 1, now);
+    let (read, _) = waiting(&streams, 2, now);
+    let later = now + Streams::OVERDUE;
+    read.waits(later, Waker::noop());
+    let just_before = later - Duration::from_millis(1);
+    let open = |at| streams.open(VisitorId::new(3), 3, None, at);
+    assert_eq!(open(just_before).err(), Some(NotOpened::Full));
+    let third = open(later).unwrap();
+    assert_eq!((slow.standing(), count(&woken), streams.len()), (None, 1, 2));
+    assert!(!slow.waits(later, Waker::noop()));
+    assert!(read.standing().is_some());
+    // The place is no longer there, so nothing is removed twice.
+    drop(slow);
+    assert_eq!(streams.len(), 2);
+    drop(third);
+    assert_eq!(streams.len(), 1);
+}
+
+#[test]
+fn all_streams_end_at_once_and_none_is_opened_after_that() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let all: Vec<_> = (0..10).map(|order| waiting(&streams, order, now)).collect();
+    streams.end_all();
+    assert_eq!(streams.len(), 0);
+    assert!(all.iter().all(|(place, woken)| place.standing().is_none() && count(woken) == 1));
+    let refused = streams.open(VisitorId::new(1), 1, None, now);
+    assert_eq!(refused.err(), Some(NotOpened::Ended));
+}

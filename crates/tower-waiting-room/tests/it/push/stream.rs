@@ -1,0 +1,265 @@
+use tower_waiting_room::room::QueueingMethod;
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_free_slot_is_told_within_a_second_and_the_next_request_takes_it() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (mut ann, mut stream) = room.streaming().await;
+    let (mut bob, mut behind) = room.streaming().await;
+    assert_eq!(position(&stream.event().await.unwrap()), 1);
+    assert_eq!(position(&behind.event().await.unwrap()), 2);
+    assert!(stream.has_no_turn_for(secs(30)).await);
+    guest.get("/end").await;
+    assert!(stream.turn().await <= secs(1));
+    // The slot is reserved, but not taken: a newcomer does not get it, nor does the next in line.
+    assert!(!room.visitor().is_inside().await);
+    assert!(behind.has_no_turn_for(secs(2)).await);
+    let active = || async { room.layer.handle().room().unwrap().snapshot().await.unwrap().active };
+    assert_eq!(active().await, 0);
+    assert!(ann.is_inside().await);
+    assert_eq!(active().await, 1);
+    assert!(!bob.is_inside().await);
+    // The stream of an admitted visitor ends by itself.
+    assert_eq!(stream.event().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_whose_turn_it_is_takes_the_slot_when_it_asks_for_another_stream() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (mut visitor, mut stream) = room.streaming().await;
+    stream.event().await;
+    drop(stream);
+    guest.get("/end").await;
+    let answer = visitor.events(PATH).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    let active = room.layer.handle().room().unwrap().snapshot().await.unwrap().active;
+    assert_eq!(active, 1);
+    assert!(visitor.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_lapses_frees_its_slot_within_a_second_too() {
+    let room = Room::new(pushing());
+    room.guest().await;
+    let since = Instant::now();
+    let (_, mut stream) = room.streaming().await;
+    stream.turn().await;
+    let lapsed = secs(90);
+    assert!(since.elapsed() >= lapsed && since.elapsed() <= lapsed + secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_slot_stands_idle_while_visitors_with_streams_wait() {
+    let room = Room::new(lasting().total_active_users(10));
+    let mut inside = Vec::new();
+    for _ in 0..10 {
+        inside.push(room.guest().await);
+    }
+    let mut line = room.crowd(60).await;
+    // In each round, three visitors leave, and the first three in line come in.
+    for _ in 0..20 {
+        for mut guest in inside.drain(..3) {
+            guest.get("/end").await;
+        }
+        let since = Instant::now();
+        for (mut visitor, mut stream) in line.drain(..3) {
+            stream.turn().await;
+            assert!(visitor.is_inside().await);
+            inside.push(visitor);
+        }
+        assert!(since.elapsed() <= secs(1), "{:?}", since.elapsed());
+        // It is the turn of no other visitor.
+        let reads = line.iter_mut().map(|(_, stream)| stream.has_no_turn_for(secs(2)));
+        assert!(join_all(reads).await.into_iter().all(|it| it));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_higher_limit_calls_all_who_may_enter_at_once_in_any_order() {
+    for method in [QueueingMethod::Fifo, QueueingMethod::Random] {
+        let room = Room::new(lasting().queueing_method(method));
+        room.guest().await;
+        let mut line = room.crowd(100).await;
+        sleep(secs(30)).await;
+        room.layer.handle().room().unwrap().set_limits(41, None).await.unwrap();
+        let turns = line.iter_mut().map(|(_, stream)| timeout(secs(1), stream.turn()));
+        let turns = join_all(turns).await;
+        assert_eq!(turns.iter().filter(|turn| turn.is_ok()).count(), 40, "{method:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_who_does_not_come_gives_way_and_keeps_its_place() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (mut ann, mut first) = room.streaming().await;
+    let (mut bob, mut second) = room.streaming().await;
+    guest.get("/end").await;
+    first.turn().await;
+    let (rest, waited) = tokio::join!(async { first.event().await }, second.turn());
+    assert_eq!(rest, None, "the stream ends when the time for the turn is over");
+    assert!(waited >= secs(8) && waited <= secs(14), "{waited:?}");
+    // Both may come now, and the first to come is let in.
+    assert!(ann.is_inside().await);
+    assert!(!bob.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_disconnects_holds_no_slot() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (_, first) = room.streaming().await;
+    let (_, mut second) = room.streaming().await;
+    sleep(secs(1)).await;
+    drop(first);
+    guest.get("/end").await;
+    let waited = second.turn().await;
+    assert!(waited <= secs(4), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_the_json_answer_and_the_page_gets_its_sentences() {
+    let room = Room::new(pushing());
+    room.guest().await;
+    let mut visitor = room.visitor();
+    let told = visitor.get("/").await.json().await;
+    assert_eq!(told["waitingRoom"]["push"], PATH);
+    let mut stream = visitor.open().await;
+    let Some(Event::Named { name, data, retry_ms }) = stream.next().await else { panic!() };
+    assert_eq!((name.as_str(), retry_ms.is_some()), ("position", true));
+    let event = data["waitingRoom"].as_object().unwrap();
+    for field in ["position", "ahead", "waitSeconds", "waitingSince", "placeKeptForSeconds"] {
+        assert!(!event[field].is_null(), "{field}: {data}");
+    }
+    assert_eq!((&event["reason"], event.get("message")), (&"queued:active_limit".into(), None));
+    visitor.headers.insert("accept-language", "de".parse().unwrap());
+    let page = visitor.events(&format!("{PATH}?page")).await;
+    let data = Stream::of(page).event().await.unwrap().1;
+    let sentence = data["waitingRoom"]["message"]["position"].as_str().unwrap();
+    assert!(sentence.starts_with("Sie sind"), "{sentence}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_comes_when_nothing_else_was_sent_for_its_interval() {
+    let push = Push::at(PATH).heartbeat(secs(7));
+    let room = Room::new(lasting().push(push));
+    room.guest().await;
+    let mut crowd = room.crowd(20).await;
+    let (_, stream) = crowd.last_mut().unwrap();
+    // The events so far were sent while the crowd arrived.
+    while stream.next().await != Some(Event::Heartbeat) {}
+    let (mut sent, mut beats) = (Instant::now(), 0);
+    for _ in 0..10 {
+        let next = stream.next().await.unwrap();
+        let silence = sent.elapsed();
+        assert!(silence <= secs(7), "{silence:?}");
+        if next == Event::Heartbeat {
+            assert_eq!(silence, secs(7));
+            beats += 1;
+        }
+        sent = Instant::now();
+    }
+    assert!(beats >= 5, "{beats}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_in_time_at_random_and_its_client_comes_back_at_random() {
+    let room = Room::new(config().push(Push::at(PATH).lifetime(secs(100))));
+    let mut guest = room.guest().await;
+    let (mut ends, mut retries) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let (mut visitor, mut stream) = room.streaming().await;
+        let since = Instant::now();
+        let Some(Event::Named { retry_ms, .. }) = stream.next().await else { panic!() };
+        while stream.next().await.is_some() {
+            // The guest stays, so no turn comes.
+            guest.get("/").await;
+        }
+        ends.push(since.elapsed().as_millis());
+        retries.push(retry_ms.unwrap());
+        visitor.cookie = None;
+    }
+    assert!(ends.iter().all(|end| (80_000..=100_000).contains(end)), "{ends:?}");
+    assert!(retries.iter().all(|retry| (1_000..4_000).contains(retry)), "{retries:?}");
+    for mut times in [ends, retries.into_iter().map(u128::from).collect()] {
+        times.sort_unstable();
+        times.dedup();
+        assert!(times.len() > 10, "{times:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_kept_over_many_streams_for_longer_than_a_ticket_lasts() {
+    let room = Room::new(pushing());
+    let mut guest = room.guest().await;
+    let (mut ann, mut stream) = room.streaming().await;
+    let (_, mut behind) = room.streaming().await;
+    let since = Instant::now();
+    let mut lasts = 0;
+    while since.elapsed() < secs(1_200) {
+        let next = tokio::join!(stream.event(), timeout(secs(10), behind.event())).0;
+        guest.get("/").await;
+        match next {
+            Some(event) => assert_eq!(position(&event), 1),
+            None => (stream, lasts) = (ann.open().await, lasts + 1),
+        }
+    }
+    assert!(lasts >= 10, "{lasts}");
+    guest.get("/end").await;
+    stream.turn().await;
+    assert!(ann.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_sends_as_last_event_id_has_no_effect() {
+    let room = Room::new(pushing());
+    room.guest().await;
+    let (mut ann, mut stream) = room.streaming().await;
+    let (mut bob, _behind) = room.streaming().await;
+    stream.event().await;
+    let huge = "9".repeat(100_000);
+    for id in ["0", "-1", "1", "queued:turn", "18446744073709551616", "\u{1}", &huge] {
+        let Ok(id) = http::HeaderValue::from_bytes(id.as_bytes()) else { continue };
+        bob.headers.insert("last-event-id", id);
+        let told = bob.open().await.event().await.unwrap();
+        assert_eq!(position(&told), 2);
+    }
+    assert!(!ann.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_application_ends_all_streams_and_none_is_opened_after_that() {
+    let room = Room::new(pushing());
+    room.guest().await;
+    let (mut visitor, mut stream) = room.streaming().await;
+    stream.event().await;
+    let ended = async {
+        sleep(secs(1)).await;
+        room.layer.handle().end_push_streams();
+    };
+    let (rest, ()) =
+        tokio::join!(timeout(secs(2), async { while stream.event().await.is_some() {} }), ended);
+    assert!(rest.is_ok());
+    let answer = visitor.events(PATH).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.json().await["reason"], "refused:push_ended");
+    assert_eq!(visitor.get("/").await.json().await["waitingRoom"]["status"], "waiting");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_room_tells_all_who_wait_that_they_may_come() {
+    let room = Room::new(lasting());
+    room.guest().await;
+    let mut streams = room.crowd(30).await;
+    room.layer.handle().room().unwrap().suspend().await.unwrap();
+    let turns = streams.iter_mut().map(|(_, stream)| stream.turn());
+    let turns = join_all(turns).await;
+    assert!(turns.iter().all(|turn| *turn <= secs(1)), "{turns:?}");
+    for (mut visitor, _) in streams {
+        assert!(visitor.is_inside().await);
+        assert_eq!(visitor.events(PATH).await.status, StatusCode::NO_CONTENT);
+    }
+}
