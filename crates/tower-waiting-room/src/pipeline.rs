@@ -7,7 +7,8 @@
 //!                        │                                                  │
 //!                        ├─ no token, or a pass:  limits, room, gates       │
 //!                        ├─ a ticket:             room, limits, gates       │
-//!                        └─ a preflight:          limits, gates             │
+//!                        ├─ a preflight:          limits, gates             │
+//!                        └─ the path of push:     push, and nothing else    │
 //!                                   │                                       │
 //!      each stage: continue ────────┴─► next stage ──── after the last ─────┘
 //!                  wait for a store, a turn or a permit ─► Pending ─► resume

@@ -11,6 +11,7 @@
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
 //! cargo run --release -p waiting-room-bench --features dashboard -- dashboard   the operator's page
+//! cargo run --release -p waiting-room-bench -- push      push streams that are held open
 //! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -46,6 +47,7 @@ mod limits;
 mod nodes;
 mod pass;
 mod paths;
+mod push;
 mod report;
 mod requests;
 mod room;
@@ -79,6 +81,7 @@ fn main() -> Result<ExitCode> {
             gate::run(effort, counting)?;
             nodes::run(effort)?;
             room::run(effort, counting)?;
+            push::run(effort)?;
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
@@ -98,6 +101,7 @@ fn main() -> Result<ExitCode> {
             println!("{}", paths::run(effort));
             Ok(())
         }
+        What::Push => push::run(effort),
         What::Repeat { group, case, first, then } => repeat(&group, &case, first, then),
         What::Room => room::run(effort, counting),
         What::RoomCrowded => {

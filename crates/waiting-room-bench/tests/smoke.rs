@@ -182,3 +182,8 @@ fn every_table_names_its_command_and_its_machine() {
     let command = "`cargo run --release -p waiting-room-bench -- token --smoke`";
     assert!(printed.contains(command) && printed.contains(" cores, Linux "), "{printed}");
 }
+
+#[test]
+fn the_table_of_push_has_its_row() {
+    has_rows(&bench(&["push"]), &["50"]);
+}

@@ -2,6 +2,7 @@
 //! time.
 
 mod bounds;
+mod stores;
 mod stream;
 
 use std::{collections::HashMap, convert::Infallible, time::Duration};
@@ -19,7 +20,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     WaitingRoomConfig, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::Push,
+    room::{MemoryStore, Push, Store},
     service::ResponseBody,
     time::{Clock, Timestamp},
 };
@@ -30,8 +31,8 @@ pub(crate) const PATH: &str = "/waiting-room/events";
 
 /// A room whose time is the paused time of tokio.
 #[derive(Clone)]
-struct Room {
-    layer: WaitingRoomLayer,
+struct Room<St = MemoryStore> {
+    layer: WaitingRoomLayer<St>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +45,8 @@ impl Clock for PausedClock {
 }
 
 /// A visitor with its cookie.
-struct Visitor {
-    room: Room,
+struct Visitor<St = MemoryStore> {
+    room: Room<St>,
     cookie: Option<String>,
     headers: HeaderMap,
 }
@@ -87,20 +88,22 @@ impl Room {
     fn of(config: WaitingRoomConfig) -> Self {
         Self { layer: WaitingRoomLayer::with_clock(config, PausedClock(Instant::now())) }
     }
+}
 
-    fn visitor(&self) -> Visitor {
+impl<St: Store> Room<St> {
+    fn visitor(&self) -> Visitor<St> {
         Visitor { room: self.clone(), cookie: None, headers: HeaderMap::new() }
     }
 
     /// A visitor who has a slot.
-    async fn guest(&self) -> Visitor {
+    async fn guest(&self) -> Visitor<St> {
         let mut guest = self.visitor();
         assert_eq!(guest.get("/").await.status, StatusCode::OK);
         guest
     }
 
     /// A visitor with a place in the line, and its open stream.
-    async fn streaming(&self) -> (Visitor, Stream) {
+    async fn streaming(&self) -> (Visitor<St>, Stream) {
         let mut visitor = self.visitor();
         visitor.get("/").await;
         let stream = visitor.open().await;
@@ -108,7 +111,7 @@ impl Room {
     }
 
     /// This many visitors who arrive one after the other, with their streams.
-    async fn crowd(&self, visitors: usize) -> Vec<(Visitor, Stream)> {
+    async fn crowd(&self, visitors: usize) -> Vec<(Visitor<St>, Stream)> {
         let mut crowd: Vec<_> = (0..visitors).map(|_| self.visitor()).collect();
         for visitor in &mut crowd {
             visitor.get("/").await;
@@ -122,7 +125,7 @@ impl Room {
     }
 }
 
-impl Visitor {
+impl<St: Store> Visitor<St> {
     async fn send(&mut self, request: http::request::Builder) -> Answer {
         let mut request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
         request.headers_mut().extend(self.headers.clone());

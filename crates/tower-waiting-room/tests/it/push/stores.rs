@@ -1,0 +1,129 @@
+//! Push over a store that fails, and that knows no `stay` of its own.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tower_waiting_room::{
+    StoreFailure,
+    room::{RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
+};
+use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+
+use super::*;
+
+/// A store that can be cut off, with the default implementation of `stay`.
+#[derive(Clone)]
+struct Plain {
+    store: MemoryStore,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Plain {
+    fn reached(&self) -> Result<&MemoryStore, StoreError> {
+        match self.is_cut.load(Ordering::Relaxed) {
+            true => Err(StoreError::new(StoreErrorKind::Unavailable)),
+            false => Ok(&self.store),
+        }
+    }
+}
+
+impl Store for Plain {
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+
+    fn remembers_since(&self) -> Timestamp {
+        self.store.remembers_since()
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        self.store.rules()
+    }
+
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.reached()?.enter(id).await
+    }
+
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.reached()?.check_in(ticket).await
+    }
+
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.reached()?.renew(pass).await
+    }
+
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.reached()?.leave(id).await
+    }
+
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.reached()?.sweep().await
+    }
+
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        self.reached()?.snapshot().await
+    }
+
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.reached()?.configure(change).await
+    }
+}
+
+fn room(policy: StoreFailure) -> (Room<Plain>, Arc<AtomicBool>) {
+    let config = lasting().build().unwrap();
+    let rules = config.room().unwrap().clone();
+    let store = MemoryStore::with_clock(rules, PausedClock(Instant::now())).unwrap();
+    let is_cut = Arc::<AtomicBool>::default();
+    let store = Plain { store, is_cut: Arc::clone(&is_cut) };
+    (Room { layer: WaitingRoomLayer::with_store(config, store, policy) }, is_cut)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_stay_admits_the_visitor_and_its_next_request_finds_the_session() {
+    let (room, _) = room(StoreFailure::Wait);
+    let mut guest = room.guest().await;
+    let (mut ann, mut stream) = room.streaming().await;
+    let (mut bob, mut behind) = room.streaming().await;
+    guest.get("/end").await;
+    assert!(stream.turn().await <= secs(1));
+    assert_eq!(stream.event().await, None);
+    sleep(secs(30)).await;
+    assert!(behind.has_no_turn_for(secs(1)).await);
+    assert!(ann.is_inside().await);
+    assert!(!bob.is_inside().await);
+    assert_eq!(room.layer.handle().room().unwrap().snapshot().await.unwrap().active, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_outlast_an_outage_of_the_store() {
+    let (room, is_cut) = room(StoreFailure::Wait);
+    let mut guest = room.guest().await;
+    let (mut visitor, mut stream) = room.streaming().await;
+    sleep(secs(2)).await;
+    is_cut.store(true, Ordering::Relaxed);
+    assert!(stream.has_no_turn_for(secs(40)).await);
+    // Without the store, no other stream is opened, and an `EventSource` falls back to polls.
+    let answer = visitor.events(PATH).await;
+    assert_ne!(answer.status, StatusCode::OK);
+    assert!(answer.headers.contains_key("retry-after"));
+    is_cut.store(false, Ordering::Relaxed);
+    guest.get("/end").await;
+    assert!(stream.turn().await <= secs(6));
+    assert!(visitor.is_inside().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_admits_tells_visitors_to_come_in_an_outage() {
+    let (room, is_cut) = room(StoreFailure::Admit);
+    room.guest().await;
+    let (mut visitor, mut stream) = room.streaming().await;
+    sleep(secs(2)).await;
+    is_cut.store(true, Ordering::Relaxed);
+    assert!(stream.turn().await <= secs(1));
+    assert!(visitor.is_inside().await);
+}
