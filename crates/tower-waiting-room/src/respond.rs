@@ -38,6 +38,8 @@ mod html;
 mod i18n;
 mod json;
 mod kept;
+#[cfg(feature = "page")]
+mod look;
 mod message;
 #[cfg(feature = "page")]
 mod own_page;

@@ -10,11 +10,12 @@
 //! - Variant names are in `snake_case`.
 //!
 //! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
-//! Stores, closures and partitioned cookies cannot be configured in a file. The store of the room
-//! is passed to the layer. Everything else that a file cannot contain is added with
+//! Stores and closures cannot be configured in a file. The store of the room is passed to the layer. Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
 mod gates;
+#[cfg(feature = "page")]
+mod page;
 mod rates;
 #[cfg(feature = "room")]
 mod room;
@@ -24,6 +25,8 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly
 use serde::Deserialize;
 use waiting_room_core::ConfigError;
 
+#[cfg(feature = "page")]
+use self::page::PageFile;
 #[cfg(feature = "room")]
 use self::room::{
     CookieFile, MethodName, ModeName, PlacesFile, RecoveryName, RoomFields, StatusFile,
@@ -126,9 +129,10 @@ pub(super) struct ConfigFile {
     /// The stages that a CORS preflight goes through. The default is `skip_room`.
     #[serde(default)]
     preflight: Preflight,
-    /// The source text (not the path) of a template that replaces the default page.
+    /// The page: the source text (not the path) of a template that replaces the default page, or
+    /// its settings.
     #[cfg(feature = "page")]
-    page: Option<String>,
+    page: Option<PageFile>,
     /// The statuses of answers to waiting clients.
     #[cfg(feature = "room")]
     #[serde(default)]
@@ -223,8 +227,8 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
             builder = room.apply(builder)?;
         }
         #[cfg(feature = "page")]
-        if let Some(template) = &file.page {
-            builder = builder.page(crate::respond::Page::template(template)?);
+        if let Some(page) = file.page {
+            builder = builder.page(page.page()?);
         }
         for rule in file.bypass {
             builder = builder.bypass(rule.bypass()?);

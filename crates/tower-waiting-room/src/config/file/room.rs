@@ -118,6 +118,9 @@ pub(super) struct CookieFile {
     /// The attribute that determines which requests from other sites include the cookie. The
     /// default is `lax`.
     same_site: Option<SameSiteName>,
+    /// Whether browsers keep a separate cookie for each site that embeds the service in a frame.
+    /// This needs `same_site` to be `none`. The default is false.
+    partitioned: Option<bool>,
     /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
     /// default is false.
     insecure: Option<bool>,
@@ -212,6 +215,9 @@ impl CookieFile {
         let mut cookie = CookieSettings::default();
         if self.insecure == Some(true) {
             cookie = cookie.insecure();
+        }
+        if self.partitioned == Some(true) {
+            cookie = cookie.partitioned();
         }
         cookie = with(cookie, self.name, |to, name| to.name(name));
         cookie = with(cookie, self.domain, |to, domain| to.domain(domain));
