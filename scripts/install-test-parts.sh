@@ -18,7 +18,7 @@ has() {
 # --- From Debian: what is missing, whatever package it came from ---
 packages=()
 has curl || packages+=(curl)
-has chromium || packages+=(chromium fonts-dejavu-core)
+has chromium || packages+=(chromium fonts-dejavu-core fonts-ipafont-gothic)
 has chromedriver || packages+=(chromium-driver)
 has node || packages+=(nodejs)
 has npm || packages+=(npm)

@@ -40,6 +40,8 @@ mod i18n;
 mod iso;
 mod json;
 mod kept;
+#[cfg(feature = "page")]
+mod look;
 mod message;
 #[cfg(feature = "cloudflare")]
 mod mustache;

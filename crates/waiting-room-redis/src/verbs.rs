@@ -209,11 +209,9 @@ pub(crate) fn verdict(
             let reason = reason(&said.text()?)?;
             let next = head.now + seconds(said.number()?);
             let mut ticket = Ticket::new(id, head.now, head.now, next);
-            // The position is an estimate, as if the visitor were behind all present visitors. A
-            // line in random order has no positions.
-            if rules.queueing_method() != QueueingMethod::Random {
-                ticket.show(head.present.saturating_add(1), true);
-            }
+            // The position is an estimate, as if the visitor were behind all present visitors. In a
+            // line in random order, it is only the length of the line.
+            ticket.show(head.present.saturating_add(1), true);
             Ok(Verdict::Wait { ticket, reason })
         }
         "wait" => waits(head, said, id, shown, rules),

@@ -2,7 +2,9 @@
 //!
 //! `cargo run -p tests --bin screenshot` writes `docs/waiting-room.png` and
 //! `docs/waiting-room-dark.png`: number 42 in a moving line, after a minute of waiting. The clock
-//! of the room is set by hand, so the program does not have to wait for that minute.
+//! of the room is set by hand, so the program does not have to wait for that minute. It then writes
+//! the same place in Arabic and Japanese, and on a phone that is held upright or on its side. The
+//! Japanese needs a font, such as that of the Debian package `fonts-ipafont-gothic`.
 
 #![expect(clippy::unwrap_used, reason = "a failure leaves nothing to take a screenshot of")]
 
@@ -39,11 +41,34 @@ async fn main() {
     .await;
     for (scheme, name) in [("light", "waiting-room.png"), ("dark", "waiting-room-dark.png")] {
         browser.prefer(scheme).await;
-        let picture = browser.client().screenshot().await.unwrap();
-        let file = workspace("docs").join(name);
-        fs::write(&file, &picture).unwrap();
-        println!("{}: {} KiB", file.display(), picture.len() / 1024);
+        take(&browser, name).await;
     }
+
+    // The same place in other languages, and on a phone.
+    let agent = browser.value("navigator.userAgent").await;
+    for (language, scheme, [width, height], name) in [
+        ("ar", "light", [420, 560], "waiting-room-ar.png"),
+        ("ja", "dark", [420, 560], "waiting-room-ja.png"),
+        ("en", "dark", [320, 568], "waiting-room-phone.png"),
+        ("en", "light", [640, 300], "waiting-room-landscape.png"),
+    ] {
+        let languages = json!({ "userAgent": agent, "acceptLanguage": language });
+        browser.devtools("Emulation.setUserAgentOverride", languages).await;
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": true });
+        browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+        browser.prefer(scheme).await;
+        browser.goto(&house.url("/")).await;
+        take(&browser, name).await;
+    }
+}
+
+/// Writes a picture of the page to the docs.
+async fn take(browser: &Browser, name: &str) {
+    let picture = browser.client().screenshot().await.unwrap();
+    let file = workspace("docs").join(name);
+    fs::write(&file, &picture).unwrap();
+    println!("{}: {} KiB", file.display(), picture.len() / 1024);
 }
 
 /// A room with twenty visitors, who arrived over two minutes, and a line of 41.

@@ -60,7 +60,7 @@ async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again(
     let mut client = connect(&process).await;
     let status = client.check(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
-    assert!(status.message().starts_with("We are getting your place"), "{status:?}");
+    assert!(status.message().starts_with("Nobody is ahead of you"), "{status:?}");
     let delay = retry_delay(&status);
     assert!((0.9..=2.0).contains(&delay.as_secs_f64()), "{delay:?}");
     let pushback = status.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
@@ -81,7 +81,7 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
 
     let mut client = connect(&process).await;
     let mut ticket = String::new();
-    for position in ["We are getting your place", "You are next in line"] {
+    for position in ["Nobody is ahead of you", "You are next in line"] {
         let status = client.check(call(&ticket)).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
         assert!(status.message().starts_with(position), "{status:?}");

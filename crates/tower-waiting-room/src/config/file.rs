@@ -10,13 +10,15 @@
 //! - Variant names are in `snake_case`.
 //!
 //! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
-//! Stores and closures cannot be configured in a file. The store of the room
-//! is passed to the layer. Everything else that a file cannot contain is added with
+//! Stores and closures cannot be configured in a file. The store of the room is passed to the layer.
+//! Everything else that a file cannot contain is added with
 //! [`WaitingRoomConfig::into_builder`].
 
 #[cfg(feature = "room")]
 mod events;
 mod gates;
+#[cfg(feature = "page")]
+mod page;
 mod rates;
 #[cfg(feature = "room")]
 mod room;
@@ -28,6 +30,8 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 #[cfg(feature = "room")]
 use self::events::EventFile;
+#[cfg(feature = "page")]
+use self::page::PageFile;
 #[cfg(feature = "room")]
 use self::room::{
     CookieFile, MethodName, ModeName, PlacesFile, PushFile, RecoveryName, RoomFields, StatusFile,
@@ -134,9 +138,10 @@ pub(super) struct ConfigFile {
     /// The stages that a CORS preflight goes through. The default is `skip_room`.
     #[serde(default)]
     preflight: Preflight,
-    /// The source text (not the path) of a template that replaces the default page.
+    /// The page: the source text (not the path) of a template that replaces the default page, or
+    /// its settings.
     #[cfg(feature = "page")]
-    page: Option<String>,
+    page: Option<PageFile>,
     /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
     #[cfg(feature = "cloudflare")]
     mustache_page: Option<String>,
@@ -260,10 +265,6 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 builder = event.apply(builder)?;
             }
         }
-        #[cfg(feature = "page")]
-        if let Some(template) = &file.page {
-            builder = builder.page(crate::respond::Page::template(template)?);
-        }
         #[cfg(feature = "cloudflare")]
         if let Some(template) = &file.mustache_page {
             if file.page.is_some() {
@@ -272,6 +273,10 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 return Err(ConfigError::new(kind, "mustache_page", given, expected));
             }
             builder = builder.page(crate::respond::Page::mustache(template)?);
+        }
+        #[cfg(feature = "page")]
+        if let Some(page) = file.page {
+            builder = builder.page(page.page()?);
         }
         for rule in file.bypass {
             builder = builder.bypass(rule.bypass()?);

@@ -124,6 +124,43 @@ fn a_file_and_the_builder_mean_the_same() {
 }
 
 #[test]
+#[cfg(feature = "page")]
+fn a_page_in_a_file_is_a_template_or_settings() {
+    let config = |page: &str| {
+        let file = format!(
+            r##"{{ "name": "shop", "total_active_users": 1, "page": {page},
+                 "cookie": {{ "same_site": "none", "partitioned": true }} }}"##
+        );
+        serde_json::from_str::<WaitingRoomConfig>(&file).map_err(|error| error.to_string())
+    };
+    let settings = r##"{ "title": "Festival", "logo": "data:image/png;base64,AAAA", "notice": "Late.",
+        "accent": { "light": "#0b6e4f", "dark": "#5fd3a8" }, "support": "mailto:a@b.example",
+        "default_language": "de", "texts": { "de": "headline-waiting = Sie warten\n" },
+        "content_security_policy": "style-src 'nonce-{nonce}'" }"##;
+    let page = format!("{:?}", config(settings).unwrap().page);
+    for part in ["Festival", "AAAA", "Late.", "#0b6e4f", "mailto:a@b.example"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(config(r#""<h1>{{ title }}</h1>""#).is_ok());
+    for (wrong, message) in [
+        (r#"{ "titel": "x" }"#, "unknown field `titel`"),
+        ("7", "expected the source text of a template, or the settings of the page"),
+        (r#"{ "logo": "logo.png" }"#, "page.logo is \"logo.png\", expected an image"),
+        (
+            r##"{ "accent": { "light": "#fff", "dark": "#fff" } }"##,
+            "#ffffff in light mode is 1.00:1",
+        ),
+        (r#"{ "texts": { "en": "x = y" } }"#, "the unknown sentence `x`"),
+        (r#"{ "default_language": "xx" }"#, "page.default_language is \"xx\", expected one of ar,"),
+        (r#"{ "support": "x" }"#, "page.support is \"x\""),
+        (r#"{ "notice": "" }"#, "page.notice is empty"),
+    ] {
+        let error = config(wrong).unwrap_err();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
 fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     let places = |json: &str| {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);

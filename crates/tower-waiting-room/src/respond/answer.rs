@@ -180,7 +180,7 @@ impl Answer {
 
     /// If the order is drawn by lot, the estimate on a first ticket is only the length of the line.
     fn without_order(mut self) -> Self {
-        if self.method == QueueingMethod::Random
+        if (self.method == QueueingMethod::Random || self.will_be_drawn())
             && let Some(ahead) = self.ahead.take()
         {
             self.line = Some(ahead).filter(|_| !self.is_placed);

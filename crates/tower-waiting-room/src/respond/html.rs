@@ -13,7 +13,9 @@ use minijinja::{
 };
 use serde::{Serialize, Serializer};
 
-use super::{Answer, answer::WaitSeconds, cloudflare::CfWaitingRoom, i18n::Phrase, iso::Iso};
+use super::{
+    Answer, answer::WaitSeconds, cloudflare::CfWaitingRoom, i18n::Phrase, iso::Iso, look::Look,
+};
 use crate::{
     ambient::random_bytes,
     request::{ClientKind, Language},
@@ -58,8 +60,7 @@ impl Template {
 #[derive(Debug)]
 pub(super) struct Variables {
     answer: Answer,
-    /// The title of the [`Page`](super::Page), or the name of the room.
-    title: Arc<str>,
+    look: Arc<Look>,
     nonce: OnceLock<String>,
     message: OnceLock<Value>,
     /// Cloudflare's variables, as a map.
@@ -67,11 +68,11 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// Creates the variables for an answer, with this title.
-    pub(super) fn new(answer: &Answer, title: &Arc<str>) -> Self {
-        let (answer, title) = (answer.clone(), Arc::clone(title));
+    /// Creates the variables for an answer, with the settings of the page.
+    pub(super) fn new(answer: &Answer, look: &Arc<Look>) -> Self {
+        let (answer, look) = (answer.clone(), Arc::clone(look));
         let (nonce, message, cloudflare) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { answer, title, nonce, message, cloudflare }
+        Self { answer, look, nonce, message, cloudflare }
     }
 
     /// Returns the nonce of this response, for inline styles and scripts. It consists of 128 random
@@ -104,11 +105,14 @@ impl Variables {
             "dir" => direction(answer.language).into(),
             "last_check_in" => serialized(answer.last_check_in.map(Iso)),
             "line" => answer.line.into(),
+            "logo" => self.look.logo.clone().into(),
             "message" => self.message.get_or_init(|| serialized(answer.message())).clone(),
             "method" => super::cloudflare::name(answer.method).into(),
             "nonce" => self.nonce().into(),
+            "notice" => self.look.notice.clone().into(),
             "now" => serialized(Iso(answer.now)),
             "outcome" => answer.outcome.as_str().into(),
+            "palette" => Arc::clone(&self.look.palette).into(),
             "place_retention" => answer.place_retention.as_secs().into(),
             "position" => answer.position.into(),
             "progress" => progress(answer).into(),
@@ -118,7 +122,8 @@ impl Variables {
             "retry_after" => answer.retry_after_seconds().into(),
             "room" => Arc::clone(&answer.room).into(),
             "status" => answer.status.as_u16().into(),
-            "title" => Arc::clone(&self.title).into(),
+            "support" => self.look.support.clone().into(),
+            "title" => Arc::clone(self.look.title.as_ref().unwrap_or(&answer.room)).into(),
             "token" => answer.token.as_deref().into(),
             "wait" => serialized(answer.wait.map(WaitSeconds::new)),
             "waiting_since" => serialized(answer.waiting_since.map(Iso)),
@@ -296,9 +301,10 @@ const LABELS: [(&str, Phrase); 13] = [
 const NAMES: &[&str] = &[
     // The facts of the answer.
     "ahead", "dir", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all",
-    "is_safe", "kind", "labels", "lang", "last_check_in", "line", "message", "method", "nonce",
-    "now", "outcome", "place_retention", "position", "progress", "push", "reason", "refresh_interval",
-    "retry_after", "room", "status", "title", "token", "wait", "waiting_since",
+    "is_safe", "kind", "labels", "lang", "last_check_in", "line", "logo", "message", "method",
+    "nonce", "notice", "now", "outcome", "palette", "place_retention", "position", "progress",
+    "push", "reason", "refresh_interval", "retry_after", "room", "status", "support", "title",
+    "token", "wait", "waiting_since",
     // Cloudflare's variables.
     "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
     "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",

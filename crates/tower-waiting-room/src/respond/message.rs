@@ -204,6 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn the_first_view_has_a_number_or_says_that_nobody_is_ahead() {
+        for language in Language::ALL {
+            let alone = Answer { language, ..sample::alone() }.message();
+            assert_eq!(alone.number, None);
+            assert_eq!(alone.position.unwrap(), language.phrase(Phrase::AheadNone));
+            let drawn = Answer { language, ..sample::shuffled() };
+            assert_eq!((drawn.position, drawn.ahead, drawn.line), (None, None, Some(12)));
+            let message = drawn.message();
+            assert_eq!(message.position.unwrap().matches("12").count(), 1, "{language:?}");
+            assert_eq!(message.number.as_deref(), Some("12"));
+        }
+        let drawn = sample::shuffled().message().position;
+        assert_eq!(drawn.as_deref(), Some("About 12 people are waiting"));
+        let alone = sample::alone().message().position;
+        assert_eq!(alone.as_deref(), Some("Nobody is ahead of you"));
+    }
+
+    #[test]
     fn a_position_that_is_approximate_is_said_to_be() {
         let risen = Answer { is_approximate: true, ..sample::placed() }.message().position;
         assert_eq!(risen.as_deref(), Some("You are around number 12 in line"));

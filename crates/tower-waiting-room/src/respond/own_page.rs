@@ -16,7 +16,7 @@
 
 mod steps;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;
@@ -27,12 +27,78 @@ use super::{
     Answer, Message, Outcome,
     html::{escape, is_unsent, progress},
     iso::Iso,
+    look::Look,
 };
 use crate::request::Language;
 
-/// Renders the default page for an answer, with this title.
-pub(super) fn render(answer: &Answer, title: &str) -> String {
-    let page = page_in(answer.language);
+/// The default page with the settings of an operator.
+#[derive(Debug)]
+pub(super) struct OwnPage {
+    look: Arc<Look>,
+    /// The page in each language, by [`Language::index`], once it has been needed.
+    pages: Box<[OnceLock<PageSteps>]>,
+}
+
+impl OwnPage {
+    /// Prepares the page with these settings.
+    pub(super) fn new(look: Look) -> Self {
+        let pages = (0..Language::MAX).map(|_| OnceLock::new()).collect();
+        Self { look: Arc::new(look), pages }
+    }
+
+    /// Returns the settings.
+    pub(super) const fn look(&self) -> &Arc<Look> {
+        &self.look
+    }
+
+    /// Renders the page for an answer.
+    pub(super) fn render(&self, answer: &Answer) -> String {
+        let title = self.look.title.as_ref().unwrap_or(&answer.room);
+        render(self.page_in(answer.language), answer, title)
+    }
+
+    /// Returns the page in a language, and splits it first if it was not needed before.
+    fn page_in(&self, language: Language) -> &PageSteps {
+        self.pages[language.index()].get_or_init(|| split(&SOURCE, language, &self.look))
+    }
+
+    /// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the
+    /// script, so that the policy allows no other inline content. A nonce in `style-src` is replaced
+    /// with the hash of the style, a nonce in `script-src` with the hash of the script, and a nonce
+    /// in any other directive with both.
+    pub(super) fn with_hashes(&self, policy: &str) -> String {
+        let [style, script] = ["style", "script"].map(|element| self.hash(element));
+        let directives = policy.split(';').map(|directive| {
+            let sources = match directive.trim_start() {
+                it if it.starts_with("style-src") => style.clone(),
+                it if it.starts_with("script-src") => script.clone(),
+                _ => format!("{style} {script}"),
+            };
+            directive.replace("'nonce-{nonce}'", &sources)
+        });
+        directives.collect::<Vec<_>>().join(";")
+    }
+
+    /// Returns the CSP source expression (Level 3, section 2.3.1) that allows the content of this
+    /// element of the page.
+    fn hash(&self, element: &str) -> String {
+        let content = SOURCE.split_once(&format!("<{element}>")).map_or("", |(_, rest)| rest);
+        let content = content.split_once(&format!("</{element}>")).map_or("", |(it, _)| it);
+        // The only variable in the style and the script is the palette, and it is the same in every
+        // page with these settings. The line break at the end of a template would be left out.
+        let content = split(&format!("{content}\n"), Language::default(), &self.look);
+        let mut digest = Sha256::new();
+        for step in &content.steps {
+            if let Step::Text(text) = step {
+                digest.update(text);
+            }
+        }
+        format!("'sha256-{}'", STANDARD.encode(digest.finalize()))
+    }
+}
+
+/// Renders the page for an answer, with this title.
+fn render(page: &PageSteps, answer: &Answer, title: &str) -> String {
     let mut now = [0; Iso::LEN];
     let now = Iso(answer.now).format(&mut now);
     let message = &answer.message();
@@ -66,41 +132,6 @@ fn around_number(message: &Message) -> (&str, &str) {
     };
     let at = memmem::find(position.as_bytes(), number.as_bytes());
     at.map_or(("", ""), |at| (&position[..at], &position[at + number.len()..]))
-}
-
-/// Returns the page in a language, and prepares it first if it was not needed before.
-fn page_in(language: Language) -> &'static PageSteps {
-    PAGES[language.index()].get_or_init(|| split(&SOURCE, language))
-}
-
-/// Prepares the page in the default language, so that the first visitor does not have to wait.
-pub(super) fn prepare() {
-    page_in(Language::default());
-}
-
-/// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the script,
-/// so that the policy allows no other inline content. A nonce in `style-src` is replaced with the
-/// hash of the style, a nonce in `script-src` with the hash of the script, and a nonce in any other
-/// directive with both.
-pub(super) fn with_hashes(policy: &str) -> String {
-    let [style, script] = ["style", "script"].map(hash);
-    let directives = policy.split(';').map(|directive| {
-        let sources = match directive.trim_start() {
-            it if it.starts_with("style-src") => style.clone(),
-            it if it.starts_with("script-src") => script.clone(),
-            _ => format!("{style} {script}"),
-        };
-        directive.replace("'nonce-{nonce}'", &sources)
-    });
-    directives.collect::<Vec<_>>().join(";")
-}
-
-/// Returns the CSP source expression (Level 3, section 2.3.1) that allows the content of this
-/// element of the page.
-fn hash(element: &str) -> String {
-    let content = SOURCE.split_once(&format!("<{element}>")).map_or("", |(_, rest)| rest);
-    let content = content.split_once(&format!("</{element}>")).map_or("", |(content, _)| content);
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
 }
 
 /// The values for the slots of one page.
@@ -154,6 +185,10 @@ impl View<'_> {
             Guard::IsUnsent => is_unsent(answer),
             Guard::IsWaiting => answer.outcome == Outcome::Wait,
             Guard::MayReturn => answer.outcome == Outcome::Refuse && answer.retry_after.is_some(),
+            Guard::MayReturnByItself => {
+                let is_refused = answer.outcome == Outcome::Refuse;
+                is_refused && answer.retry_after.is_some() && !is_unsent(answer)
+            }
             Guard::NoAgain => message.again.is_none(),
             Guard::NoDetail => message.detail.is_none(),
             Guard::NoKeep => message.keep.is_none(),
@@ -162,9 +197,6 @@ impl View<'_> {
         }
     }
 }
-
-/// The page in each language, by [`Language::index`].
-static PAGES: [OnceLock<PageSteps>; Language::MAX] = [const { OnceLock::new() }; Language::MAX];
 
 /// The number of bytes that the slots of a page usually need.
 const ROOM: usize = 1024;

@@ -8,6 +8,8 @@
 //! This file adds only the headers that are specific to pages: the `Content-Security-Policy`, and
 //! `X-Robots-Tag`. The headers that all answers have in common are added in `headers.rs`.
 
+mod settings;
+
 use std::{
     borrow::Cow,
     fmt,
@@ -28,9 +30,10 @@ use super::{
     Answer,
     headers::{Failure, of_type},
     html::{Template, Variables},
-    i18n,
     kept::Reuse,
-    own_page, sample,
+    look::Look,
+    own_page::OwnPage,
+    sample,
 };
 use crate::request::{Languages, RequestHead};
 
@@ -55,20 +58,20 @@ use crate::request::{Languages, RequestHead};
 #[derive(Clone)]
 pub struct Page {
     body: Body,
-    title: Option<Arc<str>>,
+    /// The settings, and the default page with them.
+    own: Arc<OwnPage>,
     /// The languages between which visitors can choose.
     languages: Cow<'static, Languages>,
     /// The `Content-Security-Policy`. In the policy of a template, `{nonce}` is replaced for each
     /// response.
     policy: Option<HeaderValue>,
+    /// The policy of the default page, with nonces in place of the hashes of its style and script.
+    policy_source: Option<Arc<str>>,
 }
 
 impl Page {
     /// The maximum length of a template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
-
-    /// The maximum length of a file with sentences: 64 KiB.
-    pub const MAX_TEXTS_LEN: usize = i18n::MAX_TEXTS_LEN;
 
     /// A strict `Content-Security-Policy` for a template: no external resources are loaded, and
     /// only styles and scripts with the nonce are allowed.
@@ -89,6 +92,8 @@ impl Page {
     /// - the fields of [`Answer`], with durations in whole seconds and points in time in ISO 8601;
     /// - `message`, with the fields of [`Message`](super::Message);
     /// - `title`, `lang`, `dir` (`ltr` or `rtl`) and `nonce`;
+    /// - `logo`, `notice` and `support`, as they are set, and `palette`, a style with the colours
+    ///   `--accent` and `--on-accent`;
     /// - all variables of a Cloudflare Waiting Room template, under the same names.
     ///
     /// A variable that does not apply is `none`, and an unknown name is an error. Values are
@@ -106,16 +111,17 @@ impl Page {
         let source = source.into();
         check_len(&source)?;
         let template = Template::parse(source).map_err(|error| malformed(&error, None))?;
-        let title: Arc<str> = Arc::from("title");
+        let look = Arc::new(Look { title: Some("title".into()), ..Look::default() });
         for answer in sample::answers() {
-            let variables = Arc::new(Variables::new(&answer, &title));
+            let variables = Arc::new(Variables::new(&answer, &look));
             template.render(&variables).map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
         Ok(Self {
             body: Body::Template(Arc::new(template)),
-            title: None,
+            own: default_page(),
             languages: built_in(),
             policy: None,
+            policy_source: None,
         })
     }
 
@@ -161,9 +167,10 @@ impl Page {
         })?;
         Ok(Self {
             body: Body::Mustache(Arc::new(page)),
-            title: None,
+            own: default_page(),
             languages: built_in(),
             policy: None,
+            policy_source: None,
         })
     }
 
@@ -194,73 +201,11 @@ impl Page {
             move |answer: &Answer, head: &RequestHead<'_>| page(answer, head).map(Into::into);
         Self {
             body: Body::Closure(Arc::new(page)),
-            title: None,
+            own: default_page(),
             languages: built_in(),
             policy: None,
+            policy_source: None,
         }
-    }
-
-    /// Sets the name of the event or service that visitors wait for. The default is the name of the
-    /// room. A template can use the name as the `title` variable, but a closure does not receive
-    /// it.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Adds a language, or replaces sentences of a language, for every answer of the layer.
-    ///
-    /// `tag` is a tag of BCP 47, such as `mi` or `zh-Hant-HK`, and `file` contains sentences in the
-    /// [Fluent](https://projectfluent.org) format, in the form of the built-in files in
-    /// `src/respond/i18n`. A file for a built-in language may contain only the sentences to be
-    /// replaced. Of Fluent, a file can use arguments such as `{ $shown }` and a choice by `$count`
-    /// between the plural forms of CLDR. A sentence needs the arguments that it has in English, and
-    /// cannot contain another sentence. Sentences are escaped for HTML.
-    ///
-    /// The sentences stay in memory until the process ends.
-    ///
-    /// ```
-    /// use tower_waiting_room::{ConfigError, respond::Page};
-    ///
-    /// let page = Page::default().texts("en", "headline-waiting = You are in the queue\n")?;
-    ///
-    /// let error = page.texts("en", "headline-wating = You are in the queue\n").unwrap_err();
-    /// assert!(error.to_string().contains("the unknown sentence `headline-wating`"));
-    /// # Ok::<(), ConfigError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the tag is malformed, if the file is longer than
-    /// [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN), if it has a flaw, if the file of a new language lacks
-    /// a sentence, or if the process already has
-    /// [`Language::MAX`](crate::request::Language::MAX) languages. The error names the
-    /// line of a flaw, and the sentences that are unknown or missing.
-    pub fn texts(mut self, tag: &str, file: &str) -> Result<Self, ConfigError> {
-        let language = i18n::add(tag, file)?;
-        self.languages = Cow::Owned(self.languages.with(language));
-        Ok(self)
-    }
-
-    /// Sets the language for clients that accept none of the available languages. The default is
-    /// English.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the page has no language with exactly this tag.
-    pub fn default_language(mut self, tag: &str) -> Result<Self, ConfigError> {
-        let language = self.languages.tagged(tag).ok_or_else(|| {
-            let given: String = tag.chars().take(40).collect();
-            ConfigError::new(
-                ConfigErrorKind::Malformed,
-                "page.default_language",
-                format_args!("{given:?}"),
-                format_args!("one of {}", self.languages.tags().join(", ")),
-            )
-        })?;
-        self.languages = Cow::Owned(self.languages.with_default(language));
-        Ok(self)
     }
 
     /// Returns the languages between which clients can choose.
@@ -289,7 +234,10 @@ impl Page {
             return Err(ConfigError::new(kind, "content_security_policy", given, expected));
         }
         let value = match &self.body {
-            Body::Own => HeaderValue::try_from(own_page::with_hashes(policy)),
+            Body::Own => {
+                self.policy_source = Some(policy.into());
+                HeaderValue::try_from(self.own.with_hashes(policy))
+            }
             _ => HeaderValue::from_str(policy),
         };
         self.policy = Some(value.map_err(|_| {
@@ -324,14 +272,13 @@ impl Page {
     ///
     /// The same as for [`response`](Self::response).
     pub(super) fn html(&self, answer: &Answer) -> Result<Option<(Bytes, Reuse)>, Failure> {
-        let title = self.title_for(answer);
         Ok(match &self.body {
             Body::Closure(_) => None,
             #[cfg(feature = "cloudflare")]
             Body::Mustache(page) => Some((page.render(answer).into(), Reuse::Allowed)),
-            Body::Own => Some((own_page::render(answer, title).into(), Reuse::Allowed)),
+            Body::Own => Some((self.own.render(answer).into(), Reuse::Allowed)),
             Body::Template(template) => {
-                let variables = Arc::new(Variables::new(answer, title));
+                let variables = Arc::new(Variables::new(answer, self.own.look()));
                 let html = template.render(&variables)?.into();
                 let has_nonce = variables.has_nonce();
                 Some((html, if has_nonce { Reuse::Forbidden } else { Reuse::Allowed }))
@@ -355,7 +302,7 @@ impl Page {
             #[cfg(feature = "cloudflare")]
             Body::Mustache(page) => self.governed(of_type(HTML, page.render(answer))),
             Body::Own => {
-                let html = own_page::render(answer, self.title_for(answer));
+                let html = self.own.render(answer);
                 self.governed(of_type(HTML, html))
             }
             Body::Template(template) => self.render(template, answer)?,
@@ -377,7 +324,7 @@ impl Page {
 
     /// Renders a template with a fresh nonce.
     fn render(&self, template: &Template, answer: &Answer) -> Result<Response<Bytes>, Failure> {
-        let variables = Arc::new(Variables::new(answer, self.title_for(answer)));
+        let variables = Arc::new(Variables::new(answer, self.own.look()));
         let mut response = of_type(HTML, template.render(&variables)?);
         if let Some(policy) = &self.policy {
             let policy = match memmem::find(policy.as_bytes(), NONCE) {
@@ -388,26 +335,25 @@ impl Page {
         }
         Ok(response)
     }
-
-    /// Returns the title of the page for an answer.
-    fn title_for<'a>(&'a self, answer: &'a Answer) -> &'a Arc<str> {
-        self.title.as_ref().unwrap_or(&answer.room)
-    }
 }
 
 impl Default for Page {
     /// Returns the default page. Its policy is [`STRICT_POLICY`](Self::STRICT_POLICY) with the
     /// hashes of its style and its script in place of the nonces.
     fn default() -> Self {
-        own_page::prepare();
-        let (title, policy) = (None, Some(OWN_POLICY.clone()));
-        Self { body: Body::Own, title, languages: built_in(), policy }
+        Self {
+            body: Body::Own,
+            own: default_page(),
+            languages: built_in(),
+            policy: Some(OWN_POLICY.clone()),
+            policy_source: Some(Self::STRICT_POLICY.into()),
+        }
     }
 }
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page").field("title", &self.title).finish_non_exhaustive()
+        f.debug_struct("Page").field("look", self.own.look()).finish_non_exhaustive()
     }
 }
 
@@ -451,9 +397,15 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
 
 /// The policy of the default page.
 static OWN_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let policy = HeaderValue::try_from(own_page::with_hashes(Page::STRICT_POLICY));
+    let policy = HeaderValue::try_from(default_page().with_hashes(Page::STRICT_POLICY));
     policy.expect("the policy and the hashes are visible ASCII")
 });
+
+/// Returns the default page without settings.
+fn default_page() -> Arc<OwnPage> {
+    static PAGE: LazyLock<Arc<OwnPage>> = LazyLock::new(|| Arc::new(OwnPage::new(Look::default())));
+    Arc::clone(&PAGE)
+}
 
 /// Returns the built-in languages.
 fn built_in() -> Cow<'static, Languages> {

@@ -32,8 +32,18 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedTooOften,
         Reason::StoreUnavailable,
     ];
-    let waiting =
-        [placed(), first(), newcomer(), lottery(), paused(), unsent(), prequeue(), drawn()];
+    let waiting = [
+        placed(),
+        first(),
+        newcomer(),
+        alone(),
+        shuffled(),
+        lottery(),
+        paused(),
+        unsent(),
+        prequeue(),
+        drawn(),
+    ];
     waiting.into_iter().chain(refused.map(refusal))
 }
 
@@ -55,6 +65,16 @@ pub(super) fn newcomer() -> Answer {
     // By this estimate, the newcomer would be number 13.
     ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
+}
+
+/// The answer to a newcomer who has no place yet, and nobody ahead.
+pub(super) fn alone() -> Answer {
+    Answer { ahead: Some(0), ..newcomer() }
+}
+
+/// The answer to a newcomer of a line whose order is drawn by lot, with about 12 visitors in it.
+pub(super) fn shuffled() -> Answer {
+    newcomer().with_rules(&rules().with_queueing_method(QueueingMethod::Random))
 }
 
 /// The answer to a visitor in a line whose order is drawn by lot: the visitor has a place, but no

@@ -311,7 +311,7 @@ impl Room {
     }
 
     /// Issues a ticket without a place. The position on the ticket is an estimate: the number of
-    /// present visitors plus one.
+    /// present visitors plus one. If the order is drawn by lot, this is only the length of the line.
     fn first_ticket(
         &mut self,
         id: VisitorId,
@@ -321,10 +321,7 @@ impl Room {
     ) -> Verdict {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
-        // If the order is drawn by lot, there is no position to show.
-        if self.rules.queueing_method != QueueingMethod::Random && !self.course.will_be_drawn() {
-            ticket.show(self.line.present().saturating_add(1), true);
-        }
+        ticket.show(self.line.present().saturating_add(1), true);
         Verdict::Wait { ticket, reason }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tests::{Browser, House, config, workspace};
+use tower_waiting_room::{Quota, RateLimit, respond::Page, room::QueueingMethod};
 
 /// Asserts that axe-core finds no violation in the current page, in light and in dark mode.
 pub(super) async fn expect_no_violations(browser: &Browser, what: &str) {
@@ -51,4 +52,39 @@ async fn axe_finds_nothing_to_complain_about() {
     browser.goto(&house.url("/")).await;
     assert_eq!(browser.text("h1").await.unwrap(), "The line is closed");
     expect_no_violations(&browser, "refused").await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_to_complain_about_in_any_other_state() {
+    let logo = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/%3E";
+    let page = Page::default().title("Midsummer Festival").logo(logo).unwrap();
+    let page = page.accent("#0b6e4f", "#5fd3a8").unwrap().notice("Doors open at ten.").unwrap();
+    let page = page.support("https://help.example/").unwrap();
+    let lottery = config().page(page.clone()).queueing_method(QueueingMethod::Random);
+    let (house, _guest) = House::full(lottery).await;
+    let browser = Browser::start().await;
+    for language in ["en", "ar", "ja"] {
+        let agent = browser.value("navigator.userAgent").await;
+        let languages = json!({ "userAgent": agent, "acceptLanguage": language });
+        browser.devtools("Emulation.setUserAgentOverride", languages).await;
+        browser.goto(&house.url("/")).await;
+        expect_no_violations(&browser, &format!("drawn by lot, {language}")).await;
+    }
+    let limit = RateLimit::global(Quota::per_hour(1));
+    let limited = House::open(config().page(page).total_active_users(9).rate_limit(limit));
+    limited.guest().await;
+    // Cookies do not depend on the port, so both houses would read the same ticket.
+    browser.client().delete_all_cookies().await.unwrap();
+    browser.goto(&limited.url("/")).await;
+    assert_eq!(browser.text("h1").await.unwrap(), "操作の間隔が短すぎます");
+    expect_no_violations(&browser, "refused by a limit").await;
+    browser.client().delete_all_cookies().await.unwrap();
+
+    let form = "<form method=post enctype=text/plain><input name=item value=7></form>";
+    browser.goto(&house.url("/about")).await;
+    browser.value(&format!("document.body.innerHTML = `{form}`")).await;
+    browser.value(&format!("document.forms[0].action = '{}'", house.url("/order"))).await;
+    browser.value("document.forms[0].submit()").await;
+    browser.text_when("#reload", |_| true).await;
+    expect_no_violations(&browser, "not sent").await;
 }

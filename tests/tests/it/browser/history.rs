@@ -28,7 +28,7 @@ async fn who_was_let_in_elsewhere_does_not_meet_the_waiting_page_again() {
     // A script would notice that the page is outdated, and so hide that the browser had cached it.
     let browser = Browser::start().await.without_scripts().await;
     browser.goto(&house.url("/item?id=7")).await;
-    assert_eq!(browser.text("h1").await.unwrap(), "We are getting your place");
+    assert_eq!(browser.text("h1").await.unwrap(), "Nobody is ahead of you");
     guest.leave().await;
     until("inside by another page", async || {
         browser.goto(&house.url("/basket")).await;

@@ -7,7 +7,7 @@ async fn the_visitor_sees_the_page_and_is_let_in_by_refresh_alone() {
     let (house, guest) = House::full(config()).await;
     let browser = Browser::start().await.without_scripts().await;
     browser.goto(&house.url("/item?id=7")).await;
-    browser.text_when("h1", |text| text == "We are getting your place").await;
+    browser.text_when("h1", |text| text == "Nobody is ahead of you").await;
     browser.text_when("h1", |text| text == "You are next in line").await;
     let footer = browser.text("footer").await.unwrap();
     assert!(footer.starts_with("This page updates by itself."), "{footer}");

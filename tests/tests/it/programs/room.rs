@@ -17,7 +17,7 @@ async fn the_room_of_the_docs_shows_its_page_to_a_visitor_that_finds_no_slot() {
     }
     let seen = waiting.get_with("/", &PAGE).await;
     assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(seen.body.contains("We are getting your place"), "{}", seen.body);
+    assert!(seen.body.contains("Nobody is ahead of you"), "{}", seen.body);
     assert!(seen.header("refresh").is_some(), "{:?}", seen.headers);
     assert_eq!(shop.close().await, "");
 }

@@ -121,12 +121,12 @@ pub(super) struct CookieFile {
     /// The attribute that determines which requests from other sites include the cookie. The
     /// default is `lax`.
     same_site: Option<SameSiteName>,
+    /// Whether browsers keep a separate cookie for each site that embeds the service in a frame.
+    /// This needs `same_site` to be `none`. The default is false.
+    partitioned: Option<bool>,
     /// Whether the cookie is also sent over plain HTTP, which is meant for development only. The
     /// default is false.
     insecure: Option<bool>,
-    /// Whether browsers store a separate cookie for each top-level site (CHIPS), for a room that is
-    /// shown in frames on other sites. The default is false.
-    partitioned: Option<bool>,
 }
 
 /// The names of the [`SameSite`] settings.

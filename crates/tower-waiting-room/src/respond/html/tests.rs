@@ -8,6 +8,10 @@ use crate::respond::{Message, cloudflare::name, sample};
 #[derive(Serialize)]
 struct View<'a> {
     title: &'a str,
+    logo: Option<&'a str>,
+    notice: Option<&'a str>,
+    palette: &'a str,
+    support: Option<&'a str>,
     nonce: &'a str,
     lang: &'static str,
     dir: &'static str,
@@ -63,6 +67,10 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
     let phrase = |id| answer.language.phrase(id);
     View {
         title,
+        logo: None,
+        notice: Some("Doors open at ten."),
+        palette: "",
+        support: Some("mailto:help@shop.example"),
         nonce,
         lang: answer.language.tag(),
         dir: direction(answer.language),
@@ -111,13 +119,21 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
     }
 }
 
+/// Returns settings with this title.
+fn look(title: &str) -> Arc<Look> {
+    let mut look = Look { title: Some(title.into()), ..Look::default() };
+    look.set_notice("Doors open at ten.").unwrap();
+    look.set_support("mailto:help@shop.example").unwrap();
+    Arc::new(look)
+}
+
 #[test]
 fn every_variable_has_its_value_in_every_answer() {
     for language in Language::ALL {
         for answer in sample::answers() {
             let (token, push) = (Some("shop=x".to_owned()), Some("/events".into()));
             let answer = Answer { language, token, push, ..answer };
-            let variables = Variables::new(&answer, &Arc::from("Tom & Jerry"));
+            let variables = Variables::new(&answer, &look("Tom & Jerry"));
             let view = view(&answer, "Tom & Jerry", variables.nonce());
             let serde_json::Value::Object(expected) = serde_json::to_value(&view).unwrap() else {
                 panic!("the variables are an object")
@@ -136,7 +152,7 @@ fn every_variable_has_its_value_in_every_answer() {
 #[test]
 fn a_value_that_a_template_does_not_use_is_not_computed() {
     let template = Template::parse("{{ title }} {{ position }}".to_owned()).unwrap();
-    let variables = Arc::new(Variables::new(&sample::placed(), &Arc::from("Shop")));
+    let variables = Arc::new(Variables::new(&sample::placed(), &look("Shop")));
     assert_eq!(template.render(&variables).unwrap(), "Shop 12");
     let Variables { nonce, message, cloudflare, .. } = &*variables;
     assert!(nonce.get().is_none() && message.get().is_none() && cloudflare.get().is_none());
@@ -145,7 +161,7 @@ fn a_value_that_a_template_does_not_use_is_not_computed() {
 #[test]
 fn a_template_can_list_its_variables() {
     let template = Template::parse("{{ debug() }}".to_owned()).unwrap();
-    let variables = Arc::new(Variables::new(&sample::placed(), &Arc::from("Shop")));
+    let variables = Arc::new(Variables::new(&sample::placed(), &look("Shop")));
     let listed = template.render(&variables).unwrap();
     assert!(NAMES.iter().all(|name| listed.contains(name)), "{listed}");
 }

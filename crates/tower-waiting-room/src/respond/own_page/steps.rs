@@ -5,12 +5,18 @@
 //! values. The statements of `if` blocks become jumps over other steps. No other statements become
 //! steps.
 
+use std::sync::Arc;
+
 use crate::{
     request::Language,
-    respond::html::{direction, escape, label},
+    respond::{
+        html::{direction, escape, label},
+        look::Look,
+    },
 };
 
 /// The page in one language.
+#[derive(Debug)]
 pub(super) struct PageSteps {
     pub(super) steps: Vec<Step>,
     /// The length of all constant texts, in bytes.
@@ -88,6 +94,7 @@ pub(super) enum Guard {
     IsUnsent,
     IsWaiting,
     MayReturn,
+    MayReturnByItself,
     NoAgain,
     NoDetail,
     NoKeep,
@@ -107,6 +114,9 @@ impl Guard {
             "not message.keep" => Self::NoKeep,
             "not message.wait" => Self::NoWait,
             "outcome == \"refuse\" and retry_after" => Self::MayReturn,
+            "outcome == \"refuse\" and retry_after and not labels.unsent" => {
+                Self::MayReturnByItself
+            }
             "outcome == \"wait\"" => Self::IsWaiting,
             "position is none or is_approximate" => Self::IsApproximate,
             "progress is none" => Self::NoProgress,
@@ -122,8 +132,9 @@ impl Guard {
 ///
 /// Panics if the page contains an expression or a statement that is not listed in this file. Tests
 /// rule that out.
-pub(super) fn split(template: &str, language: Language) -> PageSteps {
-    let mut splitter = Splitter { language, steps: Vec::new(), open: Vec::new(), target: 0 };
+pub(super) fn split(template: &str, language: Language, look: &Look) -> PageSteps {
+    let (steps, open) = (Vec::new(), Vec::new());
+    let mut splitter = Splitter { language, look, steps, open, target: 0, left_out: 0 };
     // `minijinja` also removes one line break at the end of a template.
     splitter.read(template.strip_suffix('\n').unwrap_or(template));
     let len = |step: &Step| if let Step::Text(text) = step { text.len() } else { 0 };
@@ -131,14 +142,17 @@ pub(super) fn split(template: &str, language: Language) -> PageSteps {
 }
 
 /// Splits the template into steps.
-struct Splitter {
+struct Splitter<'a> {
     language: Language,
+    look: &'a Look,
     steps: Vec<Step>,
     /// The `if` blocks that have not ended yet, innermost last.
     open: Vec<OpenIf>,
     /// The largest step index that is the target of a jump. A text that starts at a target must not
     /// be joined to the text before it.
     target: usize,
+    /// The number of open blocks that are left out, because they are for a setting that is not set.
+    left_out: usize,
 }
 
 /// An `if` block whose end has not been found yet.
@@ -150,7 +164,7 @@ struct OpenIf {
     jumps: Vec<usize>,
 }
 
-impl Splitter {
+impl Splitter<'_> {
     /// Adds the steps of a template.
     fn read(&mut self, template: &str) {
         let mut rest = template;
@@ -186,7 +200,7 @@ impl Splitter {
     fn text(&mut self, text: &str) {
         let is_target = self.target == self.steps.len();
         match self.steps.last_mut() {
-            _ if text.is_empty() => {}
+            _ if text.is_empty() || self.left_out > 0 => {}
             Some(Step::Text(before)) if !is_target => before.push_str(text),
             _ => self.steps.push(Step::Text(text.to_owned())),
         }
@@ -194,10 +208,18 @@ impl Splitter {
 
     /// Adds the step for an expression: a constant text in this language, or a slot.
     fn expression(&mut self, expression: &str) {
+        if self.left_out > 0 {
+            return;
+        }
+        let setting = self.setting(expression).flatten();
         let phrase = expression.strip_prefix("labels.").and_then(label);
         if let Some(phrase) = phrase {
             let mut text = String::new();
             escape(&self.language.phrase(phrase), &mut text);
+            self.text(&text);
+        } else if let Some(setting) = setting {
+            let mut text = String::new();
+            escape(&setting, &mut text);
             self.text(&text);
         } else if expression == "lang" {
             self.text(self.language.tag());
@@ -210,9 +232,41 @@ impl Splitter {
         }
     }
 
+    /// Returns the value of a setting. The inner option is `None` if the setting is not set, and the
+    /// outer one if the expression is not the name of a setting.
+    fn setting(&self, expression: &str) -> Option<Option<Arc<str>>> {
+        Some(match expression {
+            "logo" => self.look.logo.clone(),
+            "notice" => self.look.notice.clone(),
+            "palette" => Some(Arc::clone(&self.look.palette)),
+            "support" => self.look.support.clone(),
+            // Without a title, the page has the name of the room, which answers contain.
+            "title" => self.look.title.clone(),
+            _ => return None,
+        })
+    }
+
     /// Adds the jumps for a statement.
     fn statement(&mut self, statement: &str) {
         let (verb, expression) = statement.split_once(' ').unwrap_or((statement, ""));
+        if self.left_out > 0 {
+            match verb {
+                "if" => self.left_out += 1,
+                "endif" => self.left_out -= 1,
+                _ => {}
+            }
+            return;
+        }
+        if verb == "if"
+            && let Some(setting) = self.setting(expression)
+        {
+            match setting {
+                // A block without a condition ends like any other.
+                Some(_) => self.open.push(OpenIf::default()),
+                None => self.left_out = 1,
+            }
+            return;
+        }
         match verb {
             "if" => {
                 self.open.push(OpenIf::default());

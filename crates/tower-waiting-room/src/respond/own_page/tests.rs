@@ -17,19 +17,32 @@ thread_local! {
     static TEMPLATE: Template = Template::parse(SOURCE.clone()).unwrap();
 }
 
+/// Returns the page with this title, and with every other setting if `is_full`.
+fn page(title: &str, is_full: bool) -> OwnPage {
+    let mut look = Look { title: Some(title.into()), ..Look::default() };
+    if is_full {
+        look.set_logo("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E").unwrap();
+        look.set_accent("#0b6e4f", "#5fd3a8").unwrap();
+        look.set_notice("Doors open at <ten> & \"close\" at six.").unwrap();
+        look.set_support("https://shop.example/help?a=b&c='d'").unwrap();
+    }
+    OwnPage::new(look)
+}
+
 /// Renders the page with the template engine.
-fn expected(answer: &Answer, title: &str) -> String {
-    let variables = Arc::new(Variables::new(answer, &Arc::from(title)));
+fn expected(answer: &Answer, page: &OwnPage) -> String {
+    let variables = Arc::new(Variables::new(answer, page.look()));
     TEMPLATE.with(|template| template.render(&variables).unwrap())
 }
 
 #[test]
 fn the_page_is_that_of_the_template_engine_for_every_sample_in_every_language() {
-    for language in Language::ALL {
-        for answer in sample::answers() {
-            let answer = Answer { language, ..answer };
-            let title = "Tom & \"Jerry\"'s </title>";
-            assert_eq!(render(&answer, title), expected(&answer, title), "{answer:?}");
+    for page in [false, true].map(|is_full| page("Tom & \"Jerry\"'s </title>", is_full)) {
+        for language in Language::ALL {
+            for answer in sample::answers() {
+                let answer = Answer { language, ..answer };
+                assert_eq!(page.render(&answer), expected(&answer, &page), "{answer:?}");
+            }
         }
     }
 }
@@ -75,22 +88,23 @@ fn answers() -> impl Strategy<Value = Answer> {
 proptest! {
     #[test]
     fn the_page_is_that_of_the_template_engine(answer in answers(), title in "[ -~é]{0,12}") {
-        prop_assert_eq!(render(&answer, &title), expected(&answer, &title));
+        let page = page(&title, false);
+        prop_assert_eq!(page.render(&answer), expected(&answer, &page));
     }
 }
 
 #[test]
 fn the_buffer_of_a_page_is_large_enough() {
     for answer in sample::answers() {
-        let page = page_in(answer.language);
-        assert!(render(&answer, "Midsummer Festival").len() <= page.len + ROOM);
+        let page = page("Midsummer Festival", true);
+        assert!(page.render(&answer).len() <= page.page_in(answer.language).len + ROOM);
     }
 }
 
 #[test]
 fn a_text_after_the_end_of_a_block_is_in_no_block() {
     let source = "a{% if labels.unsent %}b{% elif message.number %}c{% else %}d{% endif %}{e{# f #} {{- lang }}\n";
-    let PageSteps { steps, len } = split(source, Language::GERMAN);
+    let PageSteps { steps, len } = split(source, Language::GERMAN, &Look::default());
     let text = format!("{steps:?}");
     assert_eq!(
         text,
@@ -103,11 +117,11 @@ fn a_text_after_the_end_of_a_block_is_in_no_block() {
 #[test]
 #[should_panic(expected = "is not a slot of the page")]
 fn an_unknown_expression_is_found_at_once() {
-    split("{{ message.titel }}", Language::ENGLISH);
+    split("{{ message.titel }}", Language::ENGLISH, &Look::default());
 }
 
 #[test]
 fn a_refusal_without_a_time_offers_no_link() {
-    let rejected = render(&sample::refusal(Reason::RefusedReject), "shop");
+    let rejected = OwnPage::new(Look::default()).render(&sample::refusal(Reason::RefusedReject));
     assert!(!rejected.contains("class=\"button\"") && rejected.contains("data-retry=\"20\""));
 }

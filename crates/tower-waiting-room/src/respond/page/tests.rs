@@ -85,8 +85,61 @@ fn element<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
+fn the_page_of_a_refusal_tries_again_by_itself_unless_that_is_pointless_or_repeats_a_post() {
+    let again = |answer: &Answer| {
+        let html = html(&Page::default(), answer);
+        let refreshes = html.contains("<noscript><meta http-equiv=\"refresh\" content=\"120\">");
+        let says_so = html.contains("This page tries again by itself.");
+        assert_eq!(html.contains("id=\"retry\""), says_so);
+        (refreshes, says_so)
+    };
+    let limit = sample::refusal(Reason::RefusedRate("per_ip".into()));
+    for answer in [&limit, &sample::refusal(Reason::RefusedGateFull)] {
+        assert_eq!(again(answer), (true, true));
+    }
+    assert_eq!(again(&Answer { is_safe: false, ..limit }), (false, false));
+    assert_eq!(again(&sample::refusal(Reason::RefusedReject)), (false, false));
+    assert_eq!(again(&sample::placed()), (false, false));
+}
+
+#[test]
+fn what_the_operator_sets_is_in_the_page_and_nothing_else_is() {
+    let logo = "data:image/svg+xml,%3Csvg/%3E";
+    let page = Page::default().title("A <b>").logo(logo).unwrap().notice("<i> & co").unwrap();
+    let page = page.support("https://shop.example/help").unwrap().accent("#0b6", "#5fd3a8");
+    assert!(page.unwrap_err().to_string().contains("#00bb66"));
+    let page = Page::default().title("A <b>").logo(logo).unwrap().notice("<i> & co").unwrap();
+    let page = page.support("https://shop.example/help").unwrap();
+    let full = html(&page.accent("#0b6e4f", "#5fd3a8").unwrap(), &sample::placed());
+    for part in [
+        "<p class=\"room\">A &lt;b&gt;</p>",
+        "<img class=\"logo\" src=\"data:image&#x2f;svg+xml,%3Csvg&#x2f;%3E\" alt=\"\">",
+        "id=\"notice\">&lt;i&gt; &amp; co</p>",
+        "href=\"https:&#x2f;&#x2f;shop.example&#x2f;help\"",
+        ">Help and contact</a>",
+        ":root { --accent: #0b6e4f; --accent-end: #0b6e4f; --on-accent: #ffffff; }",
+        "{ :root { --accent: #5fd3a8; --accent-end: #5fd3a8; --on-accent: #000000; } }",
+    ] {
+        assert!(full.contains(part), "{part}");
+    }
+    let bare = html(&Page::default(), &sample::placed());
+    for absent in ["<img", "id=\"notice\"", "class=\"support\"", "#0b6e4f"] {
+        assert!(!bare.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn a_setting_keeps_the_policy_that_was_configured_before() {
+    let page = Page::default().content_security_policy("style-src 'nonce-{nonce}'").unwrap();
+    let (html, policy) = governed(&page.accent("#0b6e4f", "#5fd3a8").unwrap(), &sample::placed());
+    let style = element(&html, "style").strip_prefix('>').unwrap();
+    let hash = STANDARD.encode(Sha256::digest(style));
+    assert_eq!(policy, format!("style-src 'sha256-{hash}'"));
+}
+
+#[test]
 fn the_policy_of_the_default_page_allows_its_style_and_its_script_and_no_others() {
-    let page = Page::default();
+    let page = Page::default().accent("#0b6e4f", "#5fd3a8").unwrap();
     for (language, answer) in every_answer() {
         let (html, policy) = governed(&page, &Answer { language, ..answer });
         let [style, script] = ["style", "script"].map(|name| {

@@ -17,10 +17,8 @@ impl Model {
 
     pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: StoreChoice) -> Verdict {
         let mut ticket = Ticket::new(id, now, now, now + told.interval);
-        if self.settings.method != QueueingMethod::Random {
-            let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
-            (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
-        }
+        let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
+        (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
         if self.settings.mode == RoomMode::Drain {
             let retry_after = Some(self.settings.refresh);
             return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };

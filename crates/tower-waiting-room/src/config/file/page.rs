@@ -1,0 +1,111 @@
+//! The page in a configuration file: a template, or the settings of the page.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use waiting_room_core::ConfigError;
+
+use crate::respond::Page;
+
+/// The settings of the page. An absent field has the same default as in [`Page`].
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageSettings {
+    /// The source text (not the path) of a template that replaces the default page.
+    template: Option<String>,
+    /// The name of the event or service. The default is the name of the room.
+    title: Option<String>,
+    /// The logo, as a `data:` address.
+    logo: Option<String>,
+    /// The colours of the number and the button in light mode and in dark mode.
+    accent: Option<AccentFile>,
+    /// A notice of the operator.
+    notice: Option<String>,
+    /// The address of the operator's support.
+    support: Option<String>,
+    /// The language for clients that accept none of the available languages. The default is `en`.
+    default_language: Option<String>,
+    /// Sentences in the Fluent format, by language tag.
+    #[serde(default)]
+    texts: BTreeMap<String, String>,
+    /// The `Content-Security-Policy`.
+    content_security_policy: Option<String>,
+}
+
+/// The accent colours.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccentFile {
+    light: String,
+    dark: String,
+}
+
+/// The page: a string is a template, and a map contains settings.
+pub(super) struct PageFile(PageSettings);
+
+impl PageFile {
+    /// Creates the page.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the methods of [`Page`].
+    pub(super) fn page(self) -> Result<Page, ConfigError> {
+        let it = self.0;
+        let mut page = it.template.map_or_else(|| Ok(Page::default()), Page::template)?;
+        if let Some(title) = it.title {
+            page = page.title(title);
+        }
+        for (tag, file) in &it.texts {
+            page = page.texts(tag, file)?;
+        }
+        page = set(page, it.default_language, Page::default_language)?;
+        page = set(page, it.logo, Page::logo)?;
+        page = set(page, it.notice, Page::notice)?;
+        page = set(page, it.support, Page::support)?;
+        if let Some(AccentFile { light, dark }) = it.accent {
+            page = page.accent(&light, &dark)?;
+        }
+        set(page, it.content_security_policy, Page::content_security_policy)
+    }
+}
+
+/// Applies a setting, if it is given.
+fn set(
+    page: Page,
+    value: Option<String>,
+    apply: impl FnOnce(Page, &str) -> Result<Page, ConfigError>,
+) -> Result<Page, ConfigError> {
+    match value {
+        None => Ok(page),
+        Some(value) => apply(page, &value),
+    }
+}
+
+impl<'de> Deserialize<'de> for PageFile {
+    /// An untagged enum would not name a field that is unknown.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TemplateOrSettings;
+
+        impl<'de> Visitor<'de> for TemplateOrSettings {
+            type Value = PageFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the source text of a template, or the settings of the page")
+            }
+
+            fn visit_str<E>(self, template: &str) -> Result<PageFile, E> {
+                let template = Some(template.to_owned());
+                Ok(PageFile(PageSettings { template, ..PageSettings::default() }))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageFile, A::Error> {
+                PageSettings::deserialize(MapAccessDeserializer::new(map)).map(PageFile)
+            }
+        }
+
+        deserializer.deserialize_any(TemplateOrSettings)
+    }
+}

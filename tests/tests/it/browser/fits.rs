@@ -1,0 +1,68 @@
+//! The page on every screen, in every language, and as the page of a refusal.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{Browser, House, config};
+use tower_waiting_room::{Quota, RateLimit, request::Language, respond::Page};
+
+async fn resize(browser: &Browser, width: u32, height: u32) {
+    let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+}
+
+async fn speak(browser: &Browser, language: &str) {
+    let agent = browser.value("navigator.userAgent").await;
+    let languages = json!({ "userAgent": agent, "acceptLanguage": language });
+    browser.devtools("Emulation.setUserAgentOverride", languages).await;
+}
+
+#[tokio::test]
+async fn no_language_is_wider_than_a_small_phone() {
+    let (house, _guest) = House::full(config()).await;
+    let browser = Browser::start().await;
+    resize(&browser, 320, 640).await;
+    for language in Language::ALL {
+        speak(&browser, language.tag()).await;
+        browser.goto(&house.url("/")).await;
+        let root = "document.documentElement";
+        assert_eq!(browser.value(&format!("{root}.lang")).await, language.tag());
+        let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+        assert_eq!(browser.value(&format!("getComputedStyle({root}).direction")).await, direction);
+        let width = browser.value(&format!("{root}.scrollWidth")).await;
+        assert!(width.as_u64().unwrap() <= 320, "{language}: {width}");
+    }
+}
+
+#[tokio::test]
+async fn a_phone_on_its_side_shows_the_place_and_the_wait_without_scrolling() {
+    let page = Page::default().title("Midsummer Festival");
+    let (house, _guest) = House::full(config().page(page)).await;
+    let browser = Browser::start().await;
+    resize(&browser, 640, 300).await;
+    for language in ["en", "de", "ar", "ru"] {
+        speak(&browser, language).await;
+        browser.goto(&house.url("/")).await;
+        for part in ["#position", "#wait", "#bar"] {
+            let bottom = format!("document.querySelector('{part}').getBoundingClientRect().bottom");
+            let bottom = browser.value(&bottom).await.as_f64().unwrap();
+            assert!(bottom > 0.0 && bottom <= 300.0, "{language}, {part}: {bottom}");
+        }
+        let width = browser.value("document.documentElement.scrollWidth").await;
+        assert!(width.as_u64().unwrap() <= 640, "{language}: {width}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_a_limit_refuses_tries_again_by_itself() {
+    for has_scripts in [true, false] {
+        let limit = RateLimit::global(Quota::new(1, Duration::from_secs(3)));
+        let house = House::open(config().total_active_users(9).rate_limit(limit));
+        let browser = Browser::start().await;
+        let browser = if has_scripts { browser } else { browser.without_scripts().await };
+        house.guest().await;
+        browser.goto(&house.url("/item?id=7")).await;
+        assert_eq!(browser.text("h1").await.unwrap(), "That was a little too fast");
+        assert_eq!(browser.inside().await, "GET /item?id=7");
+    }
+}
