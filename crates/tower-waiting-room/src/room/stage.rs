@@ -200,7 +200,11 @@ impl<St: Store> RoomStage<St> {
             _ => Question::Enter(self.newcomer(head)),
         };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.ends.take_owed();
+        let asker = match &question {
+            Question::CheckIn(ticket) => ticket.id,
+            Question::Enter(id) | Question::Return(_, id) => *id,
+        };
+        let mut owed = self.sessions.ends.take_owed(asker);
         Box::pin(async move {
             while let Some(id) = owed.next() {
                 if let Err(error) = store.leave(id).await {
