@@ -29,6 +29,7 @@
 mod challenge;
 mod ends;
 mod identity;
+mod leave;
 mod options;
 mod outage;
 mod pace;
@@ -50,6 +51,7 @@ pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
+    leave::LeavePath,
     options::RoomOptions,
     outage::BoxFuture,
     renewal::PassRenewal,

@@ -38,8 +38,8 @@ pub(crate) struct Reply {
 
 /// The part of the layer that made a decision, with the data for the answer.
 enum By {
-    /// The application's challenge, with the application's response to a newcomer, or `None` once
-    /// the response has been taken.
+    /// The application's challenge, with the application's response to a newcomer, or a visitor who
+    /// leaves, with the answer; `None` once the response has been taken.
     Application(Option<Box<Response<Bytes>>>),
     /// The gates, for a reason on the client's side: the client has disconnected, or its request
     /// lacks the key that selects a gate.
@@ -86,6 +86,13 @@ impl Reply {
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
         let by = By::Application(Some(Box::new(response)));
         Self::refused(Reason::RefusedChallenged, None, by)
+    }
+
+    /// Answers a visitor who has given up its session or its place.
+    pub(super) fn left(mut response: Response<Bytes>) -> Self {
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(CACHE_CONTROL, no_store);
+        Self::refused(Reason::Left, None, By::Application(Some(Box::new(response))))
     }
 
     /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would

@@ -3,7 +3,7 @@
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
-use super::{Challenge, IdentityOf, RoomStage, StoreFailure};
+use super::{Challenge, IdentityOf, LeavePath, RoomStage, StoreFailure};
 use crate::{
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
@@ -18,6 +18,8 @@ pub(crate) struct RoomOptions {
     pub(crate) challenge: Option<Challenge>,
     /// The identities of visitors, or `None` if visitors are known by their tokens only.
     pub(crate) identity: Option<IdentityOf>,
+    /// The path to which visitors send a POST to leave, or `None` if they cannot.
+    pub(crate) leave_path: Option<LeavePath>,
 }
 
 impl RoomOptions {
@@ -41,6 +43,11 @@ impl RoomOptions {
             let expected = "total_active_users as well: without a room there are no visitors";
             return contradicts("identity", "a closure", expected);
         }
+        if !has_room && self.leave_path.is_some() {
+            let expected = "total_active_users as well: without a room there is nothing to leave";
+            return contradicts("leave_path", "a path", expected);
+        }
+        self.leave_path.as_ref().map_or(Ok(()), LeavePath::validate)?;
         if self.keys.is_none() && self.identity.is_some() {
             let expected = "keys as well: with a random key, no other node knows the same person";
             return contradicts("identity", "a closure", expected);
@@ -79,6 +86,6 @@ impl RoomOptions {
         let transport = Transport::new(&self.cookie, rules.name())
             .expect("the cookie was validated when the config was built");
         let stage = RoomStage::new(store, on_failure, &keys, transport, telemetry);
-        Some(stage.with_newcomers(self.challenge, self.identity))
+        Some(stage.with_newcomers(self.challenge, self.identity).with_leave_path(self.leave_path))
     }
 }

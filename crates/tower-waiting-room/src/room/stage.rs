@@ -15,7 +15,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Response};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{Renewal, SessionRenewal},
@@ -25,6 +25,7 @@ use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
     identity::{IdentityOf, OTHER_PERSON},
+    leave::LeavePath,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
@@ -54,6 +55,7 @@ pub(crate) struct RoomStage<St> {
     challenger: Option<Challenger>,
     /// The identities of visitors, or `None` if none are configured.
     identity: Option<IdentityOf>,
+    leave_path: Option<LeavePath>,
     telemetry: Telemetry,
 }
 
@@ -109,6 +111,7 @@ impl<St: Store> RoomStage<St> {
             pace,
             challenger: None,
             identity: None,
+            leave_path: None,
             store,
             telemetry,
         }
@@ -121,6 +124,35 @@ impl<St: Store> RoomStage<St> {
         identity: Option<IdentityOf>,
     ) -> Self {
         Self { challenger: challenge.map(Challenger::new), identity, ..self }
+    }
+
+    /// Sets the path to which visitors send a POST to leave.
+    pub(super) fn with_leave_path(self, leave_path: Option<LeavePath>) -> Self {
+        Self { leave_path, ..self }
+    }
+
+    /// Gives up the session or the place of a visitor, if the request asks to leave. Returns the
+    /// answer, which deletes the token, or `None` for any other request.
+    pub(crate) fn give_up(
+        &self,
+        head: &RequestHead<'_>,
+        visitor: &Visitor,
+        source: TokenSource,
+    ) -> Option<Response<Bytes>> {
+        self.leave_path.as_ref().filter(|path| path.is_asked(head))?;
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let id = match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => ticket.id,
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => {
+                self.sessions.end_by_application(pass);
+                pass.id
+            }
+            _ => return Some(response),
+        };
+        self.sessions.ends.owe(id);
+        self.transport.detach(response.headers_mut(), source);
+        Some(response)
     }
 
     /// Opens the token of a request. Returns the content of the token and the way in which to send

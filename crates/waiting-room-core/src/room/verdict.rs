@@ -336,6 +336,8 @@ pub enum Reason {
     AdmittedUnlimited,
     /// `bypass:<rule>`: one of the operator's rules exempts the request from the room.
     Bypass(Cow<'static, str>),
+    /// `left`: the visitor gave up its session or its place.
+    Left,
     /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
     /// `queued:active_limit`: all slots are in use.
@@ -418,6 +420,7 @@ impl fmt::Display for Reason {
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
             Self::AdmittedUnlimited => "admitted:unlimited",
+            Self::Left => "left",
             Self::QueueAll => "queue_all",
             Self::QueuedActiveLimit => "queued:active_limit",
             Self::QueuedBehindOthers => "queued:behind_others",
