@@ -76,6 +76,15 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) fn give_up(
+        &self,
+        _: &RequestHead<'_>,
+        _: &Visitor,
+        _: TokenSource,
+    ) -> Option<Response<Bytes>> {
+        match self.pace {}
+    }
+
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         match self.pace {}
     }

@@ -30,6 +30,7 @@
 mod challenge;
 mod ends;
 mod identity;
+mod leave;
 mod options;
 mod outage;
 mod pace;
@@ -61,6 +62,7 @@ pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
+    leave::LeavePath,
     options::RoomOptions,
     outage::BoxFuture,
     renewal::PassRenewal,

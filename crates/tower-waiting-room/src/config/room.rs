@@ -16,7 +16,7 @@ use super::builder::WaitingRoomConfigBuilder;
 use crate::{
     request::{ClientKind, RequestHead},
     respond::JsonProfile,
-    room::{Challenge, FirstTouch, IdentityOf, Push},
+    room::{Challenge, FirstTouch, IdentityOf, LeavePath, Push},
     token::{CookieSettings, KeyRing},
 };
 
@@ -251,6 +251,30 @@ impl WaitingRoomConfigBuilder {
     /// by itself, and other clients find the path in the JSON answer.
     pub fn push(mut self, push: Push) -> Self {
         self.config.room_options.push = Some(push);
+        self
+    }
+
+    /// Sets the path to which a visitor sends a POST to leave, for example with
+    /// `navigator.sendBeacon("/leave")`. The default is none: a visitor keeps its session or its
+    /// place for as long as the rules say.
+    ///
+    /// A visitor that leaves gives up its session or its place, and all copies of its token become
+    /// void. The answer is 204, and is not forwarded to the application. The slot is free by the time
+    /// the next visitor asks this node for one. A request from another origin does not count, and is
+    /// treated like any other request. Rate limits apply.
+    ///
+    /// Offer this to visitors as a button, or send it when a purchase is over. Do not send it when a
+    /// page is closed: a waiting visitor may close a tab, and a reload closes the page too.
+    ///
+    /// ```
+    /// use tower_waiting_room::WaitingRoomConfig;
+    ///
+    /// let config =
+    ///     WaitingRoomConfig::builder("shop").total_active_users(200).leave_path("/leave").build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn leave_path(mut self, path: impl Into<String>) -> Self {
+        self.config.room_options.leave_path = Some(LeavePath::new(path.into()));
         self
     }
 

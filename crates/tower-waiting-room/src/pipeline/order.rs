@@ -312,8 +312,7 @@ impl<St: Store> Pipeline<St> {
         flow
     }
 
-    /// The room stage: lets a valid pass through, answers a ticket that is not due, and asks the
-    /// store about all other visitors.
+    /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
         let (now, rules) = (journey.now, room.rules());
@@ -322,6 +321,9 @@ impl<St: Store> Pipeline<St> {
         if rules.mode() == RoomMode::Suspended {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
+        }
+        if let Some(response) = room.give_up(&head, &journey.visitor, journey.source) {
+            return Break(Stop::Reply(Reply::left(response)));
         }
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {

@@ -50,8 +50,8 @@ enum By {
     Limits,
     /// The pace at which tickets may be presented.
     Pace,
-    /// An answer that is already complete, such as the application's challenge, or `None` once the
-    /// answer has been taken.
+    /// An answer that is already complete, such as the application's challenge or the answer to a
+    /// visitor who leaves, or `None` once the answer has been taken.
     Prepared(Option<Box<Response<Bytes>>>),
     /// Push, with the status of the answer.
     Push(StatusCode),
@@ -88,6 +88,13 @@ impl Reply {
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
         let by = By::Prepared(Some(Box::new(response)));
         Self::refused(Reason::RefusedChallenged, None, by)
+    }
+
+    /// Answers a visitor who has given up its session or its place.
+    pub(super) fn left(mut response: Response<Bytes>) -> Self {
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(CACHE_CONTROL, no_store);
+        Self::refused(Reason::Left, None, By::Prepared(Some(Box::new(response))))
     }
 
     /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would

@@ -56,9 +56,16 @@ impl Ends {
 
     /// Takes up to [`Self::TOLD_AT_ONCE`] ends of sessions off the list, oldest first, for a caller
     /// that delivers them to the store.
-    pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
+    ///
+    /// The end of an earlier session of `asker`, about whom the store is then asked, comes first. A
+    /// person has the same id in each session, so a later delivery would end its next session.
+    pub(crate) fn take_owed(self: &Arc<Self>, asker: VisitorId) -> Owed {
         let mut taken = Vec::new();
         let mut list = self.list();
+        if let Some(number) = list.numbers.remove(&asker) {
+            list.by_age.remove(&number);
+            taken.push(asker);
+        }
         while taken.len() < Self::TOLD_AT_ONCE
             && let Some((_, id)) = list.by_age.pop_first()
         {
@@ -155,7 +162,7 @@ mod tests {
     fn delivered(ends: &Arc<Ends>) -> Vec<VisitorId> {
         let mut told = Vec::new();
         loop {
-            let mut owed = ends.take_owed();
+            let mut owed = ends.take_owed(VisitorId::new(u128::MAX));
             if owed.next().is_none() {
                 return told;
             }
@@ -170,7 +177,7 @@ mod tests {
     fn every_pass_of_a_flood_that_was_never_sent_is_given_back() {
         let ends = Arc::new(Ends::default());
         Undelivered::new(VisitorId::new(1), Arc::clone(&ends)).sent();
-        assert_eq!(ends.take_owed().next(), None);
+        assert_eq!(ends.take_owed(VisitorId::new(2)).next(), None);
         for id in 0..20_500 {
             drop(Undelivered::new(VisitorId::new(id), Arc::clone(&ends)));
         }
@@ -187,6 +194,20 @@ mod tests {
         drop(own);
         let others = (1..20).filter(|&id| id != 2).map(VisitorId::new);
         assert_eq!(delivered(&ends), others.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_end_of_a_visitor_who_asks_again_is_delivered_first_and_once() {
+        let ends = Arc::new(Ends::default());
+        owe(&ends, 1..20);
+        let mut owed = ends.take_owed(VisitorId::new(19));
+        assert_eq!(owed.next(), Some(VisitorId::new(19)));
+        owed.is_told();
+        assert_eq!(owed.next(), Some(VisitorId::new(1)));
+        // The other ends were taken too, and are put back.
+        drop(owed);
+        let all = delivered(&ends);
+        assert!(all.len() == 18 && !all.contains(&VisitorId::new(19)), "{all:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
-use super::{Challenge, IdentityOf, Push, RoomStage, StoreFailure, streams::Streams};
+use super::{Challenge, IdentityOf, LeavePath, Push, RoomStage, StoreFailure, streams::Streams};
 use crate::{
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
@@ -21,6 +21,8 @@ pub(crate) struct RoomOptions {
     /// The identities of visitors, or `None` if visitors are known by their tokens only.
     pub(crate) identity: Option<IdentityOf>,
     pub(crate) push: Option<Push>,
+    /// The path to which visitors send a POST to leave, or `None` if they cannot.
+    pub(crate) leave_path: Option<LeavePath>,
 }
 
 impl RoomOptions {
@@ -44,6 +46,11 @@ impl RoomOptions {
             let expected = "total_active_users as well: without a room there are no visitors";
             return contradicts("identity", "a closure", expected);
         }
+        if !has_room && self.leave_path.is_some() {
+            let expected = "total_active_users as well: without a room there is nothing to leave";
+            return contradicts("leave_path", "a path", expected);
+        }
+        self.leave_path.as_ref().map_or(Ok(()), LeavePath::validate)?;
         if self.keys.is_none() && self.identity.is_some() {
             let expected = "keys as well: with a random key, no other node knows the same person";
             return contradicts("identity", "a closure", expected);
@@ -90,6 +97,6 @@ impl RoomOptions {
             .expect("the cookie was validated when the config was built");
         let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
         let stage = RoomStage::new(store, on_failure, &keys, transport, push, telemetry);
-        Some(stage.with_newcomers(self.challenge, self.identity))
+        Some(stage.with_newcomers(self.challenge, self.identity).with_leave_path(self.leave_path))
     }
 }

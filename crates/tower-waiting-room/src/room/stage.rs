@@ -17,7 +17,7 @@ mod tokens;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Response};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
@@ -30,6 +30,7 @@ use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
     identity::{IdentityOf, OTHER_PERSON},
+    leave::LeavePath,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
@@ -62,6 +63,7 @@ pub(crate) struct RoomStage<St> {
     identity: Option<IdentityOf>,
     /// The push streams, or `None` if the layer has no push.
     pub(crate) push: Option<Arc<Streams>>,
+    leave_path: Option<LeavePath>,
     telemetry: Telemetry,
 }
 
@@ -119,6 +121,7 @@ impl<St: Store> RoomStage<St> {
             challenger: None,
             identity: None,
             push,
+            leave_path: None,
             store,
             telemetry,
         }
@@ -131,6 +134,35 @@ impl<St: Store> RoomStage<St> {
         identity: Option<IdentityOf>,
     ) -> Self {
         Self { challenger: challenge.map(Challenger::new), identity, ..self }
+    }
+
+    /// Sets the path to which visitors send a POST to leave.
+    pub(super) fn with_leave_path(self, leave_path: Option<LeavePath>) -> Self {
+        Self { leave_path, ..self }
+    }
+
+    /// Gives up the session or the place of a visitor, if the request asks to leave. Returns the
+    /// answer, which deletes the token, or `None` for any other request.
+    pub(crate) fn give_up(
+        &self,
+        head: &RequestHead<'_>,
+        visitor: &Visitor,
+        source: TokenSource,
+    ) -> Option<Response<Bytes>> {
+        self.leave_path.as_ref().filter(|path| path.is_asked(head))?;
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let id = match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => ticket.id,
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => {
+                self.sessions.end_by_application(pass);
+                pass.id
+            }
+            _ => return Some(response),
+        };
+        self.sessions.ends.owe(id);
+        self.transport.detach(response.headers_mut(), source);
+        Some(response)
     }
 
     /// Opens the token of a request. Returns the content of the token and the way in which to send
@@ -240,11 +272,15 @@ impl<St: Store> RoomStage<St> {
     fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
         let ends = Arc::clone(&self.sessions.ends);
+        let asker = match &question {
+            Question::CheckIn(ticket) | Question::Stay(ticket) => ticket.id,
+            Question::Enter(id) | Question::Return(_, id) => *id,
+        };
         Box::pin(async move {
             if !after.is_zero() {
                 tokio::time::sleep(after).await;
             }
-            let mut owed = ends.take_owed();
+            let mut owed = ends.take_owed(asker);
             while let Some(id) = owed.next() {
                 if let Err(error) = store.leave(id).await {
                     return outage.unanswered(&store, question, error);

@@ -17,6 +17,7 @@ mod figures;
 mod gate;
 mod handle;
 mod identity;
+mod leave;
 mod limits_report;
 #[cfg(feature = "metrics")]
 mod metrics;

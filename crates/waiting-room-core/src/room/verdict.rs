@@ -342,6 +342,8 @@ pub enum Reason {
     AdmittedUnlimited,
     /// `bypass:<rule>`: one of the operator's rules exempts the request from the room.
     Bypass(Cow<'static, str>),
+    /// `left`: the visitor gave up its session or its place.
+    Left,
     /// `prequeue`: the event that the visitor waits for has not started.
     Prequeue,
     /// `queue_all`: the operator has stopped all admissions.
@@ -441,6 +443,7 @@ impl fmt::Display for Reason {
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
             Self::AdmittedUnlimited => "admitted:unlimited",
+            Self::Left => "left",
             Self::Prequeue => "prequeue",
             Self::QueueAll => "queue_all",
             Self::QueuedActiveLimit => "queued:active_limit",

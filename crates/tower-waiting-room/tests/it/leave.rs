@@ -1,0 +1,156 @@
+//! Visitors who leave by a POST of a script.
+
+use http::{Request, StatusCode, request::Builder};
+use tower_waiting_room::{
+    Quota, RateLimit, WaitingRoomConfig,
+    config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
+};
+
+use crate::support::{House, Visitor, config};
+
+fn leavable() -> WaitingRoomConfigBuilder {
+    config().debug_header(DebugHeader::On).leave_path("/leave")
+}
+
+/// What `navigator.sendBeacon` sends from a page of the same origin.
+fn beacon() -> Builder {
+    Request::post("/leave")
+        .header("host", "shop.example")
+        .header("origin", "https://shop.example")
+        .header("sec-fetch-site", "same-origin")
+}
+
+async fn waiting(house: &House) -> u32 {
+    house.handle().room().unwrap().snapshot().await.unwrap().waiting
+}
+
+#[tokio::test]
+async fn a_visitor_who_leaves_gives_its_slot_to_the_next() {
+    let house = House::new(leavable());
+    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    assert!(ann.get(&house).await.is_inside());
+    ben.queue(&house).await;
+    let copy = ann.clone();
+    let left = ann.send(&house, beacon()).await;
+    assert_eq!((left.status, &*left.body), (StatusCode::NO_CONTENT, ""));
+    assert_eq!((&*left.reason, left.header("cache-control")), ("left", Some("no-store")));
+    assert_eq!((ann.cookie, house.forwarded()), (None, 1));
+    house.advance(30);
+    assert!(ben.get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
+    // A copy of the pass is void.
+    assert!(!copy.clone().get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_visitor_who_leaves_the_line_gives_up_its_place_and_its_ticket() {
+    let house = House::new(leavable());
+    assert!(Visitor::default().get(&house).await.is_inside());
+    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    ann.queue(&house).await;
+    ben.queue(&house).await;
+    assert_eq!(waiting(&house).await, 2);
+    let mut copy = ann.clone();
+    assert_eq!(ann.send(&house, beacon()).await.status, StatusCode::NO_CONTENT);
+    house.advance(30);
+    ben.get(&house).await;
+    assert_eq!((ann.cookie, waiting(&house).await), (None, 1));
+    // A copy of the ticket begins at the back.
+    copy.get(&house).await;
+    assert_eq!(waiting(&house).await, 1);
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_cannot_make_a_visitor_leave() {
+    let house = House::new(leavable());
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    let post = || Request::post("/leave").header("host", "shop.example");
+    for request in [
+        post().header("sec-fetch-site", "cross-site"),
+        post().header("sec-fetch-site", "same-site").header("origin", "https://shop.example"),
+        post().header("sec-fetch-site", "none"),
+        post().header("origin", "https://evil.example"),
+        post().header("origin", "https://shop.example.evil"),
+        post().header("origin", "https://shop.example:8443"),
+        post().header("origin", "null"),
+        post().header("origin", ""),
+        Request::post("/leave").header("origin", "https://shop.example"),
+    ] {
+        assert!(ann.send(&house, request).await.is_inside());
+    }
+    assert!(ann.get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
+    // A browser without Fetch Metadata, and a program.
+    let old = post().header("origin", "https://Shop.example");
+    assert_eq!(ann.clone().send(&house, old).await.reason, "left");
+    assert_eq!(Visitor::default().send(&house, post()).await.reason, "left");
+}
+
+#[tokio::test]
+async fn only_a_post_to_the_path_leaves() {
+    let house = House::new(leavable());
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    for request in [
+        Request::get("/leave"),
+        Request::put("/leave"),
+        Request::post("/leave/"),
+        Request::post("/Leave"),
+        Request::post("/x/../leave"),
+        Request::post("/%6ceave"),
+    ] {
+        assert!(ann.send(&house, request).await.is_inside());
+    }
+    let house = House::new(config());
+    assert!(Visitor::default().send(&house, beacon()).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_client_without_a_token_or_with_garbage_leaves_nothing() {
+    let house = House::new(leavable());
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    for cookie in [None, Some("garbage".to_owned()), Some("a".repeat(10_000))] {
+        let seen = Visitor { cookie }.send(&house, beacon()).await;
+        assert_eq!((seen.status, seen.cookie()), (StatusCode::NO_CONTENT, None));
+    }
+    // A second beacon changes nothing.
+    let mut copy = ann.clone();
+    ann.send(&house, beacon()).await;
+    assert_eq!(copy.send(&house, beacon()).await.status, StatusCode::NO_CONTENT);
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
+}
+
+#[tokio::test]
+async fn limits_apply_to_visitors_who_leave() {
+    let limit = RateLimit::global(Quota::per_minute(1).burst(1));
+    let house = House::new(leavable().rate_limit(limit));
+    assert_eq!(Visitor::default().send(&house, beacon()).await.reason, "left");
+    let refused = Visitor::default().send(&house, beacon()).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn in_shadow_mode_the_application_gets_the_request() {
+    let house = House::new(leavable().enforcement(Enforcement::Shadow));
+    assert!(Visitor::default().send(&house, beacon()).await.is_inside());
+}
+
+#[test]
+fn a_path_that_no_request_can_have_is_refused() {
+    let error = |path: &str| leavable().leave_path(path).build().unwrap_err().to_string();
+    let expected = "expected a path that begins with '/', without a query";
+    for path in ["", "leave", "/leave?now", "/leave#now", "/le ave", "/\u{e9}"] {
+        assert_eq!(error(path), format!("leave_path is {path:?}, {expected}"));
+    }
+    assert_eq!(error(&"/".repeat(256)), "leave_path is 256 bytes long, expected at most 255");
+    let limit = RateLimit::global(Quota::per_minute(1));
+    let no_room = WaitingRoomConfig::builder("shop").rate_limit(limit).leave_path("/leave");
+    assert_eq!(
+        no_room.build().unwrap_err().to_string(),
+        "leave_path is a path, expected total_active_users as well: without a room there is \
+         nothing to leave"
+    );
+}
