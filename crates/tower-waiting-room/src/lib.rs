@@ -143,7 +143,7 @@
 //! |---|---|
 //! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
-//! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in five languages; without this feature, browsers get plain text, and all answers are in English |
+//! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in 41 languages; without this feature, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
 //! | `cloudflare` | [reads the settings](cloudflare) and the page of a room of Cloudflare Waiting Room |
 //! | `dashboard` | [a page for the operator](dashboard) with live figures and switches, as an axum router |

@@ -72,16 +72,19 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) fn own_paths(&self) -> std::iter::Empty<(&'static str, &str)> {
+        match self.pace {}
+    }
+
     pub(crate) const fn cookie_name(&self) -> &str {
         match self.pace {}
     }
 
-    pub(crate) fn give_up(
-        &self,
-        _: &RequestHead<'_>,
-        _: &Visitor,
-        _: TokenSource,
-    ) -> Option<Response<Bytes>> {
+    pub(crate) fn is_leave(&self, _: &RequestHead<'_>) -> bool {
+        match self.pace {}
+    }
+
+    pub(crate) fn give_up(&self, _: &Visitor, _: TokenSource, _: Timestamp) -> Response<Bytes> {
         match self.pace {}
     }
 

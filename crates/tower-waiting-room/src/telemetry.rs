@@ -355,6 +355,9 @@ impl Telemetry {
             let (in_force, refused) = (loads("in_force"), loads("refused"));
             if error.is_none() { in_force } else { refused }.increment(1);
         }
+        // The gauge exists from the first attempt too, before the next call of `record`.
+        #[cfg(feature = "metrics")]
+        self.rules_file_gauge(error.is_some());
     }
 
     /// Sets the gauge that states whether the rules in force are older than the rules file.

@@ -41,7 +41,7 @@ fn the_output_is_the_configuration_and_the_rest_is_named() {
     assert_eq!(config.room(), room.config().unwrap().room());
     assert!(file.contains("path = \"/healthz\""), "{file}");
     let lines: Vec<_> = rest.lines().collect();
-    assert_eq!(lines[0], "event: doors, add it with WaitingRoom::schedule");
+    assert_eq!(lines[0], "event: doors, add it to the file as one of [[events]]");
     assert!(lines[1].starts_with("unsupported: cookie_attributes.samesite: "), "{rest}");
     assert!(lines[2].starts_with("unsupported: host: \"shop.example\""), "{rest}");
     assert_eq!(lines.len(), 3);

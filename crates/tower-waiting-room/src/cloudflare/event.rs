@@ -92,7 +92,7 @@ impl EventList {
             return fields.contradiction("shuffle_at_event_start", "true", expected);
         }
         let why = format!(
-            "a draw needs a secret seed whose commitment is published; pass the commitment to \
+            "a draw needs a secret seed; pass it to \
              WaitingRoom::with_draw({name:?}, …), or visitors keep their order of arrival"
         );
         let field = fields.path(SHUFFLE);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use waiting_room_core::{
     ConfigError,
     error::ConfigErrorKind,
-    room::event::{Commitment, Event, Schedule},
+    room::event::{Event, Schedule, Seed},
 };
 
 use super::{
@@ -25,6 +25,8 @@ pub struct WaitingRoom {
     file: Map<String, Value>,
     rules: BypassRules,
     events: EventList,
+    /// The seeds of draws, each with the name of its event.
+    seeds: Vec<(String, Seed)>,
     /// What does not carry over of the room itself.
     unsupported: Vec<Unsupported>,
 }
@@ -74,20 +76,21 @@ impl WaitingRoom {
         Ok(self)
     }
 
-    /// Orders the visitors in the prequeue of an event by a draw whose seed has this commitment.
+    /// Orders the visitors in the prequeue of an event by a draw with this secret seed.
     ///
     /// Cloudflare's `shuffle_at_event_start` draws an order that no visitor can check. A draw here
-    /// can be checked, so the operator chooses a seed and publishes its commitment before the
-    /// prequeue.
+    /// can be checked, so the operator chooses a seed, as for
+    /// [`event_seed`](crate::config::WaitingRoomConfigBuilder::event_seed).
     ///
     /// # Errors
     ///
     /// Returns an error if there is no event with this name, or if the event cannot have a draw.
-    pub fn with_draw(mut self, event: &str, commitment: Commitment) -> Result<Self, ConfigError> {
-        let at = self.events.events.iter().position(|it| it.name() == event);
-        let at = at.ok_or_else(|| no_event(event, &self.events.events))?;
-        let drawn = self.events.events[at].clone().with_shuffle_at_start(commitment).validate()?;
-        self.events.events[at] = drawn;
+    pub fn with_draw(mut self, event: &str, seed: Seed) -> Result<Self, ConfigError> {
+        if !self.events.events.iter().any(|it| it.name() == event) {
+            return Err(no_event(event, &self.events.events));
+        }
+        self.seeds.push((event.to_owned(), seed));
+        self.config()?;
         let call = format!("WaitingRoom::with_draw({event:?}, ");
         let is_done = |it: &Unsupported| it.field.ends_with(SHUFFLE) && it.why.contains(&call);
         self.events.unsupported.retain(|it| !is_done(it));
@@ -107,15 +110,21 @@ impl WaitingRoom {
     /// [unsupported](Self::unsupported) settings asks for, such as a challenge, and the keys of the
     /// tokens.
     ///
-    /// The events are not part of the configuration: pass the [`schedule`](Self::schedule) to the
-    /// builder.
+    /// The configuration contains the events, which need a store that supports them.
     ///
     /// # Errors
     ///
     /// Returns an error if the configuration is not valid here, for example because the template
     /// has an unknown name.
     pub fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
-        WaitingRoomConfig::of_file(Value::Object(self.fields()))
+        let mut builder = WaitingRoomConfig::of_file(Value::Object(self.fields()))?.into_builder();
+        for event in self.events() {
+            builder = builder.event(event);
+        }
+        for (event, seed) in self.seeds.iter().cloned() {
+            builder = builder.event_seed(event, seed);
+        }
+        builder.build()
     }
 
     /// Returns the events of the room. Suspended events are left out.
@@ -170,6 +179,7 @@ impl WaitingRoom {
             file: Map::new(),
             rules: BypassRules::default(),
             events: EventList::default(),
+            seeds: Vec::new(),
             unsupported: Vec::new(),
         };
         room.read(JsonFields::of("", "waiting_room", value)?)?;

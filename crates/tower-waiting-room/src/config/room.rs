@@ -261,7 +261,11 @@ impl WaitingRoomConfigBuilder {
     /// A visitor that leaves gives up its session or its place, and all copies of its token become
     /// void. The answer is 204, and is not forwarded to the application. The slot is free by the time
     /// the next visitor asks this node for one. A request from another origin does not count, and is
-    /// treated like any other request. Rate limits apply.
+    /// treated like any other request. Rate limits apply, except to waiting visitors, whose tickets
+    /// are answered only so often.
+    ///
+    /// The ticket of a person with an [identity](Self::identity) is only deleted, because the person
+    /// may be active on another device: its place lapses.
     ///
     /// Offer this to visitors as a button, or send it when a purchase is over. Do not send it when a
     /// page is closed: a waiting visitor may close a tab, and a reload closes the page too.

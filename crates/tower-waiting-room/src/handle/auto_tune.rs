@@ -14,10 +14,19 @@
 mod controller;
 mod tuning;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::time::{MissedTickBehavior, interval};
-use waiting_room_core::{ConfigError, MemoryStore, Store, Timestamp, error::ConfigErrorKind};
+use waiting_room_core::{
+    ConfigError, MemoryStore, RoomRules, Store, Timestamp, error::ConfigErrorKind,
+};
 
 use self::controller::{Controller, Observation, RateStep};
 pub use self::tuning::{LastTuning, Tuning, TuningCause};
@@ -180,12 +189,22 @@ impl<St: Store> Tuner<St> {
             RateStep::Keep(why) => (rate, why),
             RateStep::Set(new, why) => {
                 let old = rate;
-                let changed = room.change(move |rules| match rules.new_users_per_minute() {
-                    // Another change has been faster, and is left in place.
-                    Some(current) if current != old => rules,
-                    _ => rules.with_new_users_per_minute(new),
-                });
-                match changed.await {
+                let is_set = Arc::new(AtomicBool::new(false));
+                let change = {
+                    let is_set = Arc::clone(&is_set);
+                    move |rules: RoomRules| {
+                        // Another change has been faster, or an event overrides the rate. Either is
+                        // left in place.
+                        let is_same = rules.new_users_per_minute() == Some(old);
+                        is_set.store(is_same, Ordering::Relaxed);
+                        if is_same { rules.with_new_users_per_minute(new) } else { rules }
+                    }
+                };
+                match room.change(change).await {
+                    Ok(()) if !is_set.load(Ordering::Relaxed) => {
+                        self.controller.skip(now);
+                        (old, TuningCause::Overridden)
+                    }
                     Ok(()) => {
                         tracing::info!(room = room.rules().name(), old, new, ?why, "rate tuned");
                         (new, why)

@@ -13,9 +13,16 @@ use super::{order::Pipeline, stage::Stage};
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;
 use crate::{
-    ambient::StageClock, config::WaitingRoomConfig, gate::GateStage,
-    misconfiguration::Misconfiguration, rate::RateStage, request::Callers, respond::Responder,
-    room::StoreFailure, rules_file::FollowedFile, telemetry::Telemetry,
+    ambient::StageClock,
+    config::{Enforcement, WaitingRoomConfig},
+    gate::GateStage,
+    misconfiguration::Misconfiguration,
+    rate::RateStage,
+    request::Callers,
+    respond::Responder,
+    room::StoreFailure,
+    rules_file::FollowedFile,
+    telemetry::Telemetry,
 };
 
 impl<St: Store> Pipeline<St> {
@@ -87,6 +94,16 @@ impl<St: Store> Pipeline<St> {
     /// Returns the name of the room, or of a layer without a room.
     pub(crate) fn name(&self) -> &str {
         self.telemetry.room()
+    }
+
+    /// Returns whether decisions take effect.
+    pub(crate) fn enforces(&self) -> bool {
+        self.enforcement == Enforcement::Enforce
+    }
+
+    /// Returns the paths that the layer answers itself, each with the field that configures it.
+    pub(crate) fn own_paths(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.room.iter().flat_map(|room| room.own_paths())
     }
 
     /// Returns the name of the room's cookie, or `None` in a layer without a room.

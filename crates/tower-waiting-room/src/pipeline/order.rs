@@ -322,10 +322,16 @@ impl<St: Store> Pipeline<St> {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
         }
-        if let Some(response) = room.give_up(&head, &journey.visitor, journey.source) {
-            return Break(Stop::Reply(Reply::left(response)));
-        }
         match &journey.visitor {
+            visitor if room.is_leave(&head) => {
+                if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
+                    && let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now)
+                {
+                    return Break(Stop::Reply(Reply::too_often(pause)));
+                }
+                let response = room.give_up(visitor, journey.source, now);
+                Break(Stop::Reply(Reply::left(response)))
+            }
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.

@@ -31,6 +31,7 @@ use memchr::memmem;
 use tokio::time::Instant;
 use waiting_room_core::{
     Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
+    error::StoreErrorKind,
     room::{QueueingMethod, RoomMode},
 };
 
@@ -135,6 +136,14 @@ impl<St: Store> Pipeline<St> {
                 opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
+            // The stream is over either way, and its path never reaches the application.
+            Err(error)
+                if error.kind() != StoreErrorKind::Busy
+                    && room.admits_without_store(journey.now) =>
+            {
+                opening.place.end = StreamEnd::Refused;
+                Some(Reply::nothing_to_push(Reason::StoreUnavailable))
+            }
             Ok(Verdict::Refuse { .. }) | Err(_) => {
                 opening.place.end = StreamEnd::Refused;
                 None
@@ -151,7 +160,11 @@ pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
     match rules.queueing_method() {
         // The room draws the lots of each minute in the same way.
         QueueingMethod::Random => ticket.id.draw(now.as_secs() / 60),
-        _ => ticket.first_seen.as_nanos(),
+        // Places in a draw are smaller than any time of arrival, so entrants come first.
+        _ => {
+            let place = ticket.entrant.and_then(|entrant| entrant.place);
+            place.map_or(ticket.first_seen.as_nanos(), u64::from)
+        }
     }
 }
 

@@ -115,7 +115,8 @@ impl Message {
     fn waiting(words: Sentences, answer: &Answer) -> Self {
         // The number that the sentences contain: the place or, for a newcomer, the number of visitors
         // ahead or in the line.
-        let shown = answer.position.or(answer.ahead).or(answer.line);
+        let line = answer.line.filter(|_| !answer.is_placed);
+        let shown = answer.position.or(answer.ahead).or(line);
         let shown = shown.map(|number| words.0.count(number)).unwrap_or_default();
         // The sentence states the most precise fact that is known: the place itself, the number of
         // visitors ahead of a newcomer, the length of the line, or the fact that the order is drawn
@@ -135,7 +136,7 @@ impl Message {
             (None, None) if answer.is_placed && answer.method == QueueingMethod::Random => {
                 words.phrase(Phrase::PositionLot)
             }
-            (None, None) => match answer.line {
+            (None, None) => match line {
                 Some(line @ 1..) => words.line(line, &shown),
                 _ => words.phrase(Phrase::PositionPending),
             },
@@ -148,7 +149,7 @@ impl Message {
         // "You are next in line" contains no number.
         let has_number = match answer.position {
             Some(place) => place > 1,
-            None => answer.ahead.or(answer.line).is_some_and(|others| others > 0),
+            None => answer.ahead.or(line).is_some_and(|others| others > 0),
         };
         let retention = answer.place_retention;
         Self {

@@ -27,6 +27,10 @@ impl LeavePath {
         Self(path.into())
     }
 
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Returns whether a request asks to leave.
     pub(crate) fn is_asked(&self, head: &RequestHead<'_>) -> bool {
         *head.method() == Method::POST && head.uri().path() == &*self.0 && is_same_origin(head)

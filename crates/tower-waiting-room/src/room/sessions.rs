@@ -132,6 +132,15 @@ impl Sessions {
         }
     }
 
+    /// Ends all sessions of a visitor that were accepted until `now`, whose passes have all expired
+    /// `until` then, because the visitor has left with its ticket.
+    pub(crate) fn end_by_ticket(&self, id: VisitorId, now: Timestamp, until: Timestamp) {
+        let ended = |forget_at| Known::Ended { accepted_at: now, forget_at };
+        let known = self.known.entry(id);
+        known.and_modify(|it| *it = ended(it.forget_at().max(until))).or_insert(ended(until));
+        self.added.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Ends the session of this pass on this node only, and returns whether it was known to have
     /// ended before.
     fn end(&self, pass: &Pass) -> bool {

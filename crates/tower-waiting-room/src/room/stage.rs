@@ -12,12 +12,13 @@
 //! A node that is too busy to ask the store answers on its own: `first_ticket` and
 //! `overload_interval` send visitors away for a while, without a call to the store.
 
+mod leaving;
 mod tokens;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Response, StatusCode};
+use http::{Extensions, HeaderMap, Response};
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
@@ -141,28 +142,11 @@ impl<St: Store> RoomStage<St> {
         Self { leave_path, ..self }
     }
 
-    /// Gives up the session or the place of a visitor, if the request asks to leave. Returns the
-    /// answer, which deletes the token, or `None` for any other request.
-    pub(crate) fn give_up(
-        &self,
-        head: &RequestHead<'_>,
-        visitor: &Visitor,
-        source: TokenSource,
-    ) -> Option<Response<Bytes>> {
-        self.leave_path.as_ref().filter(|path| path.is_asked(head))?;
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        let id = match visitor {
-            Visitor::Proven(Opened::Ticket(ticket)) => ticket.id,
-            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => {
-                self.sessions.end_by_application(pass);
-                pass.id
-            }
-            _ => return Some(response),
-        };
-        self.sessions.ends.owe(id);
-        self.transport.detach(response.headers_mut(), source);
-        Some(response)
+    /// Returns the paths that the room answers itself, each with the field that configures it.
+    pub(crate) fn own_paths(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let push = self.push.iter().map(|streams| ("push.path", &*streams.push.path));
+        let leave = self.leave_path.iter().map(|path| ("leave_path", path.as_str()));
+        push.chain(leave)
     }
 
     /// Opens the token of a request. Returns the content of the token and the way in which to send

@@ -68,7 +68,8 @@ impl<St: Store> WaitingRoomsBuilder<St> {
     /// # Errors
     ///
     /// Returns an error if there is no room, if a room has no route, if a route is malformed or
-    /// belongs to two rooms, or if two rooms have the same name or the same cookie.
+    /// belongs to two rooms, if two rooms have the same name or the same cookie, or if the path of a
+    /// room's push streams or its path to leave belongs to no route of the room.
     pub fn build(self) -> Result<WaitingRooms<St>, ConfigError> {
         if self.pipelines.is_empty() {
             let expected = "at least one room";
@@ -93,7 +94,17 @@ impl<St: Store> WaitingRoomsBuilder<St> {
                 return Err(contradicts("route", given, expected));
             }
         }
-        let rooms = Rooms { table: Table::new(self.routes), pipelines: self.pipelines };
+        let table = Table::new(self.routes);
+        for (room, pipeline) in self.pipelines.iter().enumerate() {
+            for (field, path) in pipeline.own_paths() {
+                if !table.leads_to(room, path) {
+                    let given = format!("{path:?} in the room {:?}", pipeline.name());
+                    let expected = "a path that a route of this room covers";
+                    return Err(contradicts(field, given, expected));
+                }
+            }
+        }
+        let rooms = Rooms { table, pipelines: self.pipelines };
         Ok(WaitingRooms { rooms: Arc::new(rooms) })
     }
 
@@ -163,7 +174,10 @@ where
         match table.select(request.uri(), request.headers()) {
             Selected::Room(room) => ResponseFuture::new(&pipelines[room], inner, request),
             Selected::Ambiguous(room) => {
-                ResponseFuture::ambiguous(&pipelines[room], inner, request)
+                // A room in shadow mode would forward the request past a room that is not.
+                let mut candidates = std::iter::once(&pipelines[room]).chain(pipelines);
+                let room = candidates.find(|it| it.enforces()).unwrap_or(&pipelines[room]);
+                ResponseFuture::ambiguous(room, inner, request)
             }
             Selected::None => ResponseFuture::forwarded(&pipelines[0], inner, request),
         }

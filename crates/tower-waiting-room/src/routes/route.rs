@@ -73,6 +73,11 @@ impl Route {
         Ok(())
     }
 
+    /// Returns the host, or `None` for all hosts.
+    pub(super) fn host_name(&self) -> Option<&[u8]> {
+        self.host.as_deref().map(str::as_bytes)
+    }
+
     /// Returns whether the route covers this host and this reading of a path. `host` is `None` if
     /// the request names no host.
     pub(super) fn covers(&self, host: Option<&[u8]>, path: &[u8]) -> bool {

@@ -44,29 +44,36 @@ impl Table {
 
     /// Returns the room of a request with this target and these headers.
     pub(super) fn select(&self, uri: &Uri, headers: &HeaderMap) -> Selected {
+        let mut named: Vec<_> = hosts(uri, headers).map(Some).collect();
+        named.dedup();
+        if named.is_empty() {
+            named.push(None);
+        }
         let mut selected = Selected::None;
-        let mut named = hosts(uri, headers).peekable();
-        if named.peek().is_none() {
-            return self.of_host(selected, None, uri.path());
-        }
-        for host in named {
-            selected = self.of_host(selected, Some(host), uri.path());
-        }
-        selected
-    }
-
-    /// Adds the rooms of a request for this host to those that were selected so far.
-    fn of_host(&self, mut selected: Selected, host: Option<&[u8]>, path: &str) -> Selected {
-        let is_read = each_reading(path, |path| {
-            let room = self.routes.iter().find(|(route, _)| route.covers(host, path));
-            selected = selected.and(room.map(|(_, room)| *room));
+        let is_read = each_reading(uri.path(), |path| {
+            for host in &named {
+                selected = selected.and(self.room_of(*host, path));
+            }
         });
         if is_read {
             return selected;
         }
-        // A path that was not read may be any path of this host.
-        let rooms = self.routes.iter().filter(|(route, _)| route.covers_host(host));
+        // A path that was not read may be any path of these hosts.
+        let is_candidate = |route: &Route| named.iter().any(|host| route.covers_host(*host));
+        let rooms = self.routes.iter().filter(|(route, _)| is_candidate(route));
         rooms.fold(selected, |selected, (_, room)| selected.and(Some(*room)))
+    }
+
+    /// Returns whether a request for this path belongs to this room, for some host.
+    pub(super) fn leads_to(&self, room: usize, path: &str) -> bool {
+        let mut own = self.routes.iter().filter(|(_, of)| *of == room);
+        own.any(|(route, _)| self.room_of(route.host_name(), path.as_bytes()) == Some(room))
+    }
+
+    /// Returns the room with the most specific route for this host and this reading of a path.
+    fn room_of(&self, host: Option<&[u8]>, path: &[u8]) -> Option<usize> {
+        let room = self.routes.iter().find(|(route, _)| route.covers(host, path));
+        room.map(|(_, room)| *room)
     }
 }
 

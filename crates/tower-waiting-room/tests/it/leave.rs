@@ -61,6 +61,38 @@ async fn a_visitor_who_leaves_the_line_gives_up_its_place_and_its_ticket() {
 }
 
 #[tokio::test]
+async fn a_visitor_who_leaves_with_its_old_ticket_cannot_use_its_pass() {
+    let house = House::new(leavable());
+    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    assert!(ann.get(&house).await.is_inside());
+    ben.queue(&house).await;
+    let mut ticket = ben.clone();
+    assert_eq!(ann.send(&house, beacon()).await.status, StatusCode::NO_CONTENT);
+    house.advance(30);
+    assert!(ben.get(&house).await.is_inside());
+    assert_eq!(ticket.send(&house, beacon()).await.reason, "left");
+    // The slot is free for the next visitor, so the pass must be void.
+    house.advance(1);
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert!(!ben.get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
+}
+
+#[tokio::test]
+async fn a_ticket_that_is_replayed_leaves_only_so_often() {
+    let house = House::new(leavable());
+    assert!(Visitor::default().get(&house).await.is_inside());
+    let mut ann = Visitor::default();
+    ann.queue(&house).await;
+    let mut reasons = Vec::new();
+    for _ in 0..100 {
+        reasons.push(ann.clone().send(&house, beacon()).await.reason);
+    }
+    assert_eq!(reasons[0], "left");
+    assert_eq!(reasons.last().unwrap(), "refused:too_often");
+}
+
+#[tokio::test]
 async fn a_page_of_another_origin_cannot_make_a_visitor_leave() {
     let house = House::new(leavable());
     let mut ann = Visitor::default();

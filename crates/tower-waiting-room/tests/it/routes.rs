@@ -9,6 +9,7 @@ use tower_waiting_room::{
     ConfigError, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
     config::{Enforcement, WaitingRoomConfigBuilder},
     respond::reason_of,
+    room::Push,
     routes::{Route, WaitingRooms},
     token::CookieSettings,
 };
@@ -127,6 +128,17 @@ async fn in_shadow_mode_an_ambiguous_path_is_forwarded_and_reported() {
 }
 
 #[tokio::test]
+async fn a_room_in_shadow_mode_does_not_open_a_room_that_is_not() {
+    let rooms = WaitingRooms::builder()
+        .room([Route::path("/shop")], layer(room("shop")))
+        .room([Route::path("/shop/sale/")], layer(room("sale").enforcement(Enforcement::Shadow)))
+        .build()
+        .unwrap();
+    let (status, reason, _) = Client::default().get(&rooms, "/shop/sale/../checkout").await;
+    assert_eq!((status, &*reason), (StatusCode::BAD_REQUEST, "refused:ambiguous_route"));
+}
+
+#[tokio::test]
 async fn a_request_of_no_room_is_forwarded_untouched() {
     let rooms = shop_and_sale();
     let mut ann = Client::default();
@@ -216,6 +228,14 @@ fn what_contradicts_is_refused_with_both_names() {
     ] {
         let text = error(one().room([route], layer(room("sale"))).build());
         assert!(text.starts_with(field) && text.contains("\"sale\""), "{text}");
+    }
+    for (config, path) in [
+        (room("sale").push(Push::at("/streams")), "push.path is \"/streams\""),
+        (room("sale").leave_path("/shop/leave"), "leave_path is \"/shop/leave\""),
+    ] {
+        let rooms = one().room([Route::path("/sale/")], layer(config));
+        let text = error(rooms.build());
+        assert!(text.starts_with(path) && text.contains("\"sale\""), "{text}");
     }
     let host = |host| WaitingRooms::builder().room([Route::host(host)], layer(room("a")));
     let twice = host("a.example").room([Route::host("A.example").below("/")], layer(room("b")));

@@ -2,7 +2,7 @@
 
 use waiting_room_core::{
     Timestamp,
-    room::event::{Commitment, Event},
+    room::event::{Event, Seed},
 };
 
 use super::*;
@@ -125,7 +125,7 @@ fn limits_are_overridden_together_or_not_at_all() {
 }
 
 #[test]
-fn a_shuffle_needs_a_commitment_and_a_prequeue() {
+fn a_shuffle_needs_a_seed_and_a_prequeue() {
     assert_eq!(
         error(&[event(json!({ "shuffle_at_event_start": true }))]),
         "shuffle_at_event_start is true in events[0], expected false, because there is no \
@@ -138,16 +138,24 @@ fn a_shuffle_needs_a_commitment_and_a_prequeue() {
     let shuffle = unsupported.last().unwrap();
     assert_eq!(shuffle.field, "events[0].shuffle_at_event_start");
     assert!(shuffle.why.contains("with_draw(\"doors\", …)"), "{shuffle}");
-    let commitment = Commitment::new([7; 32]);
-    let drawn = room.clone().with_draw("doors", commitment).unwrap();
-    assert_eq!(drawn.schedule().unwrap().events()[0].shuffle_at_start(), Some(commitment));
+    let drawn = room.clone().with_draw("doors", Seed::new([7; 32])).unwrap();
+    drawn.config().unwrap();
     assert_eq!(drawn.unsupported().len() + 1, unsupported.len());
     assert_eq!(
-        room.clone().with_draw("floors", commitment).unwrap_err().to_string(),
+        room.clone().with_draw("floors", Seed::new([7; 32])).unwrap_err().to_string(),
         "event is \"floors\", expected the name of an event: doors"
     );
-    let without = with_events(&[event(json!({}))]).with_draw("doors", commitment).unwrap_err();
-    assert!(without.to_string().contains("has no prequeue_start"), "{without}");
+    let without = with_events(&[event(json!({}))]).with_draw("doors", Seed::new([7; 32]));
+    let without = without.unwrap_err().to_string();
+    assert!(without.contains("prequeue_start"), "{without}");
+}
+
+#[test]
+fn the_configuration_contains_the_events() {
+    let config = with_events(&[event(json!({}))]).config().unwrap();
+    let late = Event::new("late", TEN + HOUR, TEN + 3 * HOUR);
+    let error = config.into_builder().event(late).build().unwrap_err().to_string();
+    assert!(error.contains("\"doors\""), "{error}");
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum TuningCause {
     NotNeeded,
     /// Lowered: the gate refused requests, or had a queue for the whole period.
     Overloaded,
+    /// Kept: an event overrides the room's own rate, or the rate has just been changed elsewhere.
+    Overridden,
     /// Kept: the last change was too recent to show its effect.
     Settling,
     /// Raised: visitors wait, and the gate has permits to spare.

@@ -125,5 +125,7 @@ async fn a_policy_that_admits_tells_visitors_to_come_in_an_outage() {
     sleep(secs(2)).await;
     is_cut.store(true, Ordering::Relaxed);
     assert!(stream.turn().await <= secs(1));
+    // The path of the streams does not reach the application, whatever the policy is.
+    assert_eq!(visitor.events(PATH).await.status, StatusCode::NO_CONTENT);
     assert!(visitor.is_inside().await);
 }
