@@ -163,7 +163,7 @@ impl Sentence {
     }
 
     /// Returns the categories that have a form.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "page"))]
     pub(super) fn categories(&self) -> Vec<Category> {
         self.forms.iter().map(|(category, _)| *category).chain([Category::Other]).collect()
     }

@@ -1,3 +1,4 @@
+#[cfg(feature = "page")]
 use std::collections::BTreeSet;
 
 use fluent_bundle::{FluentArgs, FluentBundle, FluentResource};

@@ -34,7 +34,9 @@ impl Texts {
     /// Creates the texts of a language. Missing sentences are empty.
     pub(super) fn new(sentences: Vec<Option<Sentence>>, language: Language) -> Self {
         let sentences = sentences.into_iter().map(Option::unwrap_or_default).collect();
-        Self { sentences, rules: Rules::of(language.tag()) }
+        // Without pages, all sentences are English.
+        let tag = if cfg!(feature = "page") { language.tag() } else { "en" };
+        Self { sentences, rules: Rules::of(tag) }
     }
 }
 
