@@ -1,6 +1,7 @@
 //! The future of one response. The future does the waiting, and the pipeline makes every decision.
 //!
 //! ```text
+//!  Direct ──────────────────────────────────────► response
 //!  Waiting ──► Waiting, Forward or Answer
 //!  Forward ──► Called ──► head ──┬──────────────► response
 //!                                └─► Finishing ─┘
@@ -13,6 +14,9 @@
 //! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
 //! and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
+//!
+//! A request to whose response the layer has nothing to add, such as one that no limit and no gate
+//! covers, is `Direct`: the layer keeps nothing of it, and only polls the inner service.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -41,7 +45,8 @@ use waiting_room_core::Store;
 use crate::pipeline::EventStream;
 use crate::{
     body::ResponseBody,
-    pipeline::{Journey, Pending, Pipeline, Stop},
+    gate::Permits,
+    pipeline::{Journey, Pending, Pipeline, Stop, take_command},
     request::{Findings, bound_reads, has_unread_body, linger},
 };
 
@@ -67,6 +72,30 @@ pin_project! {
     /// dropped response would have delivered a newcomer's first pass, the slot is freed when this
     /// node next calls the store.
     pub struct ResponseFuture<S, St, B>
+    where
+        S: Service<Request<B>>,
+    {
+        #[pin]
+        kind: Kind<S, St, B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProjection]
+    enum Kind<S, St, B>
+    where
+        S: Service<Request<B>>,
+    {
+        /// The request was forwarded, and the layer has nothing to add to the response.
+        Direct { #[pin] response: S::Future },
+        /// All other requests.
+        Staged { #[pin] staged: Staged<S, St, B> },
+    }
+}
+
+pin_project! {
+    /// The future of a request that holds something, waits, or is answered by the layer.
+    struct Staged<S, St, B>
     where
         S: Service<Request<B>>,
     {
@@ -182,13 +211,20 @@ where
             Next::Answer(response) => State::Answer { response: Some(response) },
             // The waker does nothing, because `Forward` polls again for the task of the request.
             Next::Forward => match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
+                Poll::Ready(Ok(())) => {
+                    let response = inner.call(request);
+                    if pipeline.adds_nothing(&journey) {
+                        return Self { kind: Kind::Direct { response } };
+                    }
+                    State::Called { response }
+                }
                 Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
                 Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
             },
             Next::Wait(pending) => State::Waiting { pending, kept: Some((taken(inner), request)) },
         };
-        Self { pipeline: Arc::clone(pipeline), state, journey, findings }
+        let staged = Staged { pipeline: Arc::clone(pipeline), state, journey, findings };
+        Self { kind: Kind::Staged { staged } }
     }
 }
 
@@ -254,6 +290,26 @@ fn next<St: Store, B: 'static>(
 }
 
 impl<S, St, B, ResBody> Future for ResponseFuture<S, St, B>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    St: Store,
+    B: 'static,
+{
+    type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().kind.project() {
+            KindProjection::Direct { response } => {
+                let mut response = ready!(response.poll(cx))?;
+                take_command(response.headers_mut());
+                Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, Permits::new()))))
+            }
+            KindProjection::Staged { staged } => staged.poll(cx),
+        }
+    }
+}
+
+impl<S, St, B, ResBody> Future for Staged<S, St, B>
 where
     S: Service<Request<B>, Response = Response<ResBody>>,
     St: Store,

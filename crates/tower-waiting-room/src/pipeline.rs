@@ -45,4 +45,5 @@ pub(crate) use self::{
     journey::Journey,
     order::{Pipeline, Stop},
     pending::Pending,
+    response::take_command,
 };

@@ -60,6 +60,18 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
+    /// Returns whether the layer has nothing to do once the application has responded, so the
+    /// request needs no journey any more.
+    pub(crate) fn adds_nothing(&self, journey: &Journey) -> bool {
+        let reports = journey.report.is_some() && !self.rate_headers.is_empty();
+        let is_inside = matches!(journey.visitor, Visitor::Inside(_));
+        let has_token = journey.token.is_some() || journey.renewal.is_some();
+        let is_explained = self.debug_header == DebugHeader::On || !is_common(journey.reason());
+        !(reports || is_inside || has_token || is_explained)
+            && journey.permits.is_empty()
+            && journey.undelivered.is_none()
+    }
+
     /// Completes the application's response: ends the session in the store if the application has
     /// ended it, attaches the visitor's new token, if there is one, and writes the rate limit
     /// headers and the reason. Returns `Ready` once the response can be sent.
@@ -204,10 +216,15 @@ impl<St: Store> Pipeline<St> {
         {
             response.headers_mut().insert(REASON_HEADER, value);
         }
-        if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
+        if !is_common(reason) {
             response.extensions_mut().insert(reason.clone());
         }
     }
+}
+
+/// Returns whether this is a reason that responses do not state in their extensions.
+const fn is_common(reason: &Reason) -> bool {
+    matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass)
 }
 
 impl Journey {
@@ -246,7 +263,7 @@ fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
 
 /// Removes the application's commands from the headers, and returns whether one of them is
 /// `revoke`. The commands are intended for this layer only, so the client must not see them.
-fn take_command(headers: &mut HeaderMap) -> bool {
+pub(crate) fn take_command(headers: &mut HeaderMap) -> bool {
     let mut is_revoked = false;
     // A response has few headers, so reading all their names once is cheaper than two hash lookups.
     let commands = [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER];

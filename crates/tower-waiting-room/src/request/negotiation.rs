@@ -138,15 +138,15 @@ impl Languages {
     /// primary subtag, the one with the same script is chosen, then the one with the same region,
     /// and then the one for all regions.
     pub(crate) fn named(&self, range: &[u8]) -> Option<Language> {
-        let mut subtags = range.split(|byte| *byte == b'-');
-        let primary = subtag(subtags.next()?)?;
+        let (primary, subtags) = split_primary(range);
+        let primary = subtag(primary)?;
         let start = self.offers.partition_point(|offer| offer.primary < primary);
         let offers = self.offers[start..].iter().take_while(|offer| offer.primary == primary);
         let first = self.offers.get(start).filter(|offer| offer.primary == primary)?;
         if self.offers.get(start + 1).is_none_or(|next| next.primary != primary) {
             return Some(first.language);
         }
-        let wanted = Variant::new(primary, subtags);
+        let wanted = Variant::new(primary, subtags.split(|byte| *byte == b'-').skip(1));
         let (mut best, mut chosen) = (0, first);
         for offer in offers {
             let score = offer.variant.score(wanted);
@@ -219,11 +219,27 @@ impl Variant {
     }
 }
 
+/// Splits a range before the hyphen that follows its primary subtag. A subtag that is longer than
+/// any known one is not searched for its end.
+fn split_primary(range: &[u8]) -> (&[u8], &[u8]) {
+    let longest = size_of::<Subtag>();
+    let is_hyphen = |byte: &u8| *byte == b'-';
+    match range.iter().take(longest + 1).position(is_hyphen) {
+        Some(at) => range.split_at(at),
+        None => (range, b""),
+    }
+}
+
 /// Returns a subtag of up to four letters or digits in lower case.
 fn subtag(text: &[u8]) -> Option<Subtag> {
-    let mut subtag = Subtag::default();
-    let place = subtag.get_mut(..text.len())?;
-    place.copy_from_slice(text);
+    let mut subtag = match *text {
+        [] => [0; 4],
+        [a] => [a, 0, 0, 0],
+        [a, b] => [a, b, 0, 0],
+        [a, b, c] => [a, b, c, 0],
+        [a, b, c, d] => [a, b, c, d],
+        _ => return None,
+    };
     subtag.make_ascii_lowercase();
     Some(subtag)
 }
