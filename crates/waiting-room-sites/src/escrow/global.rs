@@ -5,6 +5,7 @@ mod keep;
 mod ledger;
 mod list;
 mod split;
+mod states;
 mod talk;
 
-pub use self::ledger::GlobalLedger;
+pub use self::{ledger::GlobalLedger, states::SiteState};

@@ -1,0 +1,6 @@
+//! The arguments of the program, and its commands.
+
+mod arguments;
+mod commands;
+
+pub(crate) use self::{arguments::Arguments, commands::run};

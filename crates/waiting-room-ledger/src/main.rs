@@ -1,0 +1,24 @@
+//! The program `waiting-room-ledger`: a global ledger or its standby, and the commands of its
+//! operator.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+mod cli;
+
+fn main() -> ExitCode {
+    let arguments = cli::Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(cli::run(arguments)),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("waiting-room-ledger: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
