@@ -8,4 +8,7 @@
 mod accept;
 mod stream;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::accept::{LedgerServer, ServerKeys};
