@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
 # driver, curl, OpenSSL for a client in Rust, HAProxy, nginx, PostgreSQL, Redis, Valkey, valgrind,
-# Prometheus, and the clients for Node and Python. For Debian. Asks no questions, and does nothing if everything is
-# installed.
+# Prometheus, and the clients for Node and Python. For Debian. Asks no questions, and does nothing if
+# everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -24,10 +24,11 @@
 mod desk;
 mod events;
 mod run;
-mod vigil;
+mod times;
 
+pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};
 pub use self::{
     events::{HolderHandle, Order, OrderError, Role},
-    run::{FRESH, Holder, HolderTimes},
+    run::{FRESH, Holder},
+    times::HolderTimes,
 };
-pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};

@@ -156,7 +156,10 @@ impl fmt::Display for KeepError {
                 write!(f, "another ledger has taken over with term {}", term.number())
             }
             Self::Lost { found } => {
-                write!(f, "{found}, so acknowledged changes may be lost: the room has to be recovered")
+                write!(
+                    f,
+                    "{found}, so acknowledged changes may be lost: the room has to be recovered"
+                )
             }
             Self::NoRoom { room } => write!(f, "room is {room:?}, expected one that was set up"),
             Self::Unfit { setting } => f.write_str(setting),

@@ -15,6 +15,43 @@
 //! Messages go with sites, not with visitors. A site without news sends eight in the time of a
 //! lease, and one that admits visitors at the limit a few each second.
 //!
+//! # Example
+//!
+//! A ledger and a site in one process, with a keeper for tests:
+//!
+//! ```
+//! use tokio::net::TcpListener;
+//! use waiting_room_ledger::{
+//!     Holder, HolderTimes, LedgerLink, LedgerServer, LinkOptions, ServerKeys, SharedKeys, TcpDial,
+//!     keeper::MemoryKeeper,
+//! };
+//! use waiting_room_sites::{
+//!     SiteId,
+//!     escrow::{EscrowRules, Incarnation, Term, ToSite},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+//! let (paris, rules) = (SiteId::new(1), EscrowRules::new());
+//!
+//! let keeper = MemoryKeeper::new(200, [paris], rules);
+//! let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+//! tokio::spawn(holder.run(std::future::pending()));
+//! let server = LedgerServer::new([("shop".into(), handle.clone())], ServerKeys::new(keys.clone()));
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! let address = listener.local_addr()?.to_string();
+//! tokio::spawn(async move { server.listen(&listener).await });
+//! assert_eq!(handle.holding().await, Some(Term::new(1)));
+//!
+//! let life = (paris, Incarnation::new(7));
+//! let options = LinkOptions::new("shop", life, &rules, [address], keys);
+//! let mut link = LedgerLink::connect(TcpDial::new(), options);
+//! assert_eq!(link.receive().await, Some(ToSite::Report { term: Term::new(1) }));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # The program
 //!
 //! `waiting-room-ledger serve` runs a [`LedgerServer`] and a [`Holder`] for each room. Two or more of
@@ -36,9 +73,7 @@ mod wire;
 pub use self::{
     holder::{FRESH, Holder, HolderHandle, HolderTimes, Order, OrderError, Role},
     keeper::LedgerKeeper,
-    link::{
-        Dial, LedgerLink, LinkOptions, LinkState, OperatorError, OperatorLink, TcpDial,
-    },
+    link::{Dial, LedgerLink, LinkOptions, LinkState, OperatorError, OperatorLink, TcpDial},
     server::{LedgerServer, ServerKeys},
     wire::{KeyError, SharedKeys},
 };

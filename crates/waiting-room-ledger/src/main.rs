@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-mod cli;
+mod arguments;
+mod commands;
 
 fn main() -> ExitCode {
-    let arguments = cli::Arguments::parse();
+    let arguments = arguments::Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(cli::run(arguments)),
+        Ok(runtime) => runtime.block_on(commands::run(arguments)),
         Err(error) => Err(error.into()),
     };
     match result {

@@ -239,7 +239,10 @@ mod tests {
         desk.order(Order::Fence(SITE, epoch), now).unwrap();
         let status = desk.order(Order::Status, now).unwrap();
         assert!(status.starts_with("term 1, limit 10, held 0, free 10\n"), "{status}");
-        assert!(status.contains("1     0/0       away     0         0         0s      fenced\n"), "{status}");
+        assert!(
+            status.contains("1     0/0       away     0         0         0s      fenced\n"),
+            "{status}"
+        );
         let mut desk = desk.without_orders();
         let refused = desk.order(Order::SetLimit(3), now).unwrap_err();
         assert!(matches!(refused, OrderError::TermOnly));

@@ -18,8 +18,9 @@ use waiting_room_sites::{
 
 use crate::{
     holder::{
-        Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId, desk::Desk,
-        vigil::Vigil,
+        Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId,
+        desk::Desk,
+        times::{HolderTimes, Vigil},
     },
     keeper::{KeepError, LedgerKeeper, TakenOver, next_term},
 };
@@ -35,37 +36,6 @@ const INBOX: usize = 4096;
 
 /// The time after a take-over in which each site on the list is expected to connect.
 const EXPECTED_WITHIN: Duration = Duration::from_secs(60);
-
-/// The times of a holder. The default ones let a standby grant within 3 s of the holder's death.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct HolderTimes {
-    /// How long messages are gathered for one batch. 5 ms by default.
-    pub batch: Duration,
-    /// How often the holder stores a batch at least. 500 ms by default.
-    pub beat: Duration,
-    /// How long the keeper may take. 2 s by default.
-    pub keep: Duration,
-    /// How often a standby looks at the keeper. 250 ms by default.
-    pub look: Duration,
-    /// How long a standby waits for a new batch before it takes over. 2 s by default.
-    pub patience: Duration,
-    /// How often slots are reclaimed, and given to sites that lack some. 200 ms by default.
-    pub tick: Duration,
-}
-
-impl Default for HolderTimes {
-    fn default() -> Self {
-        Self {
-            batch: Duration::from_millis(5),
-            beat: Duration::from_millis(500),
-            keep: Duration::from_secs(2),
-            look: Duration::from_millis(250),
-            patience: Duration::from_secs(2),
-            tick: Duration::from_millis(200),
-        }
-    }
-}
 
 /// The part of this process in one room: a standby that becomes the holder when there is none.
 #[derive(Debug)]
@@ -308,7 +278,9 @@ impl<K: LedgerKeeper> Holder<K> {
         }
         desk.not_stored();
         for (reply, result) in orders {
-            let _ = reply.send(result.and(Err(OrderError::Unknown)));
+            // If the term is over, nothing was stored.
+            let error = if goes_on { OrderError::Unknown } else { OrderError::NotHolding };
+            let _ = reply.send(result.and(Err(error)));
         }
         goes_on
     }
@@ -355,14 +327,17 @@ impl<K: LedgerKeeper> Holder<K> {
         }
     }
 
-    async fn in_time<'a, T, F>(&'a mut self, call: impl FnOnce(&'a mut K) -> F) -> Result<T, KeepError>
+    async fn in_time<'a, T, F>(
+        &'a mut self,
+        call: impl FnOnce(&'a mut K) -> F,
+    ) -> Result<T, KeepError>
     where
         F: Future<Output = Result<T, KeepError>>,
     {
         let limit = self.times.keep;
-        timeout(limit, call(&mut self.keeper)).await.unwrap_or_else(|_| {
-            Err(KeepError::unavailable(format!("no answer within {limit:?}")))
-        })
+        timeout(limit, call(&mut self.keeper))
+            .await
+            .unwrap_or_else(|_| Err(KeepError::unavailable(format!("no answer within {limit:?}"))))
     }
 
     /// The time since this process has begun, which never runs backwards.

@@ -20,11 +20,11 @@ mod sql;
 use waiting_room_core::Timestamp;
 use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
 
+pub use self::connect::Failover;
 use self::{
     connect::Session,
     rows::{AccountColumns, kept_account, kept_claim},
 };
-pub use self::connect::Failover;
 use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper on PostgreSQL 12 or later.
@@ -93,8 +93,15 @@ impl PostgresKeeper {
             .execute(
                 sql::INSERT_ROOM,
                 &[
-                    &room, &term, &i64::from(kept.limit), &rules[0], &rules[1], &rules[2], &rules[3],
-                    &rules[4], &timeline,
+                    &room,
+                    &term,
+                    &i64::from(kept.limit),
+                    &rules[0],
+                    &rules[1],
+                    &rules[2],
+                    &rules[3],
+                    &rules[4],
+                    &timeline,
                 ],
             )
             .await
@@ -184,10 +191,11 @@ impl PostgresKeeper {
         let limit: i64 = row.get("limit_slots");
         let limit = u32::try_from(limit)
             .map_err(|_| KeepError::Unfit { setting: format!("limit is {limit}") })?;
-        let mut rules = ["session_ns", "lease_ns", "drift_margin_ns", "heartbeat_ns", "borrow_wait_ns"]
-            .into_iter()
-            .map(|field| Timestamp::from_nanos(row.get::<_, i64>(field).cast_unsigned()))
-            .map(|time| time.since(Timestamp::ZERO));
+        let mut rules =
+            ["session_ns", "lease_ns", "drift_margin_ns", "heartbeat_ns", "borrow_wait_ns"]
+                .into_iter()
+                .map(|field| Timestamp::from_nanos(row.get::<_, i64>(field).cast_unsigned()))
+                .map(|time| time.since(Timestamp::ZERO));
         let mut next = || rules.next().unwrap_or_default();
         let rules = EscrowRules::new()
             .session(next())
@@ -237,12 +245,32 @@ impl PostgresKeeper {
             .query_one(
                 &session.keep,
                 &[
-                    &room, &term, &batch, &limit, &rule(0), &rule(1), &rule(2), &rule(3), &rule(4),
-                    &removed, &accounts.site, &accounts.epoch_term, &accounts.epoch_count,
-                    &accounts.standing, &accounts.incarnation, &accounts.granted,
-                    &accounts.returned, &accounts.heard, &accounts.is_drained, &accounts.fence_term,
-                    &accounts.fence_count, &accounts.fence_incarnation, &claims.site,
-                    &claims.epoch_term, &claims.epoch_count, &claims.visitor,
+                    &room,
+                    &term,
+                    &batch,
+                    &limit,
+                    &rule(0),
+                    &rule(1),
+                    &rule(2),
+                    &rule(3),
+                    &rule(4),
+                    &removed,
+                    &accounts.site,
+                    &accounts.epoch_term,
+                    &accounts.epoch_count,
+                    &accounts.standing,
+                    &accounts.incarnation,
+                    &accounts.granted,
+                    &accounts.returned,
+                    &accounts.heard,
+                    &accounts.is_drained,
+                    &accounts.fence_term,
+                    &accounts.fence_count,
+                    &accounts.fence_incarnation,
+                    &claims.site,
+                    &claims.epoch_term,
+                    &claims.epoch_count,
+                    &claims.visitor,
                 ],
             )
             .await

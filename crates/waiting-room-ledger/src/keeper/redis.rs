@@ -161,8 +161,9 @@ impl RedisKeeper {
 
 impl Session {
     async fn open(url: &str) -> Result<Self, KeepError> {
-        let client = Client::open(url)
-            .map_err(|error| KeepError::Unfit { setting: format!("the URL of the keeper: {error}") })?;
+        let client = Client::open(url).map_err(|error| KeepError::Unfit {
+            setting: format!("the URL of the keeper: {error}"),
+        })?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(PATIENCE))
             .set_response_timeout(Some(PATIENCE));

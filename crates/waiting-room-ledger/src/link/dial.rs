@@ -13,8 +13,8 @@ use tokio::{
 };
 
 use crate::wire::{
-    FrameReader, FrameWriter, Hello, MAX_FRAME_LEN, Opener, Pulse, Purpose, Ready, Sealer, SharedKeys,
-    nonce,
+    FrameReader, FrameWriter, Hello, MAX_FRAME_LEN, Opener, Pulse, Purpose, Ready, Sealer,
+    SharedKeys, nonce,
 };
 
 /// The most bytes of a sentence that refuses a stream.

@@ -12,9 +12,10 @@ use waiting_room_sites::{
 };
 
 use crate::{
-    holder::{Delivery, Event, HolderHandle, OpenRefused, Role, StreamId},
+    holder::{Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId},
     wire::{
-        FrameError, FrameReader, FrameWriter, MAX_FRAME_LEN, Opener, Pulse, Sealer, close, parse_order,
+        FrameError, FrameReader, FrameWriter, MAX_FRAME_LEN, Opener, Pulse, Sealer, close,
+        parse_order,
     },
 };
 
@@ -154,7 +155,11 @@ pub(super) async fn serve_operator(greeted: Greeted) {
     let Ok(Ok(content)) = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await else { return };
     let order = std::str::from_utf8(&content).map_err(|_| "the order is not text".to_owned());
     let result = match order.and_then(parse_order) {
-        Ok(order) => room.order(order).await.map_err(|error| error.to_string()),
+        Ok(order) => match room.order(order).await {
+            // The client looks for the holder elsewhere.
+            Err(OrderError::NotHolding) => return,
+            result => result.map_err(|error| error.to_string()),
+        },
         Err(flaw) => Err(flaw),
     };
     let (mark, text) = match result {

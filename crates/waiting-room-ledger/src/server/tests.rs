@@ -188,8 +188,7 @@ async fn a_frame_that_is_forged_repeated_or_garbage_ends_the_stream() {
 /// The first message of a site.
 fn join(number: u16) -> ToGlobal {
     let (rules, now) = (EscrowRules::new(), Timestamp::from_secs(1));
-    let mut site =
-        SiteLedger::new(SiteId::new(number), Incarnation::new(1), rules, now).unwrap();
+    let mut site = SiteLedger::new(SiteId::new(number), Incarnation::new(1), rules, now).unwrap();
     match &site.tick(now)[..] {
         [SiteAction::Send(join)] => join.clone(),
         other => panic!("a site joins, and not {other:?}"),
@@ -219,7 +218,10 @@ async fn a_second_incarnation_is_refused_until_the_first_one_is_gone() {
     }
     // The same incarnation has connected again, so its first stream has ended.
     let (_, reader, opener) = &mut streams[0];
-    assert!(matches!(reader.next(opener).await, Err(FrameError::Closed | FrameError::Transport(_))));
+    assert!(matches!(
+        reader.next(opener).await,
+        Err(FrameError::Closed | FrameError::Transport(_))
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +263,9 @@ async fn a_site_that_does_not_read_is_dropped_and_the_ledger_serves_on() {
 #[tokio::test(start_paused = true)]
 async fn bytes_that_are_not_http_end_their_connection_only() {
     let server = server().await;
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+    for bytes in
+        [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+    {
         let (mut ours, theirs) = tokio::io::duplex(1 << 16);
         let served = tokio::spawn(Arc::clone(&server).serve(theirs, "test:1".to_owned()));
         ours.write_all(bytes).await.unwrap();

@@ -166,7 +166,7 @@ impl Numbered {
 pub(crate) struct Sealer(pub(super) Numbered);
 
 impl Sealer {
-    pub(super) fn seal(&mut self, content: &[u8]) -> [u8; SEAL_LEN] {
+    pub(crate) fn seal(&mut self, content: &[u8]) -> [u8; SEAL_LEN] {
         truncated(self.0.mac(content))
     }
 }

@@ -11,8 +11,8 @@ use waiting_room_ledger::{
 use waiting_room_sites::{
     SiteId,
     escrow::{
-        Changes, Epoch, EscrowRules, Fence, GlobalLedger, Incarnation, Kept, KeptAccount, KeptClaim,
-        Standing, Term,
+        Changes, Epoch, EscrowRules, Fence, GlobalLedger, Incarnation, Kept, KeptAccount,
+        KeptClaim, Standing, Term,
     },
 };
 

@@ -37,8 +37,7 @@ async fn ledger(net: &Net) -> MemoryKeeper {
 
 fn link(dial: NetDial, room: &str, site: SiteId, keys: SharedKeys) -> LedgerLink {
     let addresses = ["ledger".to_owned()];
-    let options =
-        LinkOptions::new(room, (site, Incarnation::new(7)), &RULES, addresses, keys);
+    let options = LinkOptions::new(room, (site, Incarnation::new(7)), &RULES, addresses, keys);
     LedgerLink::connect(dial, options)
 }
 

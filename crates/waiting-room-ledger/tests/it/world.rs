@@ -308,7 +308,8 @@ async fn run(seed: u64) -> (usize, usize) {
 #[test]
 fn worlds_with_faults_are_never_above_the_limit_and_lose_no_slot() {
     let seeds = std::env::var("WAITING_ROOM_SEEDS").ok().map_or(20, |seeds| seeds.parse().unwrap());
-    let first: u64 = std::env::var("WAITING_ROOM_SEED").ok().map_or(1, |seed| seed.parse().unwrap());
+    let first: u64 =
+        std::env::var("WAITING_ROOM_SEED").ok().map_or(1, |seed| seed.parse().unwrap());
     let mut least = usize::MAX;
     for seed in first..first + seeds {
         let runtime = tokio::runtime::Builder::new_current_thread()

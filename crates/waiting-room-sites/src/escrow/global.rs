@@ -5,7 +5,6 @@ mod keep;
 mod ledger;
 mod list;
 mod split;
-mod states;
 mod talk;
 
-pub use self::{ledger::GlobalLedger, states::SiteState};
+pub use self::{ledger::GlobalLedger, list::SiteState};

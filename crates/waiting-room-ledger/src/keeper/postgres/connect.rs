@@ -45,14 +45,19 @@ impl Drop for Task {
 
 impl Session {
     pub(super) async fn open(url: &str, failover: Failover) -> Result<Self, KeepError> {
-        let mut config = Config::from_str(url)
-            .map_err(|error| KeepError::Unfit { setting: format!("the URL of the keeper: {error}") })?;
-        config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE).application_name("waiting-room-ledger");
+        let mut config = Config::from_str(url).map_err(|error| KeepError::Unfit {
+            setting: format!("the URL of the keeper: {error}"),
+        })?;
+        config
+            .connect_timeout(PATIENCE)
+            .tcp_user_timeout(PATIENCE)
+            .application_name("waiting-room-ledger");
         let (client, connection) = config.connect(NoTls).await.map_err(KeepError::unavailable)?;
         let task = Task(tokio::spawn(async move { drop(connection.await) }).abort_handle());
         client.batch_execute(LIMITS).await.map_err(KeepError::unavailable)?;
         check(&client, failover).await?;
-        let timeline = client.query_one(TIMELINE, &[]).await.map_err(KeepError::unavailable)?.get(0);
+        let timeline =
+            client.query_one(TIMELINE, &[]).await.map_err(KeepError::unavailable)?.get(0);
         let exists = client.query_one(EXISTS, &[]).await.map_err(KeepError::unavailable)?;
         if !exists.get::<_, bool>(0) {
             client.batch_execute(TABLES).await.map_err(KeepError::unavailable)?;

@@ -152,9 +152,7 @@ impl ToSite {
                 reason: read_refusal(reader)?,
             }),
             REPORT => Self::Report { term },
-            STALE => {
-                Self::Stale { term, over: read_epoch(reader)?, current: read_epoch(reader)? }
-            }
+            STALE => Self::Stale { term, over: read_epoch(reader)?, current: read_epoch(reader)? },
             WELCOME => Self::Welcome(Welcome {
                 term,
                 epoch: read_epoch(reader)?,
@@ -188,13 +186,9 @@ fn write_heartbeat(writer: &mut Writer, heartbeat: &Heartbeat) {
     writer.count(heartbeat.term.number().into());
     write_epoch(writer, heartbeat.epoch);
     writer.time(heartbeat.sent_at).time(heartbeat.lease_end).bits(heartbeat.rules.bits());
-    for count in [
-        heartbeat.granted,
-        heartbeat.returned,
-        heartbeat.used,
-        heartbeat.want,
-        heartbeat.demand,
-    ] {
+    for count in
+        [heartbeat.granted, heartbeat.returned, heartbeat.used, heartbeat.want, heartbeat.demand]
+    {
         // A larger count is only possible if a peer has lied, and is bounded there again.
         writer.count(count.min(MAX_COUNT));
     }

@@ -1,10 +1,41 @@
-//! When a standby takes over.
+//! The times of a holder, and when a standby takes over.
 
 use std::time::Duration;
 
 use waiting_room_core::Timestamp;
 
 use crate::keeper::Seen;
+
+/// The times of a holder. The default ones let a standby grant within 3 s of the holder's death.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HolderTimes {
+    /// How long messages are gathered for one batch. 5 ms by default.
+    pub batch: Duration,
+    /// How often the holder stores a batch at least. 500 ms by default.
+    pub beat: Duration,
+    /// How long the keeper may take. 2 s by default.
+    pub keep: Duration,
+    /// How often a standby looks at the keeper. 250 ms by default.
+    pub look: Duration,
+    /// How long a standby waits for a new batch before it takes over. 2 s by default.
+    pub patience: Duration,
+    /// How often slots are reclaimed, and given to sites that lack some. 200 ms by default.
+    pub tick: Duration,
+}
+
+impl Default for HolderTimes {
+    fn default() -> Self {
+        Self {
+            batch: Duration::from_millis(5),
+            beat: Duration::from_millis(500),
+            keep: Duration::from_secs(2),
+            look: Duration::from_millis(250),
+            patience: Duration::from_secs(2),
+            tick: Duration::from_millis(200),
+        }
+    }
+}
 
 /// A standby that watches the holder, by its own clock only.
 ///

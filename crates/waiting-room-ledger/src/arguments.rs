@@ -146,8 +146,11 @@ pub(crate) struct Operator {
     #[arg(long)]
     pub(crate) room: String,
     /// The file with the key of operators
-    #[arg(long)]
+    #[arg(long, env = "WAITING_ROOM_LEDGER_OPERATOR_KEYS")]
     pub(crate) operator_keys: PathBuf,
+    /// How long to look for the holder, for example while a standby takes over
+    #[arg(long, value_parser = humantime::parse_duration, default_value = "5s")]
+    pub(crate) wait: Duration,
 }
 
 #[derive(Args, Debug)]

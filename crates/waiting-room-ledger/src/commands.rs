@@ -2,11 +2,16 @@
 
 use std::{error::Error, time::Duration};
 
-use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 use tracing_subscriber::EnvFilter;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorLink, Order, ServerKeys, SharedKeys,
-    TcpDial,
+    Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorError, OperatorLink, Order,
+    ServerKeys, SharedKeys, TcpDial,
     keeper::{PostgresKeeper, RedisKeeper},
 };
 use waiting_room_sites::{
@@ -14,9 +19,7 @@ use waiting_room_sites::{
     escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
 };
 
-use crate::cli::arguments::{
-    Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp, World,
-};
+use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp, World};
 
 /// An error that ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -86,9 +89,11 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
             hold(room, keeper, &mut holders, stopped.clone()).await?
         } else {
             if serve.world.is_some() {
-                return Err("limit and sites are given, expected neither, because PostgreSQL keeps \
+                return Err(
+                    "limit and sites are given, expected neither, because PostgreSQL keeps \
                             those of `set-up`"
-                    .into());
+                        .into(),
+                );
             }
             let keeper = postgres(&serve.keeper, room, &serve.name)?;
             hold(room, keeper, &mut holders, stopped.clone()).await?
@@ -131,8 +136,17 @@ async fn give(operator: &Operator, order: Order) -> Result<(), Failure> {
     let keys = SharedKeys::read(&operator.operator_keys)?;
     let addresses = operator.ledgers.iter().cloned();
     let link = OperatorLink::new(TcpDial::new(), addresses, &operator.room, keys);
-    print!("{}", link.order(order).await?);
-    Ok(())
+    let end = Instant::now() + operator.wait;
+    loop {
+        match link.order(order).await {
+            Ok(result) => {
+                print!("{result}");
+                return Ok(());
+            }
+            Err(OperatorError::Unreachable(_)) if Instant::now() < end => sleep(LOOK).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 fn postgres(keeper: &KeeperOf, room: &str, name: &str) -> Result<PostgresKeeper, Failure> {
@@ -174,5 +188,7 @@ async fn stop_signal() {
         },
         Err(_) => drop(interrupted.await),
     }
-    tokio::time::sleep(Duration::ZERO).await;
 }
+
+/// How often the holder is looked for.
+const LOOK: Duration = Duration::from_millis(100);
