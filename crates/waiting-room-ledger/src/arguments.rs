@@ -1,6 +1,6 @@
 //! The arguments of the program.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::ConfigError;
@@ -60,27 +60,27 @@ pub(crate) enum FailoverOf {
     Synchronous,
 }
 
-/// The limit, the sites and the rules of a room.
+/// The limit, the sites and the rules of a room. `serve` takes them with Redis only.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct World {
     /// The limit: active visitors, or new visitors in a minute with --rolling-minute
     #[arg(long)]
-    pub(crate) limit: u32,
-    /// The numbers of all sites
-    #[arg(long, required = true, value_delimiter = ',')]
-    pub(crate) sites: Vec<u16>,
-    /// How long a slot stays taken after the last request of its visitor
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "300s")]
-    session: Duration,
-    /// How long a site may continue without the ledger
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "120s")]
-    lease: Duration,
-    /// How often a site reports
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
-    heartbeat: Duration,
-    /// How long a visitor is held while a slot is requested
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "1200ms")]
-    borrow_wait: Duration,
+    limit: Option<u32>,
+    /// The numbers of all sites, such as 1,2,3
+    #[arg(long, value_delimiter = ',')]
+    sites: Vec<u16>,
+    /// How long a slot stays taken after the last request of its visitor; 300s by default
+    #[arg(long, value_parser = humantime::parse_duration)]
+    session: Option<Duration>,
+    /// How long a site may continue without the ledger; 120s by default
+    #[arg(long, value_parser = humantime::parse_duration)]
+    lease: Option<Duration>,
+    /// How often a site reports; 1s by default
+    #[arg(long, value_parser = humantime::parse_duration)]
+    heartbeat: Option<Duration>,
+    /// How long a visitor is held while a slot is requested; 1200ms by default
+    #[arg(long, value_parser = humantime::parse_duration)]
+    borrow_wait: Option<Duration>,
     /// How far clocks may drift apart in a lease and a session; by default a 256th of them
     #[arg(long, value_parser = humantime::parse_duration)]
     drift_margin: Option<Duration>,
@@ -122,9 +122,8 @@ pub(crate) struct Serve {
     /// The name of this process in the keeper
     #[arg(long, default_value_t = format!("process {}", std::process::id()))]
     pub(crate) name: String,
-    /// With Redis, which keeps the term only: the limit, the sites and the rules
     #[command(flatten)]
-    pub(crate) world: Option<World>,
+    pub(crate) world: World,
 }
 
 #[derive(Args, Debug)]
@@ -181,18 +180,41 @@ pub(crate) struct SetLimit {
 }
 
 impl World {
-    pub(crate) fn sites(&self) -> Vec<SiteId> {
-        self.sites.iter().copied().map(SiteId::new).collect()
+    /// Whether nothing of it is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        let times = [self.session, self.lease, self.heartbeat, self.borrow_wait, self.drift_margin];
+        self.limit.is_none()
+            && self.sites.is_empty()
+            && times.iter().all(Option::is_none)
+            && !self.rolling_minute
+    }
+
+    /// The limit and the sites, each of them once.
+    pub(crate) fn limit_and_sites(&self) -> Result<(u32, BTreeSet<SiteId>), String> {
+        let limit = self.limit.filter(|_| !self.sites.is_empty());
+        let limit = limit.ok_or("limit and sites are missing, expected both")?;
+        let sites: BTreeSet<_> = self.sites.iter().copied().map(SiteId::new).collect();
+        if sites.len() < self.sites.len() {
+            return Err(format!("sites is {:?}, expected each site only once", self.sites));
+        }
+        Ok((limit, sites))
     }
 
     /// The rules, if they are valid.
     pub(crate) fn rules(&self) -> Result<EscrowRules, ConfigError> {
-        let rules = match self.rolling_minute {
-            true => EscrowRules::rolling_minute(),
-            false => EscrowRules::new().session(self.session),
-        };
-        let rules = rules.lease(self.lease).heartbeat(self.heartbeat).borrow_wait(self.borrow_wait);
-        self.drift_margin.map_or(rules, |margin| rules.drift_margin(margin)).validate()
+        let mut rules =
+            if self.rolling_minute { EscrowRules::rolling_minute() } else { EscrowRules::new() };
+        let times: [(Option<Duration>, fn(EscrowRules, Duration) -> EscrowRules); 5] = [
+            (self.session, EscrowRules::session),
+            (self.lease, EscrowRules::lease),
+            (self.heartbeat, EscrowRules::heartbeat),
+            (self.borrow_wait, EscrowRules::borrow_wait),
+            (self.drift_margin, EscrowRules::drift_margin),
+        ];
+        for (time, set) in times {
+            rules = time.map_or(rules, |time| set(rules, time));
+        }
+        rules.validate()
     }
 }
 

@@ -19,7 +19,7 @@ use waiting_room_sites::{
     escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
 };
 
-use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp, World};
+use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
 
 /// An error that ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -45,15 +45,12 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
     let SetUp { keeper, room, world, first_term } = set_up;
     let rules = world.rules()?;
     // The first ledger takes over with the term after this one.
-    let mut kept = Kept::new(Term::new(first_term - 1), world.limit, rules);
-    for site in world.sites() {
-        let account = KeptAccount::new(Epoch::default(), Standing::Away);
-        if kept.accounts.insert(site, account).is_some() {
-            return Err(format!("sites is {:?}, expected each site only once", world.sites).into());
-        }
-    }
+    let (limit, sites) = world.limit_and_sites()?;
+    let mut kept = Kept::new(Term::new(first_term - 1), limit, rules);
+    let account = KeptAccount::new(Epoch::default(), Standing::Away);
+    kept.accounts = sites.into_iter().map(|site| (site, account)).collect();
     postgres(&keeper, &room, "set-up")?.set_up(&kept).await?;
-    let (limit, sites) = (world.limit, kept.accounts.len());
+    let sites = kept.accounts.len();
     println!("room {room} is set up: limit {limit}, {sites} sites");
     if let Some(warning) = lease_warning(&rules) {
         println!("{warning}");
@@ -82,18 +79,13 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
         .any(|scheme| serve.keeper.keeper.starts_with(scheme));
     for room in &serve.room {
         let handle = if is_redis {
-            let world = serve.world.as_ref().ok_or(
-                "limit and sites are missing, expected both, because Redis keeps the term only",
-            )?;
-            let keeper = redis(&serve, room, world)?;
+            let keeper = redis(&serve, room)?;
             hold(room, keeper, &mut holders, stopped.clone()).await?
         } else {
-            if serve.world.is_some() {
-                return Err(
-                    "limit and sites are given, expected neither, because PostgreSQL keeps \
-                            those of `set-up`"
-                        .into(),
-                );
+            if !serve.world.is_empty() {
+                let flaw = "limit, sites or rules are given, expected none, because PostgreSQL \
+                            keeps those of `set-up`";
+                return Err(flaw.into());
             }
             let keeper = postgres(&serve.keeper, room, &serve.name)?;
             hold(room, keeper, &mut holders, stopped.clone()).await?
@@ -156,13 +148,17 @@ fn postgres(keeper: &KeeperOf, room: &str, name: &str) -> Result<PostgresKeeper,
     Ok(PostgresKeeper::new(&keeper.keeper, keeper.failover.into(), room, name))
 }
 
-fn redis(serve: &Serve, room: &str, world: &World) -> Result<RedisKeeper, Failure> {
-    let rules = world.rules()?;
+fn redis(serve: &Serve, room: &str) -> Result<RedisKeeper, Failure> {
+    let rules = serve.world.rules()?;
+    let (limit, sites) = serve
+        .world
+        .limit_and_sites()
+        .map_err(|flaw| format!("{flaw}; Redis keeps the term of a room only"))?;
     if let Some(warning) = lease_warning(&rules) {
         tracing::warn!(room, "{warning}");
     }
     let (url, name) = (&serve.keeper.keeper, &serve.name);
-    Ok(RedisKeeper::new(url, room, name, world.limit, world.sites(), rules))
+    Ok(RedisKeeper::new(url, room, name, limit, sites, rules))
 }
 
 /// A hint about rules with which no visitor of a dead site can be claimed.

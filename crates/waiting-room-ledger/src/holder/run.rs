@@ -45,6 +45,8 @@ pub struct Holder<K> {
     times: HolderTimes,
     start: Instant,
     inbox: mpsc::Receiver<Event>,
+    /// Keeps the inbox open: a holder without handles goes on.
+    _own_inbox: mpsc::Sender<Event>,
     role: watch::Sender<Role>,
     /// The least term to take over with, because a site knows the one before.
     at_least: Term,
@@ -76,6 +78,7 @@ impl<K: LedgerKeeper> Holder<K> {
     pub fn new(room: impl Into<String>, keeper: K, times: HolderTimes) -> (Self, HolderHandle) {
         let (inbox_of_handle, inbox) = mpsc::channel(INBOX);
         let (role, role_of_handle) = watch::channel(Role::Standby);
+        let own_inbox = inbox_of_handle.clone();
         let handle = HolderHandle { inbox: inbox_of_handle, role: role_of_handle };
         let holder = Self {
             room: room.into(),
@@ -83,6 +86,7 @@ impl<K: LedgerKeeper> Holder<K> {
             times,
             start: Instant::now(),
             inbox,
+            _own_inbox: own_inbox,
             role,
             at_least: Term::default(),
             streams: BTreeMap::new(),

@@ -260,13 +260,13 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     let error = serve(&["--keeper", &redis, "--room", "shop", "--site-keys", sites]).unwrap_err();
     assert_eq!(
         error,
-        "waiting-room-ledger: limit and sites are missing, expected both, because Redis keeps the \
-         term only\n"
+        "waiting-room-ledger: limit and sites are missing, expected both; Redis keeps the term of a \
+         room only\n"
     );
     let world = ["--limit", "9", "--sites", "1"];
     let shop = ["--keeper", &url, "--room", "shop", "--site-keys", sites];
     let error = serve(&[&shop[..], &world].concat()).unwrap_err();
-    assert!(error.contains("expected neither, because PostgreSQL keeps those of `set-up`"));
+    assert!(error.contains("expected none, because PostgreSQL keeps those of `set-up`"));
 }
 
 /// The commands of the page, with what they print.
@@ -307,7 +307,7 @@ fn the_commands_of_the_operations_page_print_what_it_shows() {
     };
     let commands = commands(&replace(page));
     assert!(commands.len() >= 12, "{commands:?}");
-    let mut script = "exec 2>&1\nset -m\ntrap 'kill $(jobs -p)' EXIT\n".to_owned();
+    let mut script = "exec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n".to_owned();
     for (command, _) in &commands {
         script.push_str(&format!("printf '\\036'\n{command}\n"));
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerLink, LedgerServer, LinkOptions, LinkState, OperatorLink, Order,
-    Role, ServerKeys, SharedKeys,
+    Holder, HolderTimes, LedgerKeeper as _, LedgerLink, LedgerServer, LinkOptions, LinkState,
+    OperatorLink, Order, Role, ServerKeys, SharedKeys,
     keeper::{KeeperFault, MemoryKeeper},
 };
 use waiting_room_sites::{
@@ -171,4 +171,17 @@ async fn an_order_is_stored_before_it_is_confirmed() {
     let stranger = OperatorLink::new(net.client(), addresses, "shop", keys("a"));
     let error = stranger.order(Order::Status).await.unwrap_err().to_string();
     assert!(error.ends_with("ledger: the key is not one of this ledger"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_without_handles_goes_on() {
+    let keeper = MemoryKeeper::new(10, [SITE], RULES);
+    let (holder, mut handle) = Holder::new("shop", keeper.clone(), HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    drop(handle);
+    let mut watcher = keeper.clone();
+    let before = watcher.watch().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_ne!(watcher.watch().await.unwrap(), before);
 }
