@@ -79,6 +79,7 @@ for feature in "" axum cloudflare config-file dashboard metrics page room rules-
         -- -D warnings
 done
 cargo check --quiet -p waiting-room-redis
+cargo check --quiet -p waiting-room-ledger --no-default-features
 limits_alone=(-p tower-waiting-room --no-default-features --features axum)
 cargo test --quiet "${limits_alone[@]}" --lib --tests
 packages=$(cargo tree "${limits_alone[@]}" -e normal --prefix none \

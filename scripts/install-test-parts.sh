@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
-# driver, curl, OpenSSL for a client in Rust, HAProxy, nginx, Redis, Valkey, valgrind, Prometheus, and
-# the clients for Node and Python. For Debian. Asks no questions, and does nothing if everything is
-# installed.
+# driver, curl, OpenSSL for a client in Rust, HAProxy, nginx, PostgreSQL, Redis, Valkey, valgrind,
+# Prometheus, and the clients for Node and Python. For Debian. Asks no questions, and does nothing if
+# everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +24,7 @@ has node || packages+=(nodejs)
 has npm || packages+=(npm)
 has python3 || packages+=(python3)
 has redis-server || packages+=(redis-server)
+has initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 has openssl || packages+=(openssl)
 has haproxy || packages+=(haproxy)
 has nginx || packages+=(nginx)

@@ -1,5 +1,5 @@
-//! Redis and Valkey servers for tests, benchmarks and examples: started on a free port, killed,
-//! paused, started again, and removed when they are dropped.
+//! Redis, Valkey and PostgreSQL servers for tests, benchmarks and examples: started on a free port,
+//! killed, paused, started again, and removed when they are dropped.
 //!
 //! ```text
 //!             start                 kill
@@ -46,6 +46,11 @@
 //! | [`pause`](EngineServer::pause) | its connection stays open, without replies | kept, and served after [`resume`](EngineServer::resume) |
 //! | dropped | its connection is reset | lost: the directory is removed |
 //!
+//! # PostgreSQL
+//!
+//! [`PostgresServer`] creates a database cluster in its directory, which takes about a second, and
+//! keeps all acknowledged writes. When the tests run as root, the server runs as the user `postgres`.
+//!
 //! # What it does not do
 //!
 //! It installs nothing. A test can check [`Engine::is_installed`]; otherwise it fails with the name
@@ -56,6 +61,10 @@
 //! Only the program names of the Debian packages are looked up, on `PATH`. The configuration of the
 //! machine is not read: a server gets all its options on its command line.
 
+mod postgres;
 mod server;
 
-pub use crate::server::{Engine, EngineServer, Persistence};
+pub use crate::{
+    postgres::PostgresServer,
+    server::{Engine, EngineServer, Persistence},
+};

@@ -154,16 +154,18 @@ mod refusal;
 mod rules;
 mod sessions;
 mod site;
+mod wire;
 
 pub use self::{
     answer::{Admission, Prolonged, SiteAction},
     epoch::{Epoch, Incarnation, Term},
-    global::GlobalLedger,
+    global::{GlobalLedger, SiteState},
     kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
     message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
     refusal::{JoinRefused, ListRefused, Refusal, Refused},
     rules::{EscrowRules, RulesDigest},
     site::SiteLedger,
+    wire::{MAX_COUNT, MAX_MESSAGE_LEN, WIRE_VERSION, WireError},
 };
 
 #[cfg(test)]

@@ -7,4 +7,4 @@ mod list;
 mod split;
 mod talk;
 
-pub use self::ledger::GlobalLedger;
+pub use self::{ledger::GlobalLedger, list::SiteState};

@@ -255,6 +255,11 @@ impl Member {
         })
     }
 
+    /// Returns whether the site was ever declared to be off since it is on the list.
+    pub(super) const fn has_fence(&self) -> bool {
+        self.fence.is_some()
+    }
+
     /// Returns whether all passes of the account are void.
     pub(super) fn is_spent(&self, rules: &EscrowRules, now: Timestamp) -> bool {
         self.has_account() && self.spent_at(rules) <= now

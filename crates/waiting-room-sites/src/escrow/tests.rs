@@ -21,6 +21,7 @@ mod list;
 mod loss;
 mod sessions;
 mod split;
+mod wire;
 
 const RULES: EscrowRules = EscrowRules::new()
     .session(Duration::from_secs(300))

@@ -258,3 +258,21 @@ fn a_site_that_is_added_while_learning_is_waited_for() {
     assert!(!net.global.is_learning());
     assert_eq!(net.held_by(2), 8);
 }
+
+#[test]
+fn the_states_of_all_sites_are_listed_for_an_operator() {
+    let mut net = Net::new(10, 2, RULES);
+    net.admit(0, 1, at(1));
+    net.beat(at(2));
+    net.global.drain(SiteId::new(1), at(2)).unwrap();
+    let states: Vec<_> = net.global.site_states(at(22)).collect();
+    let [first, second] = &states[..] else { panic!("two sites are listed: {states:?}") };
+    assert_eq!((first.site, first.standing, first.used), (SiteId::new(0), Standing::Open, 1));
+    assert_eq!(first.lease_left, Duration::from_secs(100));
+    assert_eq!(Some(first.epoch), net.global.epoch_of(first.site));
+    assert!(!first.is_drained && second.is_drained && !second.is_fenced);
+    net.global.fence(first.site, first.epoch, at(22)).unwrap();
+    let fenced = net.global.site_states(at(22)).next().unwrap();
+    assert!(fenced.is_fenced && fenced.standing == Standing::Closed);
+    assert_eq!(fenced.lease_left, Duration::ZERO);
+}

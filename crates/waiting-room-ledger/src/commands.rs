@@ -1,0 +1,190 @@
+//! The commands of the program.
+
+use std::{error::Error, time::Duration};
+
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tracing_subscriber::EnvFilter;
+use waiting_room_ledger::{
+    Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorError, OperatorLink, Order,
+    ServerKeys, SharedKeys, TcpDial,
+    keeper::{PostgresKeeper, RedisKeeper},
+};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+};
+
+use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
+
+/// An error that ends the program.
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Runs a command.
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::SetUp(set_up) => run_set_up(set_up).await,
+        Command::Serve(serve) => run_serve(serve).await,
+        Command::Recover(recover) => run_recover(recover).await,
+        Command::Status(operator) => give(&operator, Order::Status).await,
+        Command::AddSite(of) => give(&of.operator, Order::AddSite(SiteId::new(of.site))).await,
+        Command::Drain(of) => give(&of.operator, Order::Drain(SiteId::new(of.site))).await,
+        Command::Remove(of) => give(&of.operator, Order::Remove(SiteId::new(of.site))).await,
+        Command::Fence(of) => {
+            give(&of.operator, Order::Fence(SiteId::new(of.site), of.epoch)).await
+        }
+        Command::SetLimit(of) => give(&of.operator, Order::SetLimit(of.limit)).await,
+    }
+}
+
+async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
+    let SetUp { keeper, room, world, first_term } = set_up;
+    let rules = world.rules()?;
+    // The first ledger takes over with the term after this one.
+    let (limit, sites) = world.limit_and_sites()?;
+    let mut kept = Kept::new(Term::new(first_term - 1), limit, rules);
+    let account = KeptAccount::new(Epoch::default(), Standing::Away);
+    kept.accounts = sites.into_iter().map(|site| (site, account)).collect();
+    postgres(&keeper, &room, "set-up")?.set_up(&kept).await?;
+    let sites = kept.accounts.len();
+    println!("room {room} is set up: limit {limit}, {sites} sites");
+    if let Some(warning) = lease_warning(&rules) {
+        println!("{warning}");
+    }
+    Ok(())
+}
+
+async fn run_recover(recover: Recover) -> Result<(), Failure> {
+    let Recover { keeper, room } = recover;
+    postgres(&keeper, &room, "recover")?.recover().await?;
+    println!("the next ledger of room {room} learns from the sites before it grants anything");
+    Ok(())
+}
+
+async fn run_serve(serve: Serve) -> Result<(), Failure> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let mut keys = ServerKeys::new(SharedKeys::read(&serve.site_keys)?);
+    if let Some(path) = &serve.operator_keys {
+        keys = keys.operators(SharedKeys::read(path)?);
+    }
+    let (stop, stopped) = watch::channel(false);
+    let (mut rooms, mut holders) = (Vec::new(), JoinSet::new());
+    let is_redis = ["redis:", "rediss:", "redis+unix:", "valkey:"]
+        .iter()
+        .any(|scheme| serve.keeper.keeper.starts_with(scheme));
+    for room in &serve.room {
+        let handle = if is_redis {
+            let keeper = redis(&serve, room)?;
+            hold(room, keeper, &mut holders, stopped.clone()).await?
+        } else {
+            if !serve.world.is_empty() {
+                let flaw = "limit, sites or rules are given, expected none, because PostgreSQL \
+                            keeps those of `set-up`";
+                return Err(flaw.into());
+            }
+            let keeper = postgres(&serve.keeper, room, &serve.name)?;
+            hold(room, keeper, &mut holders, stopped.clone()).await?
+        };
+        rooms.push((room.clone(), handle));
+    }
+    let listener = TcpListener::bind(&serve.listen)
+        .await
+        .map_err(|error| format!("listen is {:?}: {error}", serve.listen))?;
+    println!("listens on {}", listener.local_addr()?);
+    let server = LedgerServer::new(rooms, keys);
+    let ended = tokio::select! {
+        ended = server.listen(&listener) => ended.map_err(Failure::from),
+        () = stop_signal() => Ok(()),
+    };
+    stop.send_replace(true);
+    while holders.join_next().await.is_some() {}
+    ended
+}
+
+/// Looks at the keeper, so that the program does not start with one that is unfit, and begins to
+/// stand by.
+async fn hold<K: LedgerKeeper>(
+    room: &str,
+    keeper: K,
+    holders: &mut JoinSet<()>,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<waiting_room_ledger::HolderHandle, Failure> {
+    let (mut holder, handle) = Holder::new(room, keeper, HolderTimes::default());
+    holder.check().await?;
+    holders.spawn(holder.run(async move {
+        // The program ends if the sender is gone.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    }));
+    Ok(handle)
+}
+
+/// Gives an order to the holder, and prints the result.
+async fn give(operator: &Operator, order: Order) -> Result<(), Failure> {
+    let keys = SharedKeys::read(&operator.operator_keys)?;
+    let addresses = operator.ledgers.iter().cloned();
+    let link = OperatorLink::new(TcpDial::new(), addresses, &operator.room, keys);
+    let end = Instant::now() + operator.wait;
+    loop {
+        match link.order(order).await {
+            Ok(result) => {
+                print!("{result}");
+                return Ok(());
+            }
+            Err(OperatorError::Unreachable(_)) if Instant::now() < end => sleep(LOOK).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn postgres(keeper: &KeeperOf, room: &str, name: &str) -> Result<PostgresKeeper, Failure> {
+    if keeper.keeper.starts_with("redis") {
+        return Err("keeper is Redis, which keeps the term only, expected PostgreSQL".into());
+    }
+    Ok(PostgresKeeper::new(&keeper.keeper, keeper.failover.into(), room, name))
+}
+
+fn redis(serve: &Serve, room: &str) -> Result<RedisKeeper, Failure> {
+    let rules = serve.world.rules()?;
+    let (limit, sites) = serve
+        .world
+        .limit_and_sites()
+        .map_err(|flaw| format!("{flaw}; Redis keeps the term of a room only"))?;
+    if let Some(warning) = lease_warning(&rules) {
+        tracing::warn!(room, "{warning}");
+    }
+    let (url, name) = (&serve.keeper.keeper, &serve.name);
+    Ok(RedisKeeper::new(url, room, name, limit, sites, rules))
+}
+
+/// A hint about rules with which no visitor of a dead site can be claimed.
+fn lease_warning(rules: &EscrowRules) -> Option<String> {
+    let [(_, session), (_, lease), ..] = rules.times();
+    (lease >= session).then(|| {
+        format!(
+            "lease is {lease:?}, and session is {session:?}: visitors of a dead site are not \
+             continued at other sites, expected a lease that is shorter than a session"
+        )
+    })
+}
+
+/// Completes when the program is told to stop.
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let interrupted = tokio::signal::ctrl_c();
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminated) => tokio::select! {
+            _ = interrupted => {}
+            _ = terminated.recv() => {}
+        },
+        Err(_) => drop(interrupted.await),
+    }
+}
+
+/// How often the holder is looked for.
+const LOOK: Duration = Duration::from_millis(100);

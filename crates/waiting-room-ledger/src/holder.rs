@@ -1,0 +1,34 @@
+//! The holder: the process that is the global ledger of a room, and the standbys that replace it.
+//!
+//! ```text
+//!            nothing new for `patience`              fenced, released
+//!  standby ─────────────────────────────► holding ───────────────────► standby
+//!     ▲  watch, each `look`                  │ messages of 5 ms
+//!     └──────────────────────────────────────┤ keep: stored, and still ours?
+//!                                            ▼
+//!                                     only now, the answers
+//! ```
+//!
+//! # Why no answer of an earlier term does harm
+//!
+//! Each batch is stored before its answers leave, even if it contains no change, and the keeper
+//! refuses it if another process has taken over. A lease runs from the time at which its site sent
+//! the message that is answered, which is before the batch was stored, and thus before any later
+//! take-over. So a lease that is renewed here is over before the next ledger counts it as over,
+//! however late the answer arrives. The totals of a grant are stored, so the next ledger knows them.
+//!
+//! For the same reason, a process that was suspended does no harm. It also sends nothing of its
+//! term after it is resumed: answers that could not be sent within [`FRESH`] of the
+//! start of their batch are dropped. Sites ask again.
+
+mod desk;
+mod events;
+mod run;
+mod times;
+
+pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};
+pub use self::{
+    events::{HolderHandle, Order, OrderError, Role},
+    run::{FRESH, Holder},
+    times::HolderTimes,
+};

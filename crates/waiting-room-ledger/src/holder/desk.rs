@@ -1,0 +1,274 @@
+//! The state of a holder without its connections: the ledger, what is not stored yet, and the
+//! answers that wait for it. Time is an argument, and nothing waits here.
+
+use std::fmt::Write as _;
+
+use waiting_room_core::{ConfigError, Timestamp};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Changes, GlobalLedger, Outgoing, Standing, Term, TermOver, ToGlobal, ToSite},
+};
+
+use crate::{
+    holder::{Order, OrderError},
+    keeper::TakenOver,
+};
+
+/// A global ledger whose answers leave only after its changes are stored.
+#[derive(Debug)]
+pub(super) struct Desk {
+    ledger: GlobalLedger,
+    /// The changes that no keeper has acknowledged. All of them are stored again.
+    unstored: Option<Changes>,
+    /// The answers of the current batch.
+    answers: Vec<(SiteId, ToSite)>,
+    keeps_orders: bool,
+}
+
+impl Desk {
+    /// Continues from what the keeper has returned.
+    pub(super) fn open(taken: &TakenOver, now: Timestamp) -> Result<Self, ConfigError> {
+        let ledger = match taken {
+            TakenOver::Kept(kept) => GlobalLedger::restore(kept, kept.term, now)?,
+            TakenOver::Lost(kept) => {
+                let sites = kept.accounts.keys().copied();
+                let (limit, term, rules) = (kept.limit, kept.term, kept.rules);
+                GlobalLedger::recover(kept, limit, sites, term, rules, now)?
+            }
+        };
+        Ok(Self { ledger, unstored: None, answers: Vec::new(), keeps_orders: true })
+    }
+
+    /// Refuses orders whose effect the keeper would not keep.
+    pub(super) const fn without_orders(mut self) -> Self {
+        self.keeps_orders = false;
+        self
+    }
+
+    /// Asks a site that has just connected for a report, so that it learns the term at once.
+    pub(super) fn greet(&mut self, site: SiteId) {
+        let message = ToSite::Report { term: self.ledger.term() };
+        self.answers.push((site, message));
+    }
+
+    /// Handles a message of a site.
+    pub(super) fn receive(&mut self, message: &ToGlobal, now: Timestamp) {
+        let answers = self.ledger.receive(message, now);
+        self.answers.extend(answers.into_iter().map(addressed));
+    }
+
+    /// Lets time pass: reclaims slots, and serves the sites that lack some.
+    pub(super) fn tick(&mut self, now: Timestamp) {
+        let answers = self.ledger.tick(now);
+        self.answers.extend(answers.into_iter().map(addressed));
+    }
+
+    /// Carries out an order. The result is for the operator, after the batch is stored.
+    pub(super) fn order(&mut self, order: Order, now: Timestamp) -> Result<String, OrderError> {
+        if !self.keeps_orders && order != Order::Status {
+            return Err(OrderError::TermOnly);
+        }
+        let ledger = &mut self.ledger;
+        match order {
+            Order::AddSite(site) => ledger.add_site(site, now),
+            Order::Drain(site) => ledger.drain(site, now),
+            Order::Fence(site, epoch) => ledger.fence(site, epoch, now),
+            Order::Remove(site) => ledger.remove(site, now),
+            Order::SetLimit(limit) => {
+                ledger.set_limit(limit);
+                Ok(())
+            }
+            Order::Status => return Ok(self.status(now)),
+        }
+        .map_err(OrderError::Refused)?;
+        Ok("stored\n".to_owned())
+    }
+
+    /// Returns whether a batch has something to store or to say.
+    pub(super) fn has_news(&mut self) -> bool {
+        self.gather();
+        let is_stored = self.unstored.as_ref().is_none_or(Changes::is_empty);
+        !is_stored || !self.answers.is_empty()
+    }
+
+    /// All changes that are not stored yet, to be stored now. They may be empty.
+    pub(super) fn batch(&mut self) -> Changes {
+        self.gather();
+        self.unstored.clone().unwrap_or_else(|| self.ledger.changes())
+    }
+
+    /// Records that the batch is stored, and returns the answers, which may leave now.
+    pub(super) fn stored(&mut self) -> Vec<(SiteId, ToSite)> {
+        self.unstored = None;
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Records that it is unknown whether the batch is stored. Its answers are dropped: sites ask
+    /// again, and the answers then have the same totals.
+    pub(super) fn not_stored(&mut self) {
+        self.answers.clear();
+    }
+
+    /// The higher term that a site knows, if there is one: this ledger is over.
+    pub(super) const fn later_term(&self) -> Option<Term> {
+        self.ledger.later_term()
+    }
+
+    pub(super) const fn ledger(&self) -> &GlobalLedger {
+        &self.ledger
+    }
+
+    /// Moves the changes of the ledger to those that are not stored yet.
+    fn gather(&mut self) {
+        let newer = self.ledger.changes();
+        match &mut self.unstored {
+            None => self.unstored = Some(newer),
+            Some(older) => {
+                let merged: Result<(), TermOver> = older.merge(newer);
+                debug_assert!(merged.is_ok(), "one ledger has one term");
+            }
+        }
+    }
+
+    /// The state of the room, as text for an operator.
+    fn status(&self, now: Timestamp) -> String {
+        let ledger = &self.ledger;
+        let mut text = format!(
+            "term {}, limit {}, held {}, free {}{}\n",
+            ledger.term().number(),
+            ledger.limit(),
+            ledger.held(),
+            ledger.free(),
+            if ledger.is_learning() { ", learning: nothing is granted yet" } else { "" },
+        );
+        text.push_str("site  epoch     account  held      used      lease   notes\n");
+        for state in ledger.site_states(now) {
+            let epoch = format!("{}/{}", state.epoch.term().number(), state.epoch.count());
+            let account = match state.standing {
+                Standing::Away => "away",
+                Standing::Closed => "closed",
+                Standing::Open => "open",
+                Standing::Unknown => "unknown",
+            };
+            let notes = [(state.is_drained, "drained"), (state.is_fenced, "fenced")];
+            let notes: Vec<_> =
+                notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{:<5} {epoch:<9} {account:<8} {:<9} {:<9} {:<7} {}",
+                state.site.number(),
+                state.held,
+                state.used,
+                format!("{}s", state.lease_left.as_secs()),
+                notes.join(" "),
+            );
+        }
+        text
+    }
+}
+
+fn addressed(outgoing: Outgoing) -> (SiteId, ToSite) {
+    (outgoing.to, outgoing.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use waiting_room_core::VisitorId;
+    use waiting_room_sites::escrow::{
+        Admission, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
+    };
+
+    use super::*;
+
+    const SITE: SiteId = SiteId::new(1);
+
+    fn kept() -> Kept {
+        let mut kept = Kept::new(Term::new(1), 10, EscrowRules::new());
+        let account = KeptAccount::new(Default::default(), Standing::Away);
+        kept.accounts.insert(SITE, account);
+        kept
+    }
+
+    fn joining_site() -> (SiteLedger, ToGlobal) {
+        let now = Timestamp::from_secs(1);
+        let rules = EscrowRules::new();
+        let mut site = SiteLedger::new(SITE, Incarnation::new(7), rules, now).unwrap();
+        let [SiteAction::Send(join)] = &site.tick(now)[..] else { panic!("the site joins") };
+        let join = join.clone();
+        (site, join)
+    }
+
+    #[test]
+    fn no_answer_leaves_before_its_changes_are_stored() {
+        let (now, mut kept) = (Timestamp::from_secs(1), kept());
+        let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now).unwrap();
+        assert!(!desk.has_news());
+        let (_, join) = joining_site();
+        desk.receive(&join, now);
+        assert!(desk.has_news());
+        let batch = desk.batch();
+        assert_eq!(batch.accounts[&SITE].standing, Standing::Open);
+        kept.apply(&batch).unwrap();
+        assert!(matches!(desk.stored()[..], [(SITE, ToSite::Welcome(_))]));
+        assert!(!desk.has_news());
+    }
+
+    #[test]
+    fn changes_that_could_not_be_stored_are_stored_with_the_next_ones() {
+        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let mut desk = Desk::open(&TakenOver::Kept(kept), now).unwrap();
+        let (_, join) = joining_site();
+        desk.receive(&join, now);
+        let first = desk.batch();
+        desk.not_stored();
+        assert!(desk.has_news(), "the changes still have to be stored");
+        assert_eq!(desk.batch(), first);
+        assert_eq!(desk.stored(), [], "the answers were dropped");
+    }
+
+    #[test]
+    fn an_order_is_refused_by_name_and_a_status_shows_the_room() {
+        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let mut desk = Desk::open(&TakenOver::Kept(kept), now).unwrap();
+        let refused = desk.order(Order::AddSite(SITE), now).unwrap_err();
+        assert_eq!(refused.to_string(), "site 1 is on the list already");
+        let epoch = desk.ledger().epoch_of(SITE).unwrap();
+        desk.order(Order::Fence(SITE, epoch), now).unwrap();
+        let status = desk.order(Order::Status, now).unwrap();
+        assert!(status.starts_with("term 1, limit 10, held 0, free 10\n"), "{status}");
+        assert!(
+            status.contains("1     0/0       away     0         0         0s      fenced\n"),
+            "{status}"
+        );
+        let mut desk = desk.without_orders();
+        let refused = desk.order(Order::SetLimit(3), now).unwrap_err();
+        assert!(matches!(refused, OrderError::TermOnly));
+        assert!(desk.order(Order::Status, now).is_ok());
+    }
+
+    #[test]
+    fn a_recovered_ledger_grants_nothing_until_every_site_has_reported() {
+        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let mut desk = Desk::open(&TakenOver::Lost(kept), now).unwrap();
+        assert!(desk.ledger().is_learning());
+        let (mut site, join) = joining_site();
+        desk.receive(&join, now);
+        assert!(desk.batch().rules.is_some(), "everything is stored anew");
+        assert_eq!(desk.stored(), []);
+        let later = now + EscrowRules::new().reclaim_after() + Duration::from_secs(1);
+        let [SiteAction::Send(join)] = &site.tick(later)[..] else { panic!("the site joins") };
+        desk.receive(join, later);
+        let _ = desk.batch();
+        for (_, message) in desk.stored() {
+            for action in site.receive(&message, later) {
+                let SiteAction::Send(message) = action else { continue };
+                desk.receive(&message, later);
+            }
+        }
+        assert!(matches!(site.admit(VisitorId::new(1), later), Admission::Borrow { .. }));
+        assert!(!desk.ledger().is_learning());
+    }
+}

@@ -1,0 +1,186 @@
+//! The keepers: what outlives the process of a global ledger, and which process holds it.
+//!
+//! A keeper has two tasks. It stores the accounts of the sites, so that the next process continues
+//! where the last one stopped. And it decides which process is *the* global ledger: each one that
+//! takes over gets a higher [`Term`], and the keeper refuses every batch of a lower term from then
+//! on.
+//!
+//! ```text
+//!  process A, term 4 ── keep ──►┌────────┐
+//!                               │ keeper │◄── watch: nothing new for 2 s
+//!  process A, term 4 ── keep ─✗ └────────┘◄── take over: term 5 ── process B
+//! ```
+//!
+//! | keeper | keeps | after a loss of the process |
+//! |---|---|---|
+//! | [`PostgresKeeper`] | everything | grants at once |
+//! | [`RedisKeeper`] | the term | grants when all sites have reported, or 422 s later |
+//! | [`MemoryKeeper`] | everything, in this process | for tests |
+
+use std::{error::Error, fmt, future::Future};
+
+use waiting_room_sites::escrow::{Changes, Kept, Term};
+
+mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
+
+pub use self::memory::{KeeperFault, MemoryKeeper};
+#[cfg(feature = "postgres")]
+pub use self::postgres::{Failover, PostgresKeeper};
+#[cfg(feature = "redis")]
+pub use self::redis::RedisKeeper;
+
+/// A store that fences the processes of one room's global ledger by their terms.
+///
+/// The methods are called by one task, one after the other. A call that is dropped before it
+/// returns may still take effect, but never after a later call has returned: a batch that arrives
+/// late must not replace a newer one.
+pub trait LedgerKeeper: Send + 'static {
+    /// Whether the accounts are kept, and not the term only. Without them, the list of sites is part
+    /// of the configuration, and a site cannot be fenced: the next ledger would not know it.
+    const KEEPS_ACCOUNTS: bool = true;
+
+    /// Returns what a standby looks at to find out whether the holder is alive.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the keeper cannot be reached, must not be used, or has no such room.
+    fn watch(&mut self) -> impl Future<Output = Result<Seen, KeepError>> + Send;
+
+    /// Takes over with a term that is higher than `seen.term` and at least `at_least`, and returns
+    /// what is kept, both in one transaction. Returns `None` if the holder has stored a batch since
+    /// it was `seen`, or another process has taken over.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the keeper cannot be reached or must not be used. It is
+    /// [`KeepError::Lost`] if what it keeps may be older than what it has acknowledged.
+    fn take_over(
+        &mut self,
+        seen: Seen,
+        at_least: Term,
+    ) -> impl Future<Output = Result<Option<TakenOver>, KeepError>> + Send;
+
+    /// Stores a batch of changes, all or nothing, if no other process has taken over. A batch
+    /// without changes shows the standbys that the holder is alive, and the holder that its term is
+    /// not over.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`KeepError::Fenced`] if the term is over: nothing was stored, and the holder must
+    /// not send any message. Any other error means that it is unknown whether the batch was stored;
+    /// it is then stored again, merged with later changes.
+    fn keep(&mut self, changes: &Changes) -> impl Future<Output = Result<(), KeepError>> + Send;
+
+    /// Gives the room up, so that a standby takes over at once. Called when the holder stops.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the keeper cannot be reached. The standbys then take over as if the
+    /// process had been killed.
+    fn release(&mut self, term: Term) -> impl Future<Output = Result<(), KeepError>> + Send;
+}
+
+/// What a standby sees of the holder. It is alive as long as this changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen {
+    /// The term of the process that took over last.
+    pub term: Term,
+    /// The number of its last batch.
+    pub batch: u64,
+    /// Whether a process holds the room, as far as the keeper knows.
+    pub is_held: bool,
+}
+
+/// What a process continues from when it has taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TakenOver {
+    /// All accounts were kept: the ledger is
+    /// [restored](waiting_room_sites::escrow::GlobalLedger::restore).
+    Kept(Kept),
+    /// The accounts are lost or unreliable, and only the term, the limit, the rules, the list of
+    /// sites and their fences are known: the ledger is
+    /// [recovered](waiting_room_sites::escrow::GlobalLedger::recover), and grants nothing until
+    /// every site has reported, or everything that was granted before has expired.
+    Lost(Kept),
+}
+
+/// The reason for which a keeper did not do what was asked.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// Another process has taken over.
+    Fenced {
+        /// Its term.
+        term: Term,
+    },
+    /// The keeper may have lost what it had acknowledged. An operator has to decide: the room is
+    /// recovered, which is safe if its list of sites and its fences are complete.
+    Lost {
+        /// What was found.
+        found: String,
+    },
+    /// The room is not set up.
+    NoRoom {
+        /// Its name.
+        room: String,
+    },
+    /// The keeper must not be used, because of its settings.
+    Unfit {
+        /// The setting, its value, and the value that is needed.
+        setting: String,
+    },
+    /// The keeper cannot be reached, or has not answered in time.
+    Unavailable {
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl KeepError {
+    /// The keeper cannot be reached.
+    pub(crate) fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unavailable { source: source.into() }
+    }
+}
+
+impl fmt::Display for KeepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fenced { term } => {
+                write!(f, "another ledger has taken over with term {}", term.number())
+            }
+            Self::Lost { found } => {
+                write!(
+                    f,
+                    "{found}, so acknowledged changes may be lost: the room has to be recovered"
+                )
+            }
+            Self::NoRoom { room } => write!(f, "room is {room:?}, expected one that was set up"),
+            Self::Unfit { setting } => f.write_str(setting),
+            Self::Unavailable { source } => write!(f, "the keeper is unavailable: {source}"),
+        }
+    }
+}
+
+impl Error for KeepError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unavailable { source } => Some(source.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+/// The term after `seen`, and at least `at_least`. At the greatest term there is no next one.
+pub(crate) fn next_term(seen: Term, at_least: Term) -> Result<Term, KeepError> {
+    let next = seen.number().checked_add(1).ok_or_else(|| KeepError::Unfit {
+        setting: format!("term is {}, expected less", seen.number()),
+    })?;
+    Ok(Term::new(next).max(at_least))
+}

@@ -1,0 +1,338 @@
+//! A keeper on PostgreSQL, which keeps everything.
+//!
+//! # Fencing
+//!
+//! Each batch is one statement, and thus one transaction and one round trip: it raises the number of
+//! the room's batch if the term is still that of the holder, and changes accounts only if it did. A
+//! take-over raises the term in the same row. PostgreSQL orders the two by the lock of that row, so
+//! a batch is stored either before the take-over, which then reads it, or not at all.
+//!
+//! The number of the batch has to grow. So a batch whose connection was lost, and that is stored
+//! late by a server process that had been slow, cannot replace a newer one.
+//!
+//! A batch without changes is a commit too. With a synchronous standby, a primary that was replaced
+//! and does not know it cannot commit, so it cannot confirm the term of an old holder.
+
+mod connect;
+mod rows;
+mod sql;
+
+use waiting_room_core::Timestamp;
+use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
+
+pub use self::connect::Failover;
+use self::{
+    connect::Session,
+    rows::{AccountColumns, kept_account, kept_claim},
+};
+use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
+
+/// A keeper on PostgreSQL 12 or later.
+///
+/// It keeps what it has acknowledged, so a server that would not is refused: one with
+/// `synchronous_commit = off` or `fsync = off`, and one in recovery. If the operator says that there
+/// is a [failover](Failover), a server without a synchronous standby is refused too.
+///
+/// After a promotion, or a restoration from a backup, the server has another timeline. The keeper
+/// then returns [`KeepError::Lost`] until an operator recovers the room, unless
+/// [`Failover::Synchronous`] says that nothing is lost.
+#[derive(Debug)]
+pub struct PostgresKeeper {
+    url: String,
+    failover: Failover,
+    room: String,
+    holder: String,
+    session: Option<Session>,
+    /// The number of the last batch that was sent.
+    batch: u64,
+}
+
+impl PostgresKeeper {
+    /// Creates a keeper of `room` on the server at `url`, for the process that is called `holder`.
+    /// It connects when it is first used, and again whenever the connection is lost.
+    ///
+    /// The URL is as `postgres://user:password@host:5432/database`, or as
+    /// `host=/run/postgresql user=ledger dbname=ledger`.
+    #[must_use]
+    pub fn new(
+        url: impl Into<String>,
+        failover: Failover,
+        room: impl Into<String>,
+        holder: impl Into<String>,
+    ) -> Self {
+        let (url, room, holder) = (url.into(), room.into(), holder.into());
+        Self { url, failover, room, holder, session: None, batch: 0 }
+    }
+
+    /// Creates the tables unless they exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server cannot be reached, must not be used, or refuses the tables.
+    pub async fn create_tables(&mut self) -> Result<(), KeepError> {
+        let session = self.session().await?;
+        session.client.batch_execute(sql::TABLES).await.map_err(KeepError::unavailable)
+    }
+
+    /// Sets the room up, with a limit and rules, without visitors. The first ledger takes over with a
+    /// term above that of `kept`, which is higher than zero if the sites have been part of an earlier
+    /// world.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the room is set up already, or the server cannot be used.
+    pub async fn set_up(&mut self, kept: &Kept) -> Result<(), KeepError> {
+        let room = self.room.clone();
+        let timeline = self.session().await?.timeline.clone();
+        let rules = rules_row(&kept.rules);
+        let columns = AccountColumns::of(&kept.accounts);
+        let session = self.session().await?;
+        let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
+        let term = i64::from(kept.term.number());
+        let inserted = transaction
+            .execute(
+                sql::INSERT_ROOM,
+                &[
+                    &room,
+                    &term,
+                    &i64::from(kept.limit),
+                    &rules[0],
+                    &rules[1],
+                    &rules[2],
+                    &rules[3],
+                    &rules[4],
+                    &timeline,
+                ],
+            )
+            .await
+            .map_err(KeepError::unavailable)?;
+        if inserted == 0 {
+            let setting = format!("room is {room:?}, which is set up already, expected a new one");
+            return Err(KeepError::Unfit { setting });
+        }
+        transaction
+            .execute(
+                sql::INSERT_SITES,
+                &[&room, &columns.site, &columns.epoch_term, &columns.epoch_count],
+            )
+            .await
+            .map_err(KeepError::unavailable)?;
+        transaction.commit().await.map_err(KeepError::unavailable)
+    }
+
+    /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
+    /// the room. The ledger that holds it at present is fenced.
+    ///
+    /// The list of sites and their fences are still used, so the operator first makes sure that they
+    /// are complete.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the room is not set up, or the server cannot be used.
+    pub async fn recover(&mut self) -> Result<(), KeepError> {
+        let room = self.room.clone();
+        let timeline = self.session().await?.timeline.clone();
+        let session = self.session().await?;
+        let changed = session.client.execute(sql::RECOVER, &[&room, &timeline]).await;
+        match changed.map_err(KeepError::unavailable)? {
+            0 => Err(KeepError::NoRoom { room }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The connection in use, or a new one.
+    async fn session(&mut self) -> Result<&mut Session, KeepError> {
+        if self.session.as_ref().is_some_and(|session| session.client.is_closed()) {
+            self.session = None;
+        }
+        match &mut self.session {
+            Some(session) => Ok(session),
+            empty => Ok(empty.insert(Session::open(&self.url, self.failover).await?)),
+        }
+    }
+
+    /// Reads everything that is kept, in the transaction of a take-over.
+    async fn read(
+        transaction: &tokio_postgres::Transaction<'_>,
+        room: &str,
+        mut kept: Kept,
+    ) -> Result<Kept, KeepError> {
+        let rows = transaction.query(sql::SELECT_SITES, &[&room]).await;
+        for row in rows.map_err(KeepError::unavailable)? {
+            let (site, account) = kept_account(&row)?;
+            kept.accounts.insert(site, account);
+        }
+        let rows = transaction.query(sql::SELECT_CLAIMS, &[&room]).await;
+        for row in rows.map_err(KeepError::unavailable)? {
+            kept.claims.insert(kept_claim(&row)?);
+        }
+        Ok(kept)
+    }
+
+    async fn try_take_over(
+        &mut self,
+        seen: Seen,
+        at_least: Term,
+    ) -> Result<Option<TakenOver>, KeepError> {
+        let (room, holder, failover) = (self.room.clone(), self.holder.clone(), self.failover);
+        let session = self.session().await?;
+        let timeline = session.timeline.clone();
+        let term = next_term(seen.term, at_least)?;
+        let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
+        let (number, before) = (i64::from(term.number()), i64::from(seen.term.number()));
+        let row = transaction
+            .query_opt(
+                sql::TAKE_OVER,
+                &[&room, &number, &holder, &timeline, &before, &seen.batch.cast_signed()],
+            )
+            .await
+            .map_err(KeepError::unavailable)?;
+        let Some(row) = row else { return Ok(None) };
+        let limit: i64 = row.get("limit_slots");
+        let limit = u32::try_from(limit)
+            .map_err(|_| KeepError::Unfit { setting: format!("limit is {limit}") })?;
+        let mut rules =
+            ["session_ns", "lease_ns", "drift_margin_ns", "heartbeat_ns", "borrow_wait_ns"]
+                .into_iter()
+                .map(|field| Timestamp::from_nanos(row.get::<_, i64>(field).cast_unsigned()))
+                .map(|time| time.since(Timestamp::ZERO));
+        let mut next = || rules.next().unwrap_or_default();
+        let rules = EscrowRules::new()
+            .session(next())
+            .lease(next())
+            .drift_margin(next())
+            .heartbeat(next())
+            .borrow_wait(next());
+        let must_recover: bool = row.get("must_recover");
+        let timeline_before: String = row.get("timeline_before");
+        if !must_recover {
+            let is_promoted = timeline_before != timeline && failover == Failover::None;
+            if is_promoted {
+                return Err(KeepError::Lost {
+                    found: format!(
+                        "the timeline of the server is {timeline}, expected {timeline_before}"
+                    ),
+                });
+            }
+            if at_least.number() > seen.term.number().saturating_add(1) {
+                let (known, kept) = (at_least.number() - 1, seen.term.number());
+                return Err(KeepError::Lost {
+                    found: format!("the term that is kept is {kept}, and a site knows {known}"),
+                });
+            }
+        }
+        let kept = Self::read(&transaction, &room, Kept::new(term, limit, rules)).await?;
+        transaction.commit().await.map_err(KeepError::unavailable)?;
+        self.batch = seen.batch;
+        Ok(Some(if must_recover { TakenOver::Lost(kept) } else { TakenOver::Kept(kept) }))
+    }
+
+    async fn try_keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
+        // The number of a batch whose fate is unknown is not used again.
+        self.batch = self.batch.saturating_add(1);
+        let (room, batch) = (self.room.clone(), self.batch.cast_signed());
+        let term = i64::from(changes.term.number());
+        let limit = changes.limit.map(i64::from);
+        let rules = changes.rules.as_ref().map(rules_row);
+        let rule = |place: usize| rules.map(|rules| rules[place]);
+        let accounts = AccountColumns::of(&changes.accounts);
+        let removed: Vec<i32> =
+            changes.removed.iter().map(|site| i32::from(site.number())).collect();
+        let claims = rows::ClaimColumns::of(&changes.claims);
+        let session = self.session().await?;
+        let row = session
+            .client
+            .query_one(
+                &session.keep,
+                &[
+                    &room,
+                    &term,
+                    &batch,
+                    &limit,
+                    &rule(0),
+                    &rule(1),
+                    &rule(2),
+                    &rule(3),
+                    &rule(4),
+                    &removed,
+                    &accounts.site,
+                    &accounts.epoch_term,
+                    &accounts.epoch_count,
+                    &accounts.standing,
+                    &accounts.incarnation,
+                    &accounts.granted,
+                    &accounts.returned,
+                    &accounts.heard,
+                    &accounts.is_drained,
+                    &accounts.fence_term,
+                    &accounts.fence_count,
+                    &accounts.fence_incarnation,
+                    &claims.site,
+                    &claims.epoch_term,
+                    &claims.epoch_count,
+                    &claims.visitor,
+                ],
+            )
+            .await
+            .map_err(KeepError::unavailable)?;
+        if row.get::<_, i64>(0) == 1 {
+            return Ok(());
+        }
+        let seen = self.try_watch().await?;
+        Err(KeepError::Fenced { term: seen.term })
+    }
+
+    async fn try_watch(&mut self) -> Result<Seen, KeepError> {
+        let room = self.room.clone();
+        let session = self.session().await?;
+        let row = session.client.query_opt(&session.watch, &[&room]).await;
+        let row = row.map_err(KeepError::unavailable)?.ok_or(KeepError::NoRoom { room })?;
+        let term: i64 = row.get(0);
+        let term = u32::try_from(term)
+            .map_err(|_| KeepError::Unfit { setting: format!("term is {term}") })?;
+        let batch = row.get::<_, i64>(1).cast_unsigned();
+        Ok(Seen { term: Term::new(term), batch, is_held: row.get(2) })
+    }
+
+    /// Closes the connection after an error, because its server may be another one by now.
+    fn forget_on_error<T>(&mut self, result: Result<T, KeepError>) -> Result<T, KeepError> {
+        if result.is_err() {
+            self.session = None;
+        }
+        result
+    }
+}
+
+impl LedgerKeeper for PostgresKeeper {
+    async fn watch(&mut self) -> Result<Seen, KeepError> {
+        let result = self.try_watch().await;
+        self.forget_on_error(result)
+    }
+
+    async fn take_over(
+        &mut self,
+        seen: Seen,
+        at_least: Term,
+    ) -> Result<Option<TakenOver>, KeepError> {
+        let result = self.try_take_over(seen, at_least).await;
+        self.forget_on_error(result)
+    }
+
+    async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
+        let result = self.try_keep(changes).await;
+        self.forget_on_error(result)
+    }
+
+    async fn release(&mut self, term: Term) -> Result<(), KeepError> {
+        let (room, term) = (self.room.clone(), i64::from(term.number()));
+        let session = self.session().await?;
+        let released = session.client.execute(sql::RELEASE, &[&room, &term]).await;
+        released.map(drop).map_err(KeepError::unavailable)
+    }
+}
+
+/// The five times of the rules, in nanoseconds, in the order of [`EscrowRules::times`].
+fn rules_row(rules: &EscrowRules) -> [i64; 5] {
+    // A valid time is at most a day.
+    rules.times().map(|(_, time)| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,115 @@
+//! A connection to a server that keeps what it acknowledges.
+
+use std::{str::FromStr, time::Duration};
+
+use tokio::task::AbortHandle;
+use tokio_postgres::{Client, Config, NoTls, Statement};
+
+use crate::keeper::{
+    KeepError,
+    postgres::sql::{KEEP, SETTINGS, TABLES, TIMELINE, WATCH},
+};
+
+/// Whether another server may be promoted in place of this one, as the operator knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failover {
+    /// There is one server, which is repaired or started again. If the timeline changes all the
+    /// same, the room has to be recovered.
+    #[default]
+    None,
+    /// A standby that has confirmed every commit is promoted, so nothing is lost. A server without a
+    /// synchronous standby is refused.
+    Synchronous,
+}
+
+/// A connection, its prepared statements, and the timeline of its server.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) keep: Statement,
+    pub(super) watch: Statement,
+    pub(super) timeline: String,
+    _task: Task,
+}
+
+/// The task of a connection, which ends with it.
+#[derive(Debug)]
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Session {
+    pub(super) async fn open(url: &str, failover: Failover) -> Result<Self, KeepError> {
+        let mut config = Config::from_str(url).map_err(|error| KeepError::Unfit {
+            setting: format!("the URL of the keeper: {error}"),
+        })?;
+        config
+            .connect_timeout(PATIENCE)
+            .tcp_user_timeout(PATIENCE)
+            .application_name("waiting-room-ledger");
+        let (client, connection) = config.connect(NoTls).await.map_err(KeepError::unavailable)?;
+        let task = Task(tokio::spawn(async move { drop(connection.await) }).abort_handle());
+        client.batch_execute(LIMITS).await.map_err(KeepError::unavailable)?;
+        check(&client, failover).await?;
+        let timeline =
+            client.query_one(TIMELINE, &[]).await.map_err(KeepError::unavailable)?.get(0);
+        let exists = client.query_one(EXISTS, &[]).await.map_err(KeepError::unavailable)?;
+        if !exists.get::<_, bool>(0) {
+            client.batch_execute(TABLES).await.map_err(KeepError::unavailable)?;
+        }
+        let keep = client.prepare(KEEP).await.map_err(KeepError::unavailable)?;
+        let watch = client.prepare(WATCH).await.map_err(KeepError::unavailable)?;
+        Ok(Self { client, keep, watch, timeline, _task: task })
+    }
+}
+
+/// Refuses a server that may lose what it acknowledges.
+async fn check(client: &Client, failover: Failover) -> Result<(), KeepError> {
+    let row = client.query_one(SETTINGS, &[]).await.map_err(KeepError::unavailable)?;
+    let (commit, fsync): (String, String) = (row.get(1), row.get(2));
+    let standbys: String = row.get(3);
+    let unfit = |setting: String| Err(KeepError::Unfit { setting });
+    if row.get(0) {
+        return unfit("the server is in recovery, expected the primary".to_owned());
+    }
+    if commit == "off" {
+        return unfit("synchronous_commit is off, expected on".to_owned());
+    }
+    if fsync == "off" {
+        return unfit("fsync is off, expected on".to_owned());
+    }
+    if failover == Failover::Synchronous {
+        if standbys.is_empty() {
+            return unfit(
+                "synchronous_standby_names is empty, expected a standby, because a failover is used"
+                    .to_owned(),
+            );
+        }
+        if !matches!(&commit[..], "on" | "remote_apply") {
+            return unfit(format!(
+                "synchronous_commit is {commit}, expected on or remote_apply, because a failover is \
+                 used"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The time in which a server has to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A statement that waits for a lock, or a process that stops in the middle of a take-over, does not
+/// hold the room up for longer than a holder is waited for.
+const LIMITS: &str = "
+SET statement_timeout = '2s';
+SET lock_timeout = '1s';
+SET idle_in_transaction_session_timeout = '2s';
+";
+
+/// Whether the tables exist. Creating them takes rights that a ledger does not need otherwise.
+const EXISTS: &str = "SELECT to_regclass('waiting_room_ledger_claim') IS NOT NULL";

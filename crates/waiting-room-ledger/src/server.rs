@@ -1,0 +1,294 @@
+//! The server: accepts connections of sites and operators, and gives each stream to the holder of
+//! its room.
+//!
+//! Everything that a client can make the server hold is bounded: the connections, the streams of a
+//! connection, the time until a greeting is complete, the bytes of a frame, the messages that wait
+//! for a slow reader, and the headers.
+
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use h2::{RecvStream, server::SendResponse};
+use http::{Method, Request, Response, StatusCode};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::Semaphore,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    holder::{HolderHandle, Role},
+    server::stream::{Greeted, serve_operator, serve_site},
+    wire::{
+        FrameError, FrameReader, FrameWriter, Hello, Opener, Pulse, Purpose, Ready, Sealer,
+        SharedKeys, nonce,
+    },
+};
+
+/// The most connections at a time.
+const MAX_CONNECTIONS: usize = 8192;
+/// The most streams of one connection: one, and one that replaces it.
+const MAX_STREAMS: u32 = 2;
+/// The most bytes of the headers of a request.
+const MAX_HEADERS: u32 = 4096;
+/// The most bytes of a greeting.
+const MAX_GREETING_LEN: usize = 256;
+/// The time in which a connection and a greeting have to be complete.
+const GREETING_WITHIN: Duration = Duration::from_secs(5);
+/// The time in which a peer has to take a frame, and to answer a ping.
+const PEER_PATIENCE: Duration = Duration::from_secs(5);
+/// The most kinds of refusals that are remembered, so that each is logged once.
+const MAX_TOLD: usize = 1024;
+
+/// The keys of a server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerKeys {
+    sites: SharedKeys,
+    operators: Option<SharedKeys>,
+}
+
+impl ServerKeys {
+    /// Accepts sites with these keys, and no operators.
+    #[must_use]
+    pub const fn new(sites: SharedKeys) -> Self {
+        Self { sites, operators: None }
+    }
+
+    /// Accepts the orders of operators with these keys, which sites do not know.
+    #[must_use]
+    pub fn operators(mut self, keys: SharedKeys) -> Self {
+        self.operators = Some(keys);
+        self
+    }
+}
+
+/// Accepts the streams of sites and operators for the rooms of this process.
+#[derive(Debug)]
+pub struct LedgerServer {
+    rooms: BTreeMap<String, HolderHandle>,
+    keys: ServerKeys,
+    connections: Semaphore,
+    next_stream: AtomicU64,
+    told: Mutex<BTreeSet<String>>,
+}
+
+impl LedgerServer {
+    /// Creates a server for these rooms.
+    #[must_use]
+    pub fn new(
+        rooms: impl IntoIterator<Item = (String, HolderHandle)>,
+        keys: ServerKeys,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            rooms: rooms.into_iter().collect(),
+            keys,
+            connections: Semaphore::new(MAX_CONNECTIONS),
+            next_stream: AtomicU64::new(1),
+            told: Mutex::new(BTreeSet::new()),
+        })
+    }
+
+    /// Accepts connections until the listener fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error only if the listener is unusable. A connection that fails ends alone.
+    ///
+    /// # Cancel safety
+    ///
+    /// All connections are closed if the future is dropped.
+    pub async fn listen(self: &Arc<Self>, listener: &TcpListener) -> io::Result<()> {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((socket, peer)) => {
+                        // Frames are small, and each one is awaited.
+                        let _ = socket.set_nodelay(true);
+                        let server = Arc::clone(self);
+                        connections.spawn(async move { server.serve(socket, peer.to_string()).await });
+                    }
+                    Err(error) if is_passing(&error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                    Err(error) => return Err(error),
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+
+    /// Serves one connection until it ends. `peer` is its name in the log.
+    ///
+    /// # Cancel safety
+    ///
+    /// The connection is closed if the future is dropped.
+    pub async fn serve<Io>(self: Arc<Self>, io: Io, peer: String)
+    where
+        Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Ok(_permit) = self.connections.try_acquire() else {
+            self.tell(&peer, "there are too many connections");
+            return;
+        };
+        let mut builder = h2::server::Builder::new();
+        builder.max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADERS);
+        let Ok(Ok(mut connection)) = timeout(GREETING_WITHIN, builder.handshake(io)).await else {
+            return;
+        };
+        let mut pulse = Some(Pulse::new(connection.ping_pong(), PEER_PATIENCE));
+        let mut streams = JoinSet::new();
+        let mut is_greeted = false;
+        loop {
+            tokio::select! {
+                accepted = connection.accept() => {
+                    let Some(Ok((request, respond))) = accepted else { return };
+                    is_greeted = true;
+                    let (server, peer) = (Arc::clone(&self), peer.clone());
+                    let pulse = pulse.take();
+                    streams.spawn(async move { server.greet(request, respond, peer, pulse).await });
+                }
+                () = tokio::time::sleep(GREETING_WITHIN), if !is_greeted => return,
+                Some(_) = streams.join_next() => {}
+            }
+        }
+    }
+
+    /// Reads the greeting of a stream, and serves the stream.
+    async fn greet(
+        self: Arc<Self>,
+        request: Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        peer: String,
+        pulse: Option<Pulse>,
+    ) {
+        let is_site = match (request.method(), request.uri().path()) {
+            (&Method::POST, "/v1/site") => true,
+            (&Method::POST, "/v1/operator") => false,
+            _ => return refuse(respond, StatusCode::NOT_FOUND, "there is no such path"),
+        };
+        let mut reader = FrameReader::new(request.into_body(), MAX_GREETING_LEN);
+        let Ok(Ok((content, seal))) = timeout(GREETING_WITHIN, reader.next_sealed()).await else {
+            return refuse(respond, StatusCode::BAD_REQUEST, "there is no greeting");
+        };
+        let answer =
+            Hello::decode(&content).map_err(|flaw| (StatusCode::BAD_REQUEST, flaw)).and_then(
+                |hello| self.admit(&hello, is_site, &content, &seal).map(|keys| (hello, keys)),
+            );
+        let (hello, (room, ready, mut sealer, opener)) = match answer {
+            Ok(answer) => answer,
+            Err((status, sentence)) => {
+                if status != StatusCode::SERVICE_UNAVAILABLE {
+                    self.tell(&peer, &sentence);
+                }
+                return refuse(respond, status, &sentence);
+            }
+        };
+        let Ok(stream) = respond.send_response(Response::new(()), false) else { return };
+        let mut writer = FrameWriter::new(stream, PEER_PATIENCE);
+        let sent = match nonce_frame(&mut writer, ready, &mut sealer).await {
+            Ok(()) => self.next_stream.fetch_add(1, Ordering::Relaxed),
+            Err(_) => return,
+        };
+        let greeted = Greeted { id: sent, room, reader, writer, sealer, opener };
+        match hello.purpose {
+            Purpose::Operator => serve_operator(greeted).await,
+            Purpose::Site { site, incarnation } => {
+                let ended = serve_site(greeted, site, incarnation, pulse).await;
+                if let Err(sentence) = ended {
+                    self.tell(&peer, &format!("site {}: {sentence}", site.number()));
+                }
+            }
+        }
+    }
+
+    /// Checks a greeting, and derives the keys of its stream.
+    #[expect(clippy::type_complexity, reason = "the parts of an accepted greeting, used once")]
+    fn admit(
+        &self,
+        hello: &Hello,
+        is_site: bool,
+        content: &[u8],
+        seal: &[u8],
+    ) -> Result<(HolderHandle, Ready, Sealer, Opener), (StatusCode, String)> {
+        if is_site != matches!(hello.purpose, Purpose::Site { .. }) {
+            return Err((StatusCode::BAD_REQUEST, "the greeting is for another path".to_owned()));
+        }
+        let keys = if is_site { Some(&self.keys.sites) } else { self.keys.operators.as_ref() };
+        let keys = keys.ok_or_else(|| {
+            (StatusCode::UNAUTHORIZED, "this ledger has no key for operators".to_owned())
+        })?;
+        let nonce =
+            nonce().map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+        let (ready, sealer, opener) = Hello::open(content, seal, keys, nonce).ok_or_else(|| {
+            (StatusCode::UNAUTHORIZED, "the key is not one of this ledger".to_owned())
+        })?;
+        let room = self.rooms.get(&hello.room).ok_or_else(|| {
+            let names: Vec<_> = self.rooms.keys().collect();
+            (StatusCode::NOT_FOUND, format!("room is {:?}, expected one of {names:?}", hello.room))
+        })?;
+        if room.role() == Role::Standby {
+            let sentence = "this process is a standby, expected the holder".to_owned();
+            return Err((StatusCode::SERVICE_UNAVAILABLE, sentence));
+        }
+        Ok((room.clone(), ready, sealer, opener))
+    }
+
+    /// Tells the operator of this server once why a peer was refused.
+    fn tell(&self, peer: &str, sentence: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = peer.rsplit_once(':').map_or(peer, |(address, _port)| address);
+        let both = format!("{address} {sentence}");
+        if told.len() < MAX_TOLD && told.insert(both) {
+            tracing::warn!(peer, reason = sentence, "a stream was refused or ended");
+        }
+    }
+}
+
+/// Sends the ledger's nonce, with which the client finds the keys of the stream.
+async fn nonce_frame(
+    writer: &mut FrameWriter,
+    ready: Ready,
+    sealer: &mut Sealer,
+) -> Result<(), FrameError> {
+    writer.write(sealer, &ready.encode()).await
+}
+
+/// Refuses a request with a sentence. The sentence is not sealed, so a client only logs it.
+fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode, sentence: &str) {
+    let mut response = Response::new(());
+    *response.status_mut() = status;
+    if let Ok(mut body) = respond.send_response(response, false) {
+        // If the client has gone, nobody waits for the sentence.
+        let _ = body.send_data(Bytes::copy_from_slice(sentence.as_bytes()), true);
+    }
+}
+
+/// Returns whether an error of a listener concerns one connection, or will pass.
+fn is_passing(error: &io::Error) -> bool {
+    // EMFILE and ENFILE, which pass when connections end.
+    let is_full = matches!(error.raw_os_error(), Some(23 | 24));
+    let kinds = [
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::Interrupted,
+    ];
+    is_full || kinds.contains(&error.kind())
+}

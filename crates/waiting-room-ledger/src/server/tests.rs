@@ -1,0 +1,276 @@
+//! Clients that do not behave: what they get, and what they cannot do.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use h2::{RecvStream, SendStream, client};
+use http::{Request, StatusCode};
+use tokio::{io::AsyncWriteExt, time::timeout};
+use waiting_room_core::Timestamp;
+use waiting_room_sites::{
+    SiteId,
+    escrow::{EscrowRules, Incarnation, SiteAction, SiteLedger, ToGlobal},
+};
+
+use super::*;
+use crate::{
+    Holder, HolderTimes, SharedKeys,
+    keeper::MemoryKeeper,
+    wire::{FrameError, FrameReader, Hello, Opener, Purpose, Ready, Sealer},
+};
+
+const SITE: SiteId = SiteId::new(1);
+
+fn keys(digit: &str) -> SharedKeys {
+    SharedKeys::parse(&digit.repeat(64)).unwrap()
+}
+
+/// A server whose process holds the room `shop`, with one site.
+async fn server() -> Arc<LedgerServer> {
+    let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    let keys = ServerKeys::new(keys("a")).operators(keys("b"));
+    LedgerServer::new([("shop".to_owned(), handle)], keys)
+}
+
+fn hello(purpose: Purpose) -> Hello {
+    Hello { room: "shop".to_owned(), purpose, nonce: [7; 16] }
+}
+
+fn site(bits: u64) -> Purpose {
+    Purpose::Site { site: SITE, incarnation: Incarnation::new(bits) }
+}
+
+/// A frame with a seal that was made elsewhere.
+fn frame(content: &[u8], seal: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    [&length[..], content, seal].concat()
+}
+
+/// The greeting as the bytes of a frame.
+fn greeting(hello: &Hello, keys: &SharedKeys) -> Vec<u8> {
+    let (content, seal) = hello.seal(keys);
+    frame(&content, &seal)
+}
+
+/// A client that writes any bytes.
+struct Raw {
+    status: StatusCode,
+    up: SendStream<Bytes>,
+    down: RecvStream,
+}
+
+impl Raw {
+    /// Sends a request with these bytes, and waits for the head of the response.
+    async fn send(server: &Arc<LedgerServer>, path: &str, bytes: Vec<u8>) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        tokio::spawn(Arc::clone(server).serve(theirs, "test:1".to_owned()));
+        let (requests, connection) = client::handshake(ours).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post(format!("http://ledger{path}")).body(()).unwrap();
+        let mut requests = requests.ready().await.unwrap();
+        let (response, mut up) = requests.send_request(request, false).unwrap();
+        up.send_data(bytes.into(), false).unwrap();
+        let (head, down) = response.await.unwrap().into_parts();
+        Self { status: head.status, up, down }
+    }
+
+    /// The sentence of a refusal.
+    async fn sentence(mut self) -> String {
+        let mut text = Vec::new();
+        while let Some(Ok(data)) = self.down.data().await {
+            text.extend_from_slice(&data);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// Reads the answer to a greeting, and finds the keys of the stream.
+    async fn ready(
+        self,
+        hello: &Hello,
+        keys: &SharedKeys,
+    ) -> (SendStream<Bytes>, FrameReader, Sealer, Opener) {
+        assert_eq!(self.status, StatusCode::OK);
+        let mut reader = FrameReader::new(self.down, 256);
+        let (content, _) = reader.next_sealed().await.unwrap();
+        let (sealer, mut opener) = hello.keys_for(Ready::decode(&content).unwrap(), keys);
+        // The frame with the nonce has the first number.
+        opener.opens(&content, &[]);
+        (self.up, reader, sealer, opener)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_greeting_is_refused_with_a_sentence() {
+    let server = server().await;
+    let with_key = |hello: &Hello| greeting(hello, &keys("a"));
+    let operator = hello(Purpose::Operator);
+    let other_room = Hello { room: "shoe".to_owned(), ..hello(site(1)) };
+    let too_long = [&[0x7f, 0xff][..], &[0; 300]].concat();
+    for (path, bytes, status, sentence) in [
+        ("/", with_key(&hello(site(1))), 404, "there is no such path"),
+        ("/v1/site", too_long, 400, "there is no greeting"),
+        ("/v1/site", frame(&[9, 9], &[0; 16]), 400, "the version of the greeting is 9, expected 1"),
+        ("/v1/site", frame(&[1, 9], &[0; 16]), 400, "the greeting is malformed"),
+        ("/v1/site", with_key(&operator), 400, "the greeting is for another path"),
+        ("/v1/operator", with_key(&operator), 401, "the key is not one of this ledger"),
+        (
+            "/v1/site",
+            greeting(&hello(site(1)), &keys("c")),
+            401,
+            "the key is not one of this ledger",
+        ),
+        ("/v1/site", with_key(&other_room), 404, "room is \"shoe\", expected one of [\"shop\"]"),
+    ] {
+        let raw = Raw::send(&server, path, bytes).await;
+        assert_eq!(raw.status.as_u16(), status, "{sentence}");
+        assert_eq!(raw.sentence().await, sentence);
+    }
+    // A client that says nothing is refused after five seconds.
+    let raw = Raw::send(&server, "/v1/site", Vec::new()).await;
+    assert_eq!(raw.sentence().await, "there is no greeting");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_greeting_that_was_recorded_opens_no_stream_and_closes_none() {
+    let server = server().await;
+    let hello = hello(site(1));
+    let recorded = greeting(&hello, &keys("a"));
+    let raw = Raw::send(&server, "/v1/site", recorded.clone()).await;
+    let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
+    up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+    // The first message asks for a report.
+    assert!(reader.next(&mut opener).await.is_ok());
+    // Without the key, its sender cannot confirm it.
+    let mut thief = Raw::send(&server, "/v1/site", recorded).await;
+    thief.up.send_data(frame(&[], &[0; 16]).into(), false).unwrap();
+    let mut reader_of_thief = FrameReader::new(thief.down, 256);
+    assert!(reader_of_thief.next_sealed().await.is_ok(), "the nonce");
+    assert!(reader_of_thief.next_sealed().await.is_err(), "nothing else");
+    let silent = timeout(Duration::from_secs(4), reader.next(&mut opener)).await;
+    assert!(silent.is_err(), "the stream of the site goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_is_forged_repeated_or_garbage_ends_the_stream() {
+    let server = server().await;
+    let join = join(1);
+    type Attack = fn(&mut Sealer, &[u8]) -> Vec<u8>;
+    let attacks: [(&str, Attack); 5] = [
+        ("forged", |_, message| frame(message, &[0; 16])),
+        ("repeated", |sealer, message| {
+            let once = frame(message, &sealer.seal(message));
+            [once.clone(), once].concat()
+        }),
+        ("garbage", |sealer, _| frame(b"garbage", &sealer.seal(b"garbage"))),
+        ("of another site", |sealer, _| {
+            let message = super::tests::join(2).encode();
+            frame(&message, &sealer.seal(&message))
+        }),
+        ("too long", |_, _| frame(&[1; 257], &[0; 16])),
+    ];
+    for (name, attack) in attacks {
+        let hello = hello(site(1));
+        let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
+        let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
+        up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+        assert!(reader.next(&mut opener).await.is_ok(), "{name}: greeted");
+        up.send_data(attack(&mut sealer, &join.encode()).into(), false).unwrap();
+        let ended = timeout(Duration::from_secs(3), async {
+            while reader.next(&mut opener).await.is_ok() {}
+        });
+        ended.await.unwrap_or_else(|_| panic!("{name}: the stream goes on"));
+    }
+}
+
+/// The first message of a site.
+fn join(number: u16) -> ToGlobal {
+    let (rules, now) = (EscrowRules::new(), Timestamp::from_secs(1));
+    let mut site = SiteLedger::new(SiteId::new(number), Incarnation::new(1), rules, now).unwrap();
+    match &site.tick(now)[..] {
+        [SiteAction::Send(join)] => join.clone(),
+        other => panic!("a site joins, and not {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_incarnation_is_refused_until_the_first_one_is_gone() {
+    let server = server().await;
+    let mut streams = Vec::new();
+    for (bits, is_accepted) in [(1, true), (2, false), (1, true)] {
+        let hello = hello(site(bits));
+        let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
+        let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
+        up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+        let content = reader.next(&mut opener).await.unwrap();
+        let sentence = crate::wire::sentence_of(&content);
+        assert_eq!(sentence.is_none(), is_accepted, "{sentence:?}");
+        if let Some(sentence) = sentence {
+            assert_eq!(
+                sentence,
+                "it is connected already, with incarnation 0000000000000001, so incarnation \
+                 0000000000000002 is refused"
+            );
+        }
+        streams.push((up, reader, opener));
+    }
+    // The same incarnation has connected again, so its first stream has ended.
+    let (_, reader, opener) = &mut streams[0];
+    assert!(matches!(
+        reader.next(opener).await,
+        Err(FrameError::Closed | FrameError::Transport(_))
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_that_does_not_read_is_dropped_and_the_ledger_serves_on() {
+    let server = server().await;
+    let hello = hello(site(1));
+    let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
+    let (mut up, reader, mut sealer, _) = raw.ready(&hello, &keys("a")).await;
+    up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+    let message = join(1).encode();
+    // Each join is answered, and no answer is read: the window of the stream fills, then the queue.
+    let flood = timeout(Duration::from_secs(30), async {
+        for _ in 0..4000 {
+            let frame = frame(&message, &sealer.seal(&message));
+            up.reserve_capacity(frame.len());
+            while up.capacity() < frame.len() {
+                let room = std::future::poll_fn(|cx| up.poll_capacity(cx)).await;
+                if !matches!(room, Some(Ok(_))) {
+                    return;
+                }
+            }
+            if up.send_data(frame.into(), false).is_err() {
+                return;
+            }
+        }
+    });
+    let _ = flood.await;
+    drop(reader);
+    // Another incarnation is accepted: the first stream is gone.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let hello = self::hello(site(2));
+    let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
+    let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
+    up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+    let content = reader.next(&mut opener).await.unwrap();
+    assert_eq!(crate::wire::sentence_of(&content), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_are_not_http_end_their_connection_only() {
+    let server = server().await;
+    for bytes in
+        [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+    {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+        let served = tokio::spawn(Arc::clone(&server).serve(theirs, "test:1".to_owned()));
+        ours.write_all(bytes).await.unwrap();
+        timeout(Duration::from_secs(11), served).await.unwrap().unwrap();
+    }
+    let raw = Raw::send(&server, "/", Vec::new()).await;
+    assert_eq!(raw.status, StatusCode::NOT_FOUND);
+}

@@ -1,0 +1,283 @@
+//! Shared keys, and the seals of frames.
+
+use std::{error::Error, fmt, path::Path, sync::Arc};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The bytes of a key.
+const KEY_LEN: usize = 32;
+/// The bytes of a seal: half of an HMAC-SHA-256 (RFC 2104, section 5).
+pub(super) const SEAL_LEN: usize = 16;
+/// The most keys of one file.
+const MAX_KEYS: usize = 8;
+
+/// The keys that sites and ledgers share: the first one seals, and all of them open.
+///
+/// To replace a key, add the new one to the ledgers as the second line, then replace it at the
+/// sites, then remove the old one.
+#[derive(Clone)]
+pub struct SharedKeys(Arc<[[u8; KEY_LEN]]>);
+
+/// The reason for which a text holds no keys. It never contains the text.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// There is no key, or there are too many.
+    Count {
+        /// The number of keys.
+        given: usize,
+    },
+    /// A line is not a key.
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// The number of its characters.
+        length: usize,
+    },
+    /// The file cannot be read.
+    Read {
+        /// Its path.
+        path: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+impl SharedKeys {
+    /// Reads the keys from a text with one key a line, each 64 hexadecimal digits, as
+    /// `openssl rand -hex 32` prints them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the number of the first line that is no key.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let mut keys = Vec::new();
+        for (line, key) in (1..).zip(text.lines()) {
+            let key = key.trim();
+            if key.is_empty() || key.starts_with('#') {
+                continue;
+            }
+            keys.push(parse_key(key).ok_or(KeyError::Line { line, length: key.chars().count() })?);
+        }
+        match keys.len() {
+            1..=MAX_KEYS => Ok(Self(keys.into())),
+            given => Err(KeyError::Count { given }),
+        }
+    }
+
+    /// Reads the keys from a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be read, or is not as [`parse`](Self::parse) expects.
+    pub fn read(path: &Path) -> Result<Self, KeyError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| KeyError::Read { path: path.display().to_string(), source })?;
+        Self::parse(&text)
+    }
+
+    /// Seals the greeting of a stream.
+    pub(super) fn seal_hello(&self, content: &[u8]) -> [u8; SEAL_LEN] {
+        // There is at least one key.
+        let key = self.0.first().copied().unwrap_or_default();
+        truncated(hello_mac(&key, content))
+    }
+
+    /// Finds the key with which a greeting was sealed.
+    pub(super) fn open_hello(&self, content: &[u8], seal: &[u8]) -> Option<StreamKey> {
+        self.0
+            .iter()
+            .find(|key| hello_mac(key, content).verify_truncated_left(seal).is_ok())
+            .map(|key| StreamKey(*key))
+    }
+
+    /// The key that seals.
+    pub(super) fn first(&self) -> StreamKey {
+        StreamKey(self.0.first().copied().unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedKeys({})", self.0.len())
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count { given } => write!(f, "keys is {given}, expected 1 to {MAX_KEYS}"),
+            Self::Line { line, length } => write!(
+                f,
+                "line {line} has {length} characters, expected a key of 64 hexadecimal digits"
+            ),
+            Self::Read { path, source } => write!(f, "key file {path}: {source}"),
+        }
+    }
+}
+
+impl Error for KeyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Read { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The key of one greeting, from which the keys of its stream are derived.
+#[derive(Clone)]
+pub(super) struct StreamKey([u8; KEY_LEN]);
+
+impl StreamKey {
+    /// The keys of the frames from the site, and of those to it, after the greeting `hello` that was
+    /// answered with `nonce`.
+    pub(super) fn derive(&self, hello: &[u8], nonce: &[u8]) -> (Numbered, Numbered) {
+        let direction = |label: &[u8]| {
+            let mut mac = mac(&self.0);
+            mac.update(label);
+            mac.update(nonce);
+            mac.update(hello);
+            Numbered { key: mac.finalize().into_bytes().into(), next: 0 }
+        };
+        (direction(b"waiting-room-ledger 1 up"), direction(b"waiting-room-ledger 1 down"))
+    }
+}
+
+/// A key of one direction of a stream, and the number of the next frame.
+#[derive(Clone)]
+pub(super) struct Numbered {
+    key: [u8; KEY_LEN],
+    next: u64,
+}
+
+impl Numbered {
+    fn mac(&mut self, content: &[u8]) -> Hmac<Sha256> {
+        let mut mac = mac(&self.key);
+        mac.update(&self.next.to_be_bytes());
+        mac.update(content);
+        self.next = self.next.wrapping_add(1);
+        mac
+    }
+}
+
+/// Seals the frames that this side sends.
+pub(crate) struct Sealer(pub(super) Numbered);
+
+impl Sealer {
+    pub(crate) fn seal(&mut self, content: &[u8]) -> [u8; SEAL_LEN] {
+        truncated(self.0.mac(content))
+    }
+}
+
+/// Checks the seals of the frames that this side receives.
+pub(crate) struct Opener(pub(super) Numbered);
+
+impl Opener {
+    /// Returns whether the seal is that of the next frame.
+    pub(crate) fn opens(&mut self, content: &[u8], seal: &[u8]) -> bool {
+        self.0.mac(content).verify_truncated_left(seal).is_ok()
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealer(next: {})", self.0.next)
+    }
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Opener(next: {})", self.0.next)
+    }
+}
+
+/// Random bytes that make the keys of a stream unique.
+///
+/// # Errors
+///
+/// Returns an error if the operating system has no randomness.
+pub(crate) fn nonce() -> Result<[u8; 16], std::io::Error> {
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(std::io::Error::other)?;
+    Ok(nonce)
+}
+
+fn hello_mac(key: &[u8; KEY_LEN], content: &[u8]) -> Hmac<Sha256> {
+    let mut mac = mac(key);
+    mac.update(b"waiting-room-ledger 1 hello");
+    mac.update(content);
+    mac
+}
+
+fn mac(key: &[u8; KEY_LEN]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
+}
+
+fn truncated(mac: Hmac<Sha256>) -> [u8; SEAL_LEN] {
+    let full: [u8; 32] = mac.finalize().into_bytes().into();
+    let mut seal = [0; SEAL_LEN];
+    seal.copy_from_slice(&full[..SEAL_LEN]);
+    seal
+}
+
+/// Reads a key; `None` if it is not 64 hexadecimal digits.
+fn parse_key(text: &str) -> Option<[u8; KEY_LEN]> {
+    let digits: Vec<_> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    if digits.len() != 2 * KEY_LEN {
+        return None;
+    }
+    let mut key = [0; KEY_LEN];
+    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::try_from(pair[0] << 4 | pair[1]).ok()?;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(digit: char) -> String {
+        digit.to_string().repeat(64)
+    }
+
+    #[test]
+    fn the_first_key_seals_and_all_keys_open() {
+        let old = SharedKeys::parse(&keys('a')).unwrap();
+        let both = SharedKeys::parse(&format!("# ours\n{}\n\n{}\n", keys('b'), keys('a'))).unwrap();
+        assert!(both.open_hello(b"hello", &old.seal_hello(b"hello")).is_some());
+        assert!(old.open_hello(b"hello", &both.seal_hello(b"hello")).is_none());
+        assert!(old.open_hello(b"hallo", &old.seal_hello(b"hello")).is_none());
+    }
+
+    #[test]
+    fn a_seal_counts_once_in_its_order_and_direction() {
+        let keys = SharedKeys::parse(&keys('a')).unwrap();
+        let (up, down) = keys.first().derive(b"hello", b"nonce");
+        let (mut sealer, mut opener) = (Sealer(up.clone()), Opener(up.clone()));
+        let first = sealer.seal(b"one");
+        let second = sealer.seal(b"two");
+        assert!(opener.opens(b"one", &first), "in order");
+        assert!(!Opener(up.clone()).opens(b"two", &second), "left out");
+        assert!(!opener.opens(b"one", &first), "repeated");
+        assert!(!Opener(down).opens(b"one", &first), "sent back");
+        let (other, _) = keys.first().derive(b"hello", b"other");
+        assert!(!Opener(other).opens(b"one", &first), "from another stream");
+    }
+
+    #[test]
+    fn a_file_that_is_not_made_of_keys_is_refused_without_showing_it() {
+        let error = SharedKeys::parse("# mine\nsecret\n").unwrap_err().to_string();
+        assert_eq!(error, "line 2 has 6 characters, expected a key of 64 hexadecimal digits");
+        let error = SharedKeys::parse("\n").unwrap_err().to_string();
+        assert_eq!(error, "keys is 0, expected 1 to 8");
+        let nine = format!("{}\n", keys('1')).repeat(9);
+        assert_eq!(SharedKeys::parse(&nine).unwrap_err().to_string(), "keys is 9, expected 1 to 8");
+        let error = SharedKeys::read(Path::new("/nonexistent/key")).unwrap_err().to_string();
+        assert!(error.starts_with("key file /nonexistent/key: "), "{error}");
+        let shown = format!("{:?}", SharedKeys::parse(&keys('a')).unwrap());
+        assert_eq!(shown, "SharedKeys(1)");
+    }
+}

@@ -1,0 +1,337 @@
+//! The program: two processes and a real PostgreSQL, with one of them killed and suspended, and the
+//! commands of `docs/operations.md`.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use tokio::time::{Instant, timeout};
+use waiting_room_core::{Timestamp, VisitorId};
+use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
+use waiting_room_ledger::{LedgerLink, LinkOptions, SharedKeys, TcpDial};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Admission, EscrowRules, Incarnation, SiteAction, SiteLedger, Term, ToSite},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_waiting-room-ledger");
+const RULES: EscrowRules = EscrowRules::new();
+
+/// A folder with the keys of sites and of operators.
+fn keys() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sites.key"), "a".repeat(64)).unwrap();
+    std::fs::write(folder.path().join("operators.key"), "b".repeat(64)).unwrap();
+    folder
+}
+
+/// Runs a command to its end, and returns its output, or its error.
+fn run(arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+}
+
+/// A process of `serve`.
+struct Process {
+    child: Child,
+    address: String,
+}
+
+impl Process {
+    fn start(keeper: &str, keys: &Path) -> Self {
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0", "--room", "shop", "--keeper", keeper])
+            .arg("--site-keys")
+            .arg(keys.join("sites.key"))
+            .arg("--operator-keys")
+            .arg(keys.join("operators.key"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listens on ").expect(&line).to_owned();
+        Self { child, address }
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A site that admits as many visitors as it can.
+struct Site {
+    ledger: SiteLedger,
+    link: LedgerLink,
+    start: Instant,
+    visitors: u128,
+    borrowed: usize,
+}
+
+impl Site {
+    fn new(number: u16, addresses: &[&Process], within: Duration) -> Self {
+        let life = (SiteId::new(number), Incarnation::new(number.into()));
+        let now = Timestamp::from_secs(1);
+        let ledger = SiteLedger::new(life.0, life.1, RULES, now).unwrap();
+        let addresses = addresses.iter().map(|process| process.address.clone());
+        let keys = SharedKeys::parse(&"a".repeat(64)).unwrap();
+        let options = LinkOptions::new("shop", life, &RULES, addresses, keys).within(within);
+        let link = LedgerLink::connect(TcpDial::new(), options);
+        Self { ledger, link, start: Instant::now(), visitors: 0, borrowed: 0 }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(1) + self.start.elapsed()
+    }
+
+    /// Lets a visitor arrive. Returns whether it is admitted from a slot that the site holds.
+    fn arrive(&mut self) -> bool {
+        self.visitors += 1;
+        let now = self.now();
+        self.ledger.arrived();
+        match self.ledger.admit(VisitorId::new(self.visitors), now) {
+            Admission::Admit(_) => true,
+            Admission::Borrow { ask: Some(ask), .. } => {
+                self.link.send(ask);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Waits for a message or a moment, and does what is due. Returns the message.
+    async fn turn(&mut self) -> Option<ToSite> {
+        let message = timeout(Duration::from_millis(20), self.link.receive()).await.ok().flatten();
+        let now = self.now();
+        let mut actions = Vec::new();
+        if let Some(message) = &message {
+            actions.extend(self.ledger.receive(message, now));
+        }
+        actions.extend(self.ledger.tick(now));
+        for action in actions {
+            match action {
+                SiteAction::Admit(_) => self.borrowed += 1,
+                SiteAction::Send(message) => {
+                    self.link.send(message);
+                }
+                _ => {}
+            }
+        }
+        message
+    }
+
+    /// Admits visitors until the site holds no slot that is free.
+    async fn use_all(&mut self) {
+        while self.ledger.epoch().count() == 0 {
+            self.turn().await;
+        }
+        while self.arrive() {}
+        self.turn().await;
+    }
+
+    /// Lets visitors arrive until one is admitted to a slot that was granted for it. Returns how
+    /// long that took.
+    async fn until_granted(&mut self) -> Duration {
+        let (begin, before) = (Instant::now(), self.borrowed);
+        while self.borrowed == before {
+            if self.ledger.unused() == 0 || self.ledger.term() == Term::new(0) {
+                self.arrive();
+            } else {
+                while self.arrive() {}
+            }
+            self.turn().await;
+            assert!(begin.elapsed() < Duration::from_secs(20), "nothing is granted");
+        }
+        begin.elapsed()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_nothing_more() {
+    let (server, keys) = (PostgresServer::start().unwrap(), keys());
+    let url = server.url();
+    let set_up = ["set-up", "--room", "shop", "--limit", "100000", "--sites", "1,2,3"];
+    let said = run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
+    assert_eq!(said, "room shop is set up: limit 100000, 3 sites\n");
+    let mut first = Process::start(&url, keys.path());
+    let patience = Duration::from_millis(1500);
+    let mut site = Site::new(1, &[&first], patience);
+    site.use_all().await;
+    site.until_granted().await;
+    drop(site);
+
+    // The first process is killed. Site 3 has never been there.
+    let second = Process::start(&url, keys.path());
+    let mut site = Site::new(2, &[&first, &second], patience);
+    site.until_granted().await;
+    let term = site.ledger.term();
+    first.child.kill().unwrap();
+    let took = site.until_granted_by_another(term).await;
+    println!("granted again {took:?} after the holder was killed");
+    assert!(took <= Duration::from_secs(3), "{took:?}");
+
+    // The second one is suspended, while a patient link keeps its connection to it.
+    let third = Process::start(&url, keys.path());
+    let mut patient = Site::new(1, &[&second], Duration::from_secs(60));
+    patient.until_connected().await;
+    let mut site = Site::new(3, &[&second, &third], patience);
+    site.until_granted().await;
+    let old = site.ledger.term();
+    second.signal("-STOP");
+    patient.turn().await;
+    let took = site.until_granted_by_another(old).await;
+    println!("granted again {took:?} after the holder was suspended");
+    while patient.turn().await.is_some() {}
+    second.signal("-CONT");
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        patient.arrive();
+        let message = patient.turn().await;
+        assert_eq!(message, None, "a message of the old term {old:?}");
+    }
+    let ledgers = second.address.clone();
+    let file = keys.path().join("operators.key");
+    let status = ["status", "--room", "shop", "--wait", "0s", "--ledgers", &ledgers];
+    let error = run(&[&status[..], &["--operator-keys", file.to_str().unwrap()]].concat());
+    let expected = format!(
+        "waiting-room-ledger: no address is that of the holder; {ledgers}: this process is a \
+         standby, expected the holder\n"
+    );
+    assert_eq!(error.unwrap_err(), expected);
+}
+
+impl Site {
+    async fn until_connected(&mut self) {
+        while self.ledger.epoch().count() == 0 {
+            self.turn().await;
+        }
+    }
+
+    /// As `until_granted`, by a ledger of another term.
+    async fn until_granted_by_another(&mut self, term: Term) -> Duration {
+        let begin = Instant::now();
+        while self.ledger.term() == term {
+            self.turn().await;
+            assert!(begin.elapsed() < Duration::from_secs(20), "nobody takes over");
+        }
+        self.until_granted().await;
+        begin.elapsed()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_with_bad_arguments_says_what_it_expects() {
+    let (server, keys) = (PostgresServer::start().unwrap(), keys());
+    let (url, sites) = (server.url(), keys.path().join("sites.key"));
+    let sites = sites.to_str().unwrap();
+    let set_up =
+        |more: &[&str]| run(&[&["set-up", "--keeper", &url, "--room", "shop"], more].concat());
+    let error = set_up(&["--limit", "9", "--sites", "1,1"]).unwrap_err();
+    assert_eq!(error, "waiting-room-ledger: sites is [1, 1], expected each site only once\n");
+    let error = set_up(&["--limit", "9", "--sites", "1", "--lease", "1ms"]).unwrap_err();
+    let expected = "waiting-room-ledger: lease is 1ms, expected at least the heartbeat, 1s\n";
+    assert_eq!(error, expected);
+    let said = set_up(&["--limit", "9", "--sites", "1", "--session", "60s"]).unwrap();
+    assert!(said.contains("lease is 120s, and session is 60s: visitors of a dead site"), "{said}");
+
+    let serve = |more: &[&str]| run(&[&["serve", "--listen", "127.0.0.1:0"], more].concat());
+    let error = serve(&["--keeper", &url, "--room", "shoe", "--site-keys", sites]).unwrap_err();
+    let expected = "waiting-room-ledger: room is \"shoe\", expected one that was set up\n";
+    assert_eq!(error, expected);
+    let error = serve(&["--keeper", &url, "--room", "shop", "--site-keys", "/none"]).unwrap_err();
+    assert!(error.starts_with("waiting-room-ledger: key file /none: "), "{error}");
+    let redis = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
+    let redis = redis.url();
+    let error = serve(&["--keeper", &redis, "--room", "shop", "--site-keys", sites]).unwrap_err();
+    assert_eq!(
+        error,
+        "waiting-room-ledger: limit and sites are missing, expected both; Redis keeps the term of a \
+         room only\n"
+    );
+    let world = ["--limit", "9", "--sites", "1"];
+    let shop = ["--keeper", &url, "--room", "shop", "--site-keys", sites];
+    let error = serve(&[&shop[..], &world].concat()).unwrap_err();
+    assert!(error.contains("expected none, because PostgreSQL keeps those of `set-up`"));
+}
+
+/// The commands of the page, with what they print.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for block in page.split("```console\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => commands.push((command.to_owned(), String::new())),
+                None => {
+                    let (command, output) = commands.last_mut().expect("a command comes first");
+                    if command.ends_with('\\') {
+                        command.pop();
+                        command.push_str(line.trim_start());
+                    } else {
+                        output.push_str(line);
+                        output.push('\n');
+                    }
+                }
+            }
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_commands_of_the_operations_page_print_what_it_shows() {
+    let page = include_str!("../../../../docs/operations.md");
+    let server = PostgresServer::start().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ports: Vec<_> = (0..2)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port())
+        .collect();
+    let replace = |text: &str| {
+        text.replace("postgres://ledger@db.internal/rooms", &server.url())
+            .replace("ledger-1.internal:7400", &format!("127.0.0.1:{}", ports[0]))
+            .replace("ledger-2.internal:7400", &format!("127.0.0.1:{}", ports[1]))
+    };
+    let commands = commands(&replace(page));
+    assert!(commands.len() >= 12, "{commands:?}");
+    let mut script = "exec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n".to_owned();
+    for (command, _) in &commands {
+        script.push_str(&format!("printf '\\036'\n{command}\n"));
+    }
+    let folders = std::env::join_paths(
+        std::iter::once(Path::new(PROGRAM).parent().unwrap().to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut shell = Command::new("bash")
+        .arg("-c")
+        .arg(&script)
+        .current_dir(folder.path())
+        .env("PATH", folders.unwrap())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    shell.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    shell.wait().unwrap();
+    let said: Vec<_> = said.split('\u{1e}').skip(1).collect();
+    for ((command, expected), given) in commands.iter().zip(&said) {
+        let trim = |text: &str| {
+            text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(trim(given), trim(expected), "$ {command}");
+    }
+    assert_eq!(said.len(), commands.len());
+}
