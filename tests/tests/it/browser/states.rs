@@ -12,6 +12,7 @@ use tower_waiting_room::{
     Concurrency, Key, Quota, RateLimit,
     config::WaitingRoomConfigBuilder,
     rate::RateStoreFailure,
+    request::MissingKey,
     room::{
         QueueingMethod, StoreError, StoreErrorKind,
         event::{Event, Seed},
@@ -75,14 +76,12 @@ async fn axe_finds_nothing_to_complain_about_in_any_refusal() {
     let none = Quota::per_minute(0);
     let closed = Concurrency::limit(0).queue(0);
     let browser = small().await;
+    let by_key = RateLimit::new("key", none, Key::header("x-api-key"));
     for (config, headline) in [
         (limited(RateLimit::global(none)), "That was a little too fast"),
         (config().total_active_users(9).concurrency(closed), "Many people are here right now"),
         (config().queueing_method(QueueingMethod::Reject), "Sorry, we are full"),
-        (
-            limited(RateLimit::new("key", none, Key::header("x-api-key"))),
-            "Something is missing from this request",
-        ),
+        (limited(by_key.missing_key(MissingKey::Refuse)), "Something is missing from this request"),
         (limited(RateLimit::per_ip(none)), "This service is not set up correctly"),
         (
             limited(RateLimit::global(none)).rate_store(Broken, RateStoreFailure::Refuse),
@@ -95,6 +94,7 @@ async fn axe_finds_nothing_to_complain_about_in_any_refusal() {
         browser.goto(&house.url("/")).await;
         // The page of a refusal tries again by itself, and must not do so while it is checked.
         browser.value(STAY).await;
+        assert_eq!(browser.text("h1").await.as_deref(), Some(headline));
         expect_good(&browser, headline).await;
         // Cookies do not depend on the port, so the next house would read the same token.
         browser.client().delete_all_cookies().await.unwrap();
