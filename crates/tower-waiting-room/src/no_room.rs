@@ -84,7 +84,12 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
-    pub(crate) fn give_up(&self, _: &Visitor, _: TokenSource, _: Timestamp) -> Response<Bytes> {
+    pub(crate) fn give_up(
+        &self,
+        _: &Visitor,
+        _: TokenSource,
+        _: Timestamp,
+    ) -> BoxFuture<Response<Bytes>> {
         match self.pace {}
     }
 

@@ -56,6 +56,8 @@ pub(crate) enum What {
     Pass,
     /// Requests for paths that are made to be expensive.
     Paths,
+    /// A long line whose visitors poll: the CPU time of a poll, and how long it takes.
+    Polls,
     /// Push streams that are held open: their memory and CPU time.
     Push,
     /// Runs one case, for valgrind to count.

@@ -12,6 +12,7 @@
 //! cargo run --release -p waiting-room-bench -- bars      the bars of all of them, in one table
 //! cargo run --release -p waiting-room-bench --features dashboard -- dashboard   the operator's page
 //! cargo run --release -p waiting-room-bench -- push      push streams that are held open
+//! cargo run --release -p waiting-room-bench -- polls     a long line whose visitors poll
 //! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -47,6 +48,7 @@ mod limits;
 mod nodes;
 mod pass;
 mod paths;
+mod polls;
 mod push;
 mod report;
 mod requests;
@@ -82,6 +84,7 @@ fn main() -> Result<ExitCode> {
             nodes::run(effort)?;
             room::run(effort, counting)?;
             push::run(effort)?;
+            polls::run(effort)?;
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
@@ -101,6 +104,7 @@ fn main() -> Result<ExitCode> {
             println!("{}", paths::run(effort));
             Ok(())
         }
+        What::Polls => polls::run(effort),
         What::Push => push::run(effort),
         What::Repeat { group, case, first, then } => repeat(&group, &case, first, then),
         What::Room => room::run(effort, counting),

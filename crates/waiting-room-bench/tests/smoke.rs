@@ -185,5 +185,22 @@ fn every_table_names_its_command_and_its_machine() {
 
 #[test]
 fn the_table_of_push_has_its_row() {
-    has_rows(&bench(&["push"]), &["50"]);
+    let printed = bench(&["push"]);
+    has_rows(&printed, &["50"]);
+    for column in ["bytes each", "CPU µs each a minute", "CPU µs an event", "CPU µs a turn"] {
+        assert!(printed.contains(column), "no column {column:?} in:\n{printed}");
+    }
+}
+
+#[test]
+fn the_table_of_the_polls_has_its_rows() {
+    let printed = bench(&["polls"]);
+    for row in ["JSON", "page"] {
+        let line = printed.lines().find(|line| line.starts_with(&format!("| {row} ")));
+        let cells: Vec<_> = line.expect("there is the row").split('|').map(str::trim).collect();
+        // The line of 500 visitors polls every 2 to 26 s.
+        let polls: u32 = cells[3].parse().expect("the number of polls");
+        assert!(cells[2] == "500" && (1_000..20_000).contains(&polls), "{printed}");
+        assert!(!cells[5..10].contains(&"-"), "{printed}");
+    }
 }

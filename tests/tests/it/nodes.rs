@@ -19,6 +19,7 @@ async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
         .session_duration(Duration::from_secs(300))
         .cookie(CookieSettings::new())
         .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
+        .leave_path("/leave")
         .build()
         .unwrap();
     let (rules, options) = (config.room().unwrap().clone(), RedisStoreOptions::new());
@@ -87,6 +88,22 @@ async fn a_visitor_waits_at_one_node_and_enters_at_another() {
         assert_eq!(third.status(), 429, "a program that waits");
         assert!(third.headers().contains_key(header::RETRY_AFTER));
         assert_eq!(get_with(&there, Some(&ann)).await.status(), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_is_given_up_at_one_node_is_free_at_another_at_once() {
+    for engine in Engine::ALL {
+        let server = EngineServer::start(engine, Persistence::Never).unwrap();
+        let here = node(&server, StoreFailure::Wait).await;
+        let there = node(&server, StoreFailure::Wait).await;
+        let ann = cookie(&get_with(&here, None).await);
+        assert_eq!(get_with(&there, None).await.status(), 200);
+        let leaving = Request::post("/leave").header(header::COOKIE, &ann);
+        let left = here.clone().oneshot(leaving.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(left.status(), 204);
+        // The first node makes no other call, and the second one asks the store.
+        assert_eq!(get_with(&there, None).await.status(), 200, "{engine}");
     }
 }
 

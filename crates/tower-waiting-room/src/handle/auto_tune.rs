@@ -206,6 +206,7 @@ impl<St: Store> Tuner<St> {
                         (old, TuningCause::Overridden)
                     }
                     Ok(()) => {
+                        self.controller.is_set(new, now);
                         tracing::info!(room = room.rules().name(), old, new, ?why, "rate tuned");
                         (new, why)
                     }

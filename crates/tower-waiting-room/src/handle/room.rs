@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use tokio::time::Instant;
 use waiting_room_core::{
     MemoryStore, RoomRules, Store, StoreError, Timestamp,
     room::{
@@ -167,7 +168,7 @@ impl<St: Store> RoomHandle<St> {
         self.pipeline.store.configure(change).await?;
         // A higher limit, or another mode, may have made slots free.
         if let Some(streams) = self.pipeline.room.as_ref().and_then(|room| room.push.as_ref()) {
-            streams.call();
+            streams.call(Instant::now());
         }
         Ok(())
     }

@@ -180,6 +180,7 @@ impl<St: Store> Pipeline<St> {
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
+            Resumed::Left(response) => Break(Stop::Reply(Reply::left(response))),
             // The request was charged against the limits before it had to wait for its turn, so
             // nothing is left to decide.
             Resumed::Turn => Continue(()),
@@ -329,8 +330,8 @@ impl<St: Store> Pipeline<St> {
                 {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
-                let response = room.give_up(visitor, journey.source, now);
-                Break(Stop::Reply(Reply::left(response)))
+                let left = room.give_up(visitor, journey.source, now);
+                Break(Stop::Wait(Pending::Leave(left)))
             }
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the

@@ -1,7 +1,7 @@
 //! The waits of a request on its way to the application.
 //!
 //! There are two kinds of waits. A **question** is a wait for a store's reply, on which the
-//! decision for the request depends. A **delay** is a wait that a limit or a gate imposes: for a
+//! answer to the request depends. A **delay** is a wait that a limit or a gate imposes: for a
 //! turn in a leaky queue, or for a permit. Shadow mode waits for questions, because it reports the
 //! decisions, and skips delays, because it must not slow requests down.
 
@@ -11,6 +11,8 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::Bytes;
+use http::Response;
 use waiting_room_core::{StoreError, Verdict};
 
 use crate::{
@@ -28,6 +30,8 @@ use crate::{
 pub(crate) enum Pending {
     /// A wait for the reply of the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
+    /// A wait until the room's store has been told that the visitor leaves, and then the answer.
+    Leave(BoxFuture<Response<Bytes>>),
     /// A wait for a permit from a gate.
     Permit(Box<Waiting>),
     /// A wait for the request's turn in a leaky queue.
@@ -40,6 +44,7 @@ pub(crate) enum Pending {
 pub(crate) enum Resumed {
     Charged(StoreReply),
     Decided(Result<Verdict, StoreError>),
+    Left(Response<Bytes>),
     Turn,
     Waited(Waited),
 }
@@ -54,6 +59,7 @@ impl Pending {
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<Resumed> {
         Poll::Ready(match self {
             Self::Charge(charge) => Resumed::Charged(ready!(charge.poll(cx))),
+            Self::Leave(left) => Resumed::Left(ready!(left.as_mut().poll(cx))),
             Self::Permit(waiting) => Resumed::Waited(ready!(waiting.poll(body, cx))),
             Self::Turn(turn) => {
                 ready!(Pin::new(&mut **turn).poll(cx));
@@ -66,7 +72,7 @@ impl Pending {
     /// Returns whether the decision for the request depends on the result of the wait. If so, even
     /// shadow mode has to wait.
     pub(super) const fn is_question(&self) -> bool {
-        matches!(self, Self::Charge(_) | Self::Verdict(_))
+        matches!(self, Self::Charge(_) | Self::Leave(_) | Self::Verdict(_))
     }
 
     /// Ends a delay immediately, in shadow mode. A request that waits at a gate leaves the queue,
@@ -75,7 +81,7 @@ impl Pending {
         match self {
             Self::Permit(waiting) => waiting.skip(),
             Self::Turn(turn) => turn.skip(),
-            Self::Charge(_) | Self::Verdict(_) => {}
+            Self::Charge(_) | Self::Leave(_) | Self::Verdict(_) => {}
         }
     }
 }

@@ -134,7 +134,7 @@ impl<St: Store> EventStream<St> {
                 self.told(verdict, now);
                 continue;
             }
-            let Some(standing) = self.place.standing() else {
+            let Some(standing) = self.place.standing(now) else {
                 self.is_over = true;
                 continue;
             };

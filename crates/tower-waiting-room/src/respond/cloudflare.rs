@@ -186,6 +186,19 @@ impl CfWaitingRoom {
 /// Template variables that are not fields of the JSON response.
 #[cfg(feature = "page")]
 impl CfWaitingRoom {
+    /// The names of all variables: the fields of the JSON response, and two that only templates
+    /// have.
+    #[rustfmt::skip]
+    pub(super) const VARIABLES: &[&str] = &[
+        "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
+        "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",
+        "queueIsFull", "queueingMethod", "refreshIntervalSeconds", "shuffleAtEventStart",
+        "timeUntilEventEnd", "timeUntilEventEndFormatted", "timeUntilEventStart",
+        "timeUntilEventStartFormatted", "turnstile", "waitTime", "waitTime25Percentile",
+        "waitTime50Percentile", "waitTime75Percentile", "waitTimeFormatted", "waitTimeHourMinutes",
+        "waitTimeHours", "waitTimeKnown",
+    ];
+
     /// Returns the number of whole hours in the wait.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60

@@ -127,7 +127,7 @@ impl Variables {
             "token" => answer.token.as_deref().into(),
             "wait" => serialized(answer.wait.map(WaitSeconds::new)),
             "waiting_since" => serialized(answer.waiting_since.map(Iso)),
-            name if NAMES.contains(&name) => {
+            name if CfWaitingRoom::VARIABLES.contains(&name) => {
                 let all = self.cloudflare.get_or_init(|| serialized(Mustache::new(answer)));
                 return all.get_attr(name).ok();
             }
@@ -147,7 +147,7 @@ impl Object for Variables {
 
     /// Lists the names of all variables, for the `debug` function of templates.
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Str(NAMES)
+        Enumerator::Str(&NAMES)
     }
 }
 
@@ -297,22 +297,22 @@ const LABELS: [(&str, Phrase); 13] = [
 ];
 
 /// The names of all variables.
+static NAMES: [&str; OWN_NAMES.len() + CfWaitingRoom::VARIABLES.len()] = {
+    let mut names = [""; OWN_NAMES.len() + CfWaitingRoom::VARIABLES.len()];
+    let (own, cloudflare) = names.split_at_mut(OWN_NAMES.len());
+    own.copy_from_slice(&OWN_NAMES);
+    cloudflare.copy_from_slice(CfWaitingRoom::VARIABLES);
+    names
+};
+
+/// The names of the variables that are facts of the answer.
 #[rustfmt::skip]
-const NAMES: &[&str] = &[
-    // The facts of the answer.
+const OWN_NAMES: [&str; 35] = [
     "ahead", "dir", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all",
     "is_safe", "kind", "labels", "lang", "last_check_in", "line", "logo", "message", "method",
     "nonce", "notice", "now", "outcome", "palette", "place_retention", "position", "progress",
     "push", "reason", "refresh_interval", "retry_after", "room", "status", "support", "title",
     "token", "wait", "waiting_since",
-    // Cloudflare's variables.
-    "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
-    "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",
-    "queueIsFull", "queueingMethod", "refreshIntervalSeconds", "shuffleAtEventStart",
-    "timeUntilEventEnd", "timeUntilEventEndFormatted", "timeUntilEventStart",
-    "timeUntilEventStartFormatted", "turnstile", "waitTime", "waitTime25Percentile",
-    "waitTime50Percentile", "waitTime75Percentile", "waitTimeFormatted", "waitTimeHourMinutes",
-    "waitTimeHours", "waitTimeKnown",
 ];
 
 /// The name of the template. The extension makes `minijinja` escape values for HTML.

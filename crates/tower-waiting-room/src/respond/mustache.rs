@@ -56,8 +56,15 @@ impl MustachePage {
 struct PageValues(CfWaitingRoom);
 
 impl PageValues {
-    fn get(&self, name: &str) -> Option<Variable<'_>> {
-        self.0.variable(name)
+    /// Renders what a tag with this name stands for. Returns `false` if there is no such variable.
+    fn with<E>(
+        &self,
+        name: &str,
+        render: impl FnOnce(&Variable<'_>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let Some(value) = self.0.variable(name) else { return Ok(false) };
+        render(&value)?;
+        Ok(true)
     }
 }
 
@@ -69,9 +76,7 @@ impl Content for PageValues {
         name: &str,
         encoder: &mut E,
     ) -> Result<bool, E::Error> {
-        let Some(value) = self.get(name) else { return Ok(false) };
-        encoder.write_escaped(&value.text())?;
-        Ok(true)
+        self.with(name, |value| encoder.write_escaped(&value.text()))
     }
 
     fn render_field_unescaped<E: Encoder>(
@@ -80,9 +85,7 @@ impl Content for PageValues {
         name: &str,
         encoder: &mut E,
     ) -> Result<bool, E::Error> {
-        let Some(value) = self.get(name) else { return Ok(false) };
-        encoder.write_unescaped(&value.text())?;
-        Ok(true)
+        self.with(name, |value| encoder.write_unescaped(&value.text()))
     }
 
     fn render_field_section<C: ContentSequence, E: Encoder>(
@@ -92,11 +95,7 @@ impl Content for PageValues {
         section: Section<'_, C>,
         encoder: &mut E,
     ) -> Result<bool, E::Error> {
-        let Some(value) = self.get(name) else { return Ok(false) };
-        if value.is_truthy() {
-            section.render(encoder)?;
-        }
-        Ok(true)
+        self.with(name, |value| if value.is_truthy() { section.render(encoder) } else { Ok(()) })
     }
 
     fn render_field_inverse<C: ContentSequence, E: Encoder>(
@@ -106,11 +105,7 @@ impl Content for PageValues {
         section: Section<'_, C>,
         encoder: &mut E,
     ) -> Result<bool, E::Error> {
-        let Some(value) = self.get(name) else { return Ok(false) };
-        if !value.is_truthy() {
-            section.render(encoder)?;
-        }
-        Ok(true)
+        self.with(name, |value| if value.is_truthy() { Ok(()) } else { section.render(encoder) })
     }
 }
 

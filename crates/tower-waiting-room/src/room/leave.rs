@@ -2,9 +2,9 @@
 //! POST to a path, for example with `navigator.sendBeacon`.
 //!
 //! A visitor that leaves gives up its session or its place, which would otherwise be kept for as long
-//! as the rules say. The end is delivered to the store with the next call, like every end that no
-//! response waits for (`ends.rs`): a slot is of use only at a check-in, and each check-in delivers
-//! ends first.
+//! as the rules say. The answer waits until the store has been told, so that the slot is free for the
+//! visitors of all nodes. If the client disconnects or the store does not answer, the end is delivered
+//! with the next call of this node, like every end that no response waits for (`ends.rs`).
 //!
 //! Browsers send cookies with the requests of other sites, unless the cookie forbids it, so a request
 //! from another origin does not count: another site could otherwise take away a visitor's place. Such

@@ -19,6 +19,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
+use tokio::time::Instant;
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
@@ -461,7 +462,7 @@ impl<St: Store> RoomStage<St> {
         Box::pin(async move {
             if outage.noted(&store, store.leave(id).await).is_ok() {
                 owed.is_told();
-                push.iter().for_each(|streams| streams.call());
+                push.iter().for_each(|streams| streams.call(Instant::now()));
             }
         })
     }

@@ -10,16 +10,18 @@
 //!                          twice a second  │ store asks for a check-in  is their turn
 //! ```
 //!
-//! A stream that is told its turn makes way for the next one, which then looks at once. However many
-//! slots become free together, each of them therefore wakes one stream, and a call wakes no more
-//! than [`Streams::FRONT`] streams.
+//! The front consists of one stream for each of the first [`Streams::FRONT`] visitors. A stream that
+//! is told its turn makes way for the next one, which then looks at once. However many slots become
+//! free together, each of them therefore wakes one stream, and a call wakes no more streams than
+//! there are at the front.
 //!
-//! A server does not poll the body of a response that its client does not read. Such a stream counts
-//! until it is [overdue](Streams::OVERDUE), and then no longer takes up a place. It holds at most one
-//! event, because an event is rendered only when the server asks for it.
+//! A server does not poll the body of a response that its client does not read. Such a stream makes
+//! way for the next one when it is [late](Streams::LATE), until it is polled again. When it is
+//! [overdue](Streams::OVERDUE), it no longer takes up a place. It holds at most one event, because an
+//! event is rendered only when the server asks for it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     hash::Hash,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -27,6 +29,7 @@ use std::{
     time::Duration,
 };
 
+use smallvec::SmallVec;
 use tokio::time::Instant;
 use waiting_room_core::VisitorId;
 
@@ -54,8 +57,12 @@ pub(crate) enum NotOpened {
 /// The streams, in the order of the line and in the order in which they are polled next.
 #[derive(Default)]
 struct Open {
-    by_rank: BTreeMap<StreamRank, OpenStream>,
-    by_due: BTreeSet<(Instant, StreamRank)>,
+    streams: HashMap<u64, OpenStream>,
+    by_rank: BTreeSet<StreamRank>,
+    /// The streams that are not late, by the time at which they are polled next.
+    by_due: BTreeSet<(Instant, u64)>,
+    /// The streams that are late, by the time at which they should have been polled.
+    late: BTreeSet<(Instant, u64)>,
     of_network: HashMap<IpAddr, u32>,
     of_visitor: HashMap<VisitorId, u32>,
     /// The number of the next stream.
@@ -63,10 +70,11 @@ struct Open {
     is_ended: bool,
 }
 
-/// The place of a stream among all streams. Streams that have been told their turn come last.
+/// The place of a stream among all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StreamRank {
-    has_turn: bool,
+    /// Whether the stream makes way for all others, because it has been told its turn or is late.
+    is_behind: bool,
     /// The order of the visitor in the line, as [`StreamPlace::moves`] has learned it.
     order: u64,
     id: VisitorId,
@@ -75,6 +83,9 @@ struct StreamRank {
 }
 
 struct OpenStream {
+    rank: StreamRank,
+    has_turn: bool,
+    is_late: bool,
     network: Option<IpAddr>,
     /// The time at which the stream is polled next, if its client reads what was sent.
     due: Instant,
@@ -87,7 +98,7 @@ struct OpenStream {
 /// One open stream. Dropping this value closes the stream, and lets the next one move to the front.
 pub(crate) struct StreamPlace {
     streams: Arc<Streams>,
-    rank: StreamRank,
+    number: u64,
     /// How the stream ends, unless it is ended from outside.
     pub(crate) end: StreamEnd,
 }
@@ -102,11 +113,17 @@ pub(crate) struct Standing {
 }
 
 impl Streams {
-    /// The number of streams at the front. One would be enough if this node always knew the order of
-    /// the line. The others bound the delay if it does not, for example after a restart.
+    /// The number of visitors with a stream at the front. One would be enough if this node always
+    /// knew the order of the line. The others bound the delay if it does not, for example after a
+    /// restart.
     pub(crate) const FRONT: usize = 8;
     /// The maximum number of streams of one visitor, who may have several tabs.
     const PER_VISITOR: u32 = 4;
+    /// The time after which a stream that was not polled when it was due makes way for the next one.
+    /// Its client does not read, or the node is busy.
+    const LATE: Duration = Duration::from_secs(1);
+    /// The maximum number of late streams that one look at the streams finds.
+    const LATE_AT_ONCE: usize = 256;
     /// The time after which a stream that was not polled when it was due has ended. Its client does
     /// not read.
     const OVERDUE: Duration = Duration::from_secs(30);
@@ -131,28 +148,29 @@ impl Streams {
         now: Instant,
     ) -> Result<StreamPlace, NotOpened> {
         let mut open = self.locked();
-        let wakers = open.end_overdue(now, &self.telemetry);
+        let mut wakers = open.pass_over_late(now);
+        wakers.extend(open.end_overdue(now, &self.telemetry));
         let opened = open.insert(&self.push, id, order, network, now);
         drop(open);
         wakers.into_iter().for_each(Waker::wake);
         let (streams, end) = (Arc::clone(self), StreamEnd::Disconnected);
-        Ok(StreamPlace { streams, rank: opened?, end })
+        Ok(StreamPlace { streams, number: opened?, end })
     }
 
     /// Calls the streams at the front, because a slot may have become free.
-    pub(crate) fn call(&self) {
-        let wakers: Vec<_> = {
-            let mut open = self.locked();
-            open.front().filter_map(OpenStream::call).collect()
-        };
+    pub(crate) fn call(&self, now: Instant) {
+        let mut open = self.locked();
+        let mut wakers = open.pass_over_late(now);
+        let front = open.front();
+        wakers.extend(front.into_iter().filter_map(|(_, number)| open.call(number)));
+        drop(open);
         wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Ends all streams, and opens no others from now on.
     pub(crate) fn end_all(&self) {
         let mut open = self.locked();
-        open.is_ended = true;
-        let ended = std::mem::take(&mut open.by_rank);
+        let ended = std::mem::take(&mut open.streams);
         *open = Open { is_ended: true, ..Open::default() };
         drop(open);
         for entry in ended.into_values() {
@@ -164,7 +182,7 @@ impl Streams {
     /// Returns the number of open streams.
     #[cfg(any(test, feature = "metrics"))]
     pub(crate) fn len(&self) -> usize {
-        self.locked().by_rank.len()
+        self.locked().streams.len()
     }
 
     /// Locks the streams. Each change is complete before anything can panic, so the streams are
@@ -175,18 +193,36 @@ impl Streams {
 }
 
 impl Open {
-    /// The streams at the front, in order.
-    fn front(&mut self) -> impl Iterator<Item = &mut OpenStream> {
-        self.by_rank
-            .iter_mut()
-            .take(Streams::FRONT)
-            .take_while(|(rank, _)| !rank.has_turn)
-            .map(|(_, entry)| entry)
+    /// Returns the streams at the front, in order: the first stream of each of the first visitors.
+    ///
+    /// A visitor has few streams, so this looks at few streams too.
+    fn front(&self) -> Front {
+        let mut front = Front::new();
+        for rank in self.by_rank.iter().take_while(|rank| !rank.is_behind) {
+            if front.iter().all(|(id, _)| *id != rank.id) {
+                front.push((rank.id, rank.number));
+                if front.len() == Streams::FRONT {
+                    break;
+                }
+            }
+        }
+        front
     }
 
-    /// Returns whether a stream is at the front.
-    fn is_front(&self, rank: StreamRank) -> bool {
-        !rank.has_turn && self.by_rank.keys().take(Streams::FRONT).any(|it| *it == rank)
+    /// Changes the streams, and calls those that move to the front, except the stream with this
+    /// number. Returns their wakers.
+    fn calling(&mut self, except: Option<u64>, change: impl FnOnce(&mut Self)) -> Vec<Waker> {
+        let before = self.front();
+        change(self);
+        let moved = self.front().into_iter().filter(|it| !before.contains(it));
+        moved.filter(|(_, it)| Some(*it) != except).filter_map(|(_, it)| self.call(it)).collect()
+    }
+
+    /// Lets a stream look at once. Returns its waker, to be woken when the lock is released.
+    fn call(&mut self, number: u64) -> Option<Waker> {
+        let entry = self.streams.get_mut(&number)?;
+        entry.is_called = true;
+        entry.waker.clone()
     }
 
     /// Adds a stream, if no bound is reached.
@@ -197,7 +233,7 @@ impl Open {
         order: u64,
         network: Option<IpAddr>,
         now: Instant,
-    ) -> Result<StreamRank, NotOpened> {
+    ) -> Result<u64, NotOpened> {
         if self.is_ended {
             return Err(NotOpened::Ended);
         }
@@ -206,74 +242,125 @@ impl Open {
         if of_network.unwrap_or_default() >= push.max_streams_per_network {
             return Err(NotOpened::NetworkFull);
         }
-        let is_full = self.by_rank.len() >= push.max_streams as usize;
+        let is_full = self.streams.len() >= push.max_streams as usize;
         if is_full || of_visitor >= Streams::PER_VISITOR {
             return Err(NotOpened::Full);
         }
-        let rank = StreamRank { has_turn: false, order, id, number: self.next };
+        let number = self.next;
         self.next += 1;
         *self.of_visitor.entry(id).or_default() += 1;
         if let Some(network) = network {
             *self.of_network.entry(network).or_default() += 1;
         }
-        self.by_due.insert((now, rank));
-        self.by_rank.insert(rank, OpenStream { network, due: now, waker: None, is_called: false });
-        Ok(rank)
+        let rank = StreamRank { is_behind: false, order, id, number };
+        self.by_due.insert((now, number));
+        self.by_rank.insert(rank);
+        let [has_turn, is_late, is_called] = [false; 3];
+        let waker = None;
+        let entry = OpenStream { rank, has_turn, is_late, network, due: now, waker, is_called };
+        self.streams.insert(number, entry);
+        Ok(number)
     }
 
-    /// Removes a stream, and returns it with the waker of the stream that it made way for.
-    fn remove(&mut self, rank: StreamRank) -> Option<(OpenStream, Option<Waker>)> {
-        let was_front = self.is_front(rank);
-        let entry = self.by_rank.remove(&rank)?;
-        self.by_due.remove(&(entry.due, rank));
-        take_one(&mut self.of_visitor, &rank.id);
+    /// Removes a stream, and returns it.
+    fn remove(&mut self, number: u64) -> Option<OpenStream> {
+        let entry = self.streams.remove(&number)?;
+        self.by_rank.remove(&entry.rank);
+        let dues = if entry.is_late { &mut self.late } else { &mut self.by_due };
+        dues.remove(&(entry.due, number));
+        take_one(&mut self.of_visitor, &entry.rank.id);
         if let Some(network) = &entry.network {
             take_one(&mut self.of_network, network);
         }
-        let waker = was_front.then(|| self.front().nth(Streams::FRONT - 1)?.call()).flatten();
-        Some((entry, waker))
+        Some(entry)
     }
 
-    /// Removes streams whose clients do not read. Returns their wakers, and those of the streams
-    /// that they made way for.
+    /// Moves a stream to the place that it has now.
+    fn rank(&mut self, number: u64, order: u64, has_turn: bool) {
+        let Some(entry) = self.streams.get_mut(&number) else { return };
+        entry.has_turn = has_turn;
+        let rank = StreamRank { order, is_behind: has_turn || entry.is_late, ..entry.rank };
+        if rank != entry.rank {
+            self.by_rank.remove(&entry.rank);
+            self.by_rank.insert(rank);
+            entry.rank = rank;
+        }
+    }
+
+    /// Records when a stream is due, and whether it is late.
+    fn is_due(&mut self, number: u64, due: Instant, is_late: bool) {
+        let Some(entry) = self.streams.get_mut(&number) else { return };
+        if (entry.due, entry.is_late) == (due, is_late) {
+            return;
+        }
+        let dues = if entry.is_late { &mut self.late } else { &mut self.by_due };
+        dues.remove(&(entry.due, number));
+        let dues = if is_late { &mut self.late } else { &mut self.by_due };
+        dues.insert((due, number));
+        (entry.due, entry.is_late) = (due, is_late);
+        let (order, has_turn) = (entry.rank.order, entry.has_turn);
+        self.rank(number, order, has_turn);
+    }
+
+    /// Moves streams behind all others that were not polled when they were due. Returns the wakers
+    /// of the streams that they made way for.
+    fn pass_over_late(&mut self, now: Instant) -> Vec<Waker> {
+        let next = |open: &Self| {
+            open.by_due.first().copied().filter(|(due, _)| *due + Streams::LATE <= now)
+        };
+        if next(self).is_none() {
+            return Vec::new();
+        }
+        self.calling(None, |open| {
+            for _ in 0..Streams::LATE_AT_ONCE {
+                let Some((due, number)) = next(open) else { break };
+                open.is_due(number, due, true);
+            }
+        })
+    }
+
+    /// Removes streams whose clients do not read. Returns their wakers.
     fn end_overdue(&mut self, now: Instant, telemetry: &Telemetry) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for _ in 0..Streams::ENDED_AT_ONCE {
-            let Some(&(due, rank)) = self.by_due.first() else { break };
+            let Some(&(due, number)) = self.late.first() else { break };
             if due + Streams::OVERDUE > now {
                 break;
             }
-            if let Some((entry, waker)) = self.remove(rank) {
+            if let Some(entry) = self.remove(number) {
                 telemetry.stream_ended(StreamEnd::Slow);
-                wakers.extend(entry.waker.into_iter().chain(waker));
+                wakers.extend(entry.waker);
             }
         }
         wakers
     }
 }
 
-impl OpenStream {
-    /// Lets the stream look at once. Returns its waker, to be woken when the lock is released.
-    fn call(&mut self) -> Option<Waker> {
-        self.is_called = true;
-        self.waker.clone()
-    }
-}
-
 impl StreamPlace {
     /// Returns the standing of the stream, or `None` if it has been ended. A call is returned once.
-    pub(crate) fn standing(&self) -> Option<Standing> {
+    ///
+    /// The stream is polled, so it is not late.
+    pub(crate) fn standing(&self, now: Instant) -> Option<Standing> {
         let mut open = self.streams.locked();
-        let is_front = open.is_front(self.rank);
-        let entry = open.by_rank.get_mut(&self.rank)?;
-        Some(Standing { is_called: std::mem::take(&mut entry.is_called), is_front })
+        let wakers = open.pass_over_late(now);
+        if open.streams.get(&self.number).is_some_and(|entry| entry.is_late) {
+            open.is_due(self.number, now, false);
+        }
+        let is_front = open.front().iter().any(|(_, number)| *number == self.number);
+        let standing = open.streams.get_mut(&self.number).map(|entry| {
+            let is_called = std::mem::take(&mut entry.is_called);
+            Standing { is_called, is_front }
+        });
+        drop(open);
+        wakers.into_iter().for_each(Waker::wake);
+        standing
     }
 
     /// Records that the stream is polled again at `due`, or when `waker` is woken. Returns `false`
     /// if the stream has been called or ended meanwhile, so that it must not wait.
     pub(crate) fn waits(&self, due: Instant, waker: &Waker) -> bool {
         let mut open = self.streams.locked();
-        let Some(entry) = open.by_rank.get_mut(&self.rank) else { return false };
+        let Some(entry) = open.streams.get_mut(&self.number) else { return false };
         if entry.is_called {
             return false;
         }
@@ -281,34 +368,22 @@ impl StreamPlace {
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
-        let before = std::mem::replace(&mut entry.due, due);
-        if before != due {
-            open.by_due.remove(&(before, self.rank));
-            open.by_due.insert((due, self.rank));
-        }
+        open.is_due(self.number, due, false);
         true
     }
 
     /// Moves the stream to another place in the order of the line, or behind all others if it is
     /// its turn. The stream that it makes way for looks at once.
-    pub(crate) fn moves(&mut self, order: u64, has_turn: bool) {
-        let rank = StreamRank { order, has_turn, ..self.rank };
-        if rank == self.rank {
-            return;
-        }
-        let waker = {
+    pub(crate) fn moves(&self, order: u64, has_turn: bool) {
+        let wakers = {
             let mut open = self.streams.locked();
-            let was_front = open.is_front(self.rank);
-            let Some(entry) = open.by_rank.remove(&self.rank) else { return };
-            open.by_due.remove(&(entry.due, self.rank));
-            open.by_due.insert((entry.due, rank));
-            open.by_rank.insert(rank, entry);
-            self.rank = rank;
-            // A stream that remains at the front makes way for none.
-            let leaves = was_front && !open.is_front(rank);
-            leaves.then(|| open.front().nth(Streams::FRONT - 1)?.call()).flatten()
+            let Some(entry) = open.streams.get(&self.number) else { return };
+            if (entry.rank.order, entry.has_turn) == (order, has_turn) {
+                return;
+            }
+            open.calling(Some(self.number), |open| open.rank(self.number, order, has_turn))
         };
-        waker.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Returns the options of push.
@@ -319,14 +394,19 @@ impl StreamPlace {
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
-        let removed = self.streams.locked().remove(self.rank);
+        let (mut removed, mut open) = (None, self.streams.locked());
+        let wakers = open.calling(None, |open| removed = open.remove(self.number));
+        drop(open);
         // A stream that was ended from outside has been counted already.
-        if let Some((_, waker)) = removed {
+        if removed.is_some() {
             self.streams.telemetry.stream_ended(self.end);
-            waker.into_iter().for_each(Waker::wake);
         }
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
+
+/// The streams at the front, each with its visitor.
+type Front = SmallVec<[(VisitorId, u64); Streams::FRONT]>;
 
 /// Takes one from a count, and forgets the count at zero.
 fn take_one<K: Eq + Hash>(counts: &mut HashMap<K, u32>, key: &K) {

@@ -257,3 +257,51 @@ async fn refusals_of_every_stage_are_one_document() {
         }
     }
 }
+
+#[tokio::test]
+async fn no_answer_of_ours_redirects() {
+    let gate = config().total_active_users(99).concurrency(Concurrency::limit(0).queue(0));
+    let limit = config().rate_limit(RateLimit::global(Quota::per_minute(0)));
+    let reject = config().queueing_method(QueueingMethod::Reject);
+    let template = config().page(Page::template("{{ room }}").unwrap());
+    let houses = [
+        full().await,
+        House::new(gate),
+        House::new(limit),
+        House::new(reject),
+        House::new(template),
+    ];
+    let paths = [
+        "//evil.example/",
+        "/%2f%2fevil.example/",
+        "/%5cevil.example/",
+        "/?next=//evil.example/&url=https%3A%2F%2Fevil.example",
+        "/?redirect_uri=%5C%5Cevil.example",
+    ];
+    let kinds = ["*/*", "application/json", "text/event-stream", "text/html", "text/plain"];
+    let mut refreshed = 0;
+    for house in &houses {
+        // The only slot of a room is taken.
+        Visitor::default().get(house).await;
+        for (path, accept) in paths.iter().flat_map(|path| kinds.map(|kind| (path, kind))) {
+            for method in [Method::GET, Method::HEAD, Method::POST] {
+                let request = Request::builder().method(method).uri(*path).header("accept", accept);
+                let request = request
+                    .header("host", "evil.example")
+                    .header("x-forwarded-host", "evil.example")
+                    .header("referer", "https://evil.example/");
+                let seen = Visitor::default().send(house, request).await;
+                let answer = format!("{path}, {accept}: {} {:?}", seen.status, seen.headers);
+                assert!(!seen.is_inside() && !seen.status.is_redirection(), "{answer}");
+                assert!(seen.header("location").is_none(), "{answer}");
+                // A `Refresh` header without an address loads the same page again.
+                let refresh = seen.header("refresh").unwrap_or("1");
+                refreshed += u32::from(seen.header("refresh").is_some());
+                assert!(refresh.bytes().all(|byte| byte.is_ascii_digit()), "{answer}");
+                let all = format!("{:?} {}", seen.headers, seen.body);
+                assert!(!all.contains("evil.example"), "{all}");
+            }
+        }
+    }
+    assert!(refreshed > 0, "some of the answers are pages that load themselves again");
+}

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tower_waiting_room::{
     Concurrency, WaitingRoomConfig,
     handle::{AutoTune, LastTuning, TuningCause},
+    room::event::Event,
+    time::Timestamp,
 };
 
 use crate::support::{House, Visitor, config};
@@ -111,3 +113,51 @@ fn a_tuner_that_cannot_work_is_refused_with_the_field_and_both_values() {
         assert!(text.starts_with(field), "{text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_that_an_event_overrides_is_left_alone() {
+    let gate = Concurrency::limit(1).queue(0).name("service");
+    let config = config().total_active_users(500).new_users_per_minute(100).concurrency(gate);
+    let opened = Timestamp::from_secs(1_700_000_000);
+    let times = [1, 25].map(|secs| opened + Duration::from_secs(secs));
+    let event = Event::new("doors", times[0], times[1]).with_limits(500, 300);
+    let house = House::new(config.event(event));
+    let last = start(&house);
+    pass(&house, 5).await;
+    assert_eq!(rate(&house), Some(300), "the event overrides the rate");
+    house.handle().gate("service").unwrap().set_limit(0).unwrap();
+    assert_eq!(Visitor::default().get(&house).await.reason, "refused:gate_full");
+    pass(&house, 6).await;
+    let tuning = last.get().unwrap();
+    assert_eq!(tuning.cause, TuningCause::Overridden);
+    assert_eq!((tuning.new_users_per_minute, rate(&house)), (Some(300), Some(300)));
+    // The end of the event is a change like that of an operator.
+    pass(&house, 20).await;
+    let tuning = last.get().unwrap();
+    assert_eq!((rate(&house), tuning.cause), (Some(100), TuningCause::ChangedElsewhere));
+    // The tuner waits for half a session, and then lowers the room's own rate.
+    pass(&house, 45).await;
+    assert_eq!(Visitor::default().get(&house).await.reason, "refused:gate_full");
+    pass(&house, 5).await;
+    assert_eq!((rate(&house), last.get().unwrap().cause), (Some(70), TuningCause::Overloaded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_an_event_overrides_is_not_waited_for() {
+    let gate = Concurrency::limit(1).queue(0).name("service");
+    let config = config().total_active_users(500).new_users_per_minute(100).concurrency(gate);
+    let opened = Timestamp::from_secs(1_700_000_000);
+    let event = Event::new("doors", opened + Duration::from_secs(1), opened + DAY);
+    let house = House::new(config.event(event.with_limits(500, 300)));
+    let last = start(&house);
+    house.handle().gate("service").unwrap().set_limit(0).unwrap();
+    pass(&house, 5).await;
+    // Each period has a refusal, and the tuner reports the same cause after each of them.
+    for _ in 0..4 {
+        assert_eq!(Visitor::default().get(&house).await.reason, "refused:gate_full");
+        pass(&house, 10).await;
+        assert_eq!(last.get().unwrap().cause, TuningCause::Overridden);
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -190,3 +190,30 @@ async fn a_token_from_the_future_is_no_token() {
     Visitor::default().get(&past).await;
     assert_eq!(early.get(&past).await.reason, "queued:active_limit");
 }
+
+#[tokio::test]
+async fn a_token_in_a_url_is_no_token() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    let token = ann.cookie.clone().unwrap();
+    for path in [
+        format!("/?__Host-wr-shop={token}"),
+        format!("/?waiting-room-token={token}"),
+        format!("/?token={token}"),
+        format!("/?{token}"),
+        format!("/{token}"),
+        format!("/;__Host-wr-shop={token}"),
+    ] {
+        let referer = format!("https://shop.example{path}");
+        for request in [Request::get(&path), Request::get("/").header("referer", &referer)] {
+            let seen = Visitor::default().send(&house, request).await;
+            assert_eq!(seen.reason, "queued:active_limit", "{path}");
+            let answer = format!("{:?} {}", seen.headers, seen.body);
+            assert!(!answer.contains(&token), "{path}: {answer}");
+        }
+    }
+    // The same token is good in the header that is meant for it.
+    let by_header = Request::get("/").header("waiting-room-token", &token);
+    assert!(Visitor::default().send(&house, by_header).await.is_inside());
+}

@@ -106,3 +106,23 @@ async fn a_suspended_room_is_not_there() {
     assert_eq!(ann.get(&house).await.reason, "admitted");
     assert!(!Visitor::default().get(&house).await.is_inside());
 }
+
+#[tokio::test]
+async fn a_bypassed_request_does_not_prolong_a_session() {
+    let poller = || config().bypass(Bypass::path("poller", "/poll"));
+    for (path, is_prolonged) in [("/poll", false), ("/cart", true)] {
+        let house = House::new(poller());
+        let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+        assert!(ann.get(&house).await.is_inside());
+        // Her pass would be renewed after 10 s, and expires after 90 s.
+        for _ in 0..19 {
+            house.advance(5);
+            let seen = ann.send(&house, Request::get(path)).await;
+            assert!(seen.is_inside(), "{path}: {}", seen.reason);
+            assert!(is_prolonged || seen.cookie().is_none());
+        }
+        assert_eq!(house.active().await, u32::from(is_prolonged), "{path}");
+        assert_eq!(ben.get(&house).await.is_inside(), !is_prolonged, "{path}");
+        assert_eq!(ann.get(&house).await.is_inside(), is_prolonged, "{path}");
+    }
+}

@@ -1,10 +1,23 @@
 //! Visitors who leave by a POST of a script.
 
-use http::{Request, StatusCode, request::Builder};
-use tower_waiting_room::{
-    Quota, RateLimit, WaitingRoomConfig,
-    config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
+use std::{
+    convert::Infallible,
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
+
+use http::{Request, Response, StatusCode, request::Builder};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    Quota, RateLimit, StoreFailure, WaitingRoomConfig, WaitingRoomLayer,
+    config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
+    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    time::{ManualClock, Timestamp},
+};
+use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Visitor, config};
 
@@ -40,6 +53,119 @@ async fn a_visitor_who_leaves_gives_its_slot_to_the_next() {
     assert_eq!(house.active().await, 1);
     // A copy of the pass is void.
     assert!(!copy.clone().get(&house).await.is_inside());
+}
+
+/// A memory store whose `leave` works, hangs or fails.
+#[derive(Clone)]
+struct Moody {
+    inner: MemoryStore,
+    mood: Arc<AtomicU8>,
+}
+
+const WORKS: u8 = 0;
+const HANGS: u8 = 1;
+const FAILS: u8 = 2;
+
+impl Moody {
+    fn is(&self, mood: u8) {
+        self.mood.store(mood, Ordering::Relaxed);
+    }
+}
+
+impl Store for Moody {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+    fn remembers_since(&self) -> Timestamp {
+        self.inner.remembers_since()
+    }
+    fn rules(&self) -> Arc<RoomRules> {
+        self.inner.rules()
+    }
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.inner.enter(id).await
+    }
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.inner.check_in(ticket).await
+    }
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.inner.renew(pass).await
+    }
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        match self.mood.load(Ordering::Relaxed) {
+            WORKS => self.inner.leave(id).await,
+            HANGS => pending().await,
+            _ => Err(StoreError::new(StoreErrorKind::Unavailable)),
+        }
+    }
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.inner.sweep().await
+    }
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        self.inner.snapshot().await
+    }
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.inner.configure(change).await
+    }
+}
+
+fn moody() -> (House<Moody>, Moody) {
+    let config = leavable().build().unwrap();
+    let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+    let rules = config.room().unwrap().clone();
+    let inner = MemoryStore::with_clock(rules, clock.clone()).unwrap();
+    let store = Moody { inner, mood: Arc::default() };
+    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    (House::with_store(layer, clock), store)
+}
+
+#[tokio::test]
+async fn the_store_knows_that_a_visitor_has_left_when_the_answer_is_there() {
+    let house = House::new(leavable());
+    let (mut ann, mut ben) = (Visitor::default(), Visitor::default());
+    assert!(ann.get(&house).await.is_inside());
+    ben.queue(&house).await;
+    assert_eq!(ann.send(&house, beacon()).await.reason, "left");
+    assert_eq!((house.active().await, waiting(&house).await), (0, 1));
+    assert_eq!(ben.send(&house, beacon()).await.reason, "left");
+    assert_eq!(waiting(&house).await, 0);
+}
+
+#[tokio::test]
+async fn a_visitor_whose_request_is_cut_off_has_left_with_the_next_call() {
+    let (house, store) = moody();
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    store.is(HANGS);
+    let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
+    let request = beacon().header("cookie", cookie).body(String::new()).unwrap();
+    let app = service_fn(|_: Request<String>| async {
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let mut call = tokio_test::task::spawn(house.layer.layer(app).oneshot(request));
+    tokio_test::assert_pending!(call.poll());
+    drop(call);
+    store.is(WORKS);
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
+    assert!(!ann.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_visitor_who_leaves_in_an_outage_has_left_when_the_store_is_back() {
+    let (house, store) = moody();
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    store.is(FAILS);
+    let left = ann.send(&house, beacon()).await;
+    assert_eq!((left.status, ann.cookie.clone()), (StatusCode::NO_CONTENT, None));
+    assert_eq!(house.active().await, 1);
+    store.is(WORKS);
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(house.active().await, 1);
 }
 
 #[tokio::test]

@@ -12,9 +12,13 @@
 //!
 //! Until then, no slot is taken, but the slot is reserved: the visitor is present, so it counts for
 //! all visitors behind it. At the front of the line, a stay lasts for the shortest interval only. A
-//! visitor whose stream has ended, or who does not come although it is its turn, therefore holds a
-//! slot for no longer than one and a half of these intervals, which is 3 s. It is away from then on,
-//! and the slot is free for the next visitor. It keeps its place.
+//! visitor who no longer stays, because its stream has ended, therefore holds a slot for no longer
+//! than one and a half of these intervals, which is 3 s. It is away from then on, and the slot is free
+//! for the next visitor. It keeps its place.
+//!
+//! How long a visitor stays who does not come although it is its turn is up to the caller. The streams
+//! of `tower-waiting-room` stay for 10 s after they have told the turn, so such a visitor holds a slot
+//! for up to 13 s.
 
 use crate::{Reason, Room, Ticket, Timestamp, Verdict, room::timing::Purpose};
 
@@ -100,6 +104,17 @@ mod tests {
         // The first visitor comes back before the second one has come, and is still ahead.
         assert!(matches!(room.check_in(&first, at(9)), Verdict::Admit { .. }));
         assert_eq!(waits(room.stay(&second, at(10))).1, Reason::QueuedActiveLimit);
+    }
+
+    #[test]
+    fn a_visitor_at_the_front_who_no_longer_stays_is_away_after_three_seconds() {
+        let (mut room, [first, second]) = full();
+        room.leave(id(1), at(5));
+        assert_eq!(waits(room.stay(&first, at(5))).1, Reason::QueuedTurn);
+        let just_before = at(8).before(Duration::from_nanos(1));
+        let (second, reason) = waits(room.stay(&second, just_before));
+        assert_eq!(reason, Reason::QueuedBehindOthers);
+        assert_eq!(waits(room.stay(&second, at(8))).1, Reason::QueuedTurn);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The appearance of the waiting page.
 
+use serde_json::json;
 use tests::{Browser, House, config};
 use tower_waiting_room::respond::Page;
 
@@ -22,6 +23,25 @@ async fn dark_mode_has_colours_of_its_own_and_both_can_be_read() {
     let [(_, light), (_, dark)] = seen.as_slice() else { panic!("two looks") };
     for (element, property) in [(0, 0), (0, 1), (1, 1)] {
         assert_ne!(light[element][property], dark[element][property], "{light} {dark}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_moves_for_visitors_who_prefer_reduced_motion() {
+    let (house, _guest) = House::full(config()).await;
+    let browser = Browser::start().await;
+    // The animations of all elements, and the longest transition in seconds.
+    let motion = "(all => [all.map(it => it.animationName).filter(it => it !== 'none'), \
+        Math.max(...all.flatMap(it => it.transitionDuration.split(',').map(parseFloat)))])\
+        ([...document.querySelectorAll('*')].map(it => getComputedStyle(it)))";
+    for (preference, expected) in
+        [("no-preference", json!([["drift"], 1])), ("reduce", json!([[], 0]))]
+    {
+        let features = json!([{ "name": "prefers-reduced-motion", "value": preference }]);
+        browser.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
+        browser.goto(&house.url("/")).await;
+        browser.value("document.getElementById('bar').parentNode.classList.add('open')").await;
+        assert_eq!(browser.value(motion).await, expected, "{preference}");
     }
 }
 

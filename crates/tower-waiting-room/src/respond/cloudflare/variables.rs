@@ -49,19 +49,6 @@ impl CfWaitingRoom {
             _ => return None,
         })
     }
-
-    /// The names of all variables: the fields of the JSON response, and two that only templates
-    /// have.
-    #[rustfmt::skip]
-    pub(in crate::respond) const VARIABLES: &[&str] = &[
-        "infiniteQueue", "inWaitingRoom", "isEventActive", "isEventPrequeueing", "isFIFOQueue",
-        "isPassthroughQueue", "isRandomQueue", "isRejectQueue", "lastUpdated", "queueAll",
-        "queueIsFull", "queueingMethod", "refreshIntervalSeconds", "shuffleAtEventStart",
-        "timeUntilEventEnd", "timeUntilEventEndFormatted", "timeUntilEventStart",
-        "timeUntilEventStartFormatted", "turnstile", "waitTime", "waitTime25Percentile",
-        "waitTime50Percentile", "waitTime75Percentile", "waitTimeFormatted", "waitTimeHourMinutes",
-        "waitTimeHours", "waitTimeKnown",
-    ];
 }
 
 impl Variable<'_> {

@@ -1,5 +1,7 @@
 //! What becomes of a visitor that leaves.
 
+use std::future::ready;
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use waiting_room_core::{Store, Timestamp};
@@ -7,7 +9,7 @@ use waiting_room_core::{Store, Timestamp};
 use super::RoomStage;
 use crate::{
     request::RequestHead,
-    room::Visitor,
+    room::{BoxFuture, Visitor},
     token::{Identities, Opened, TokenSource},
 };
 
@@ -17,34 +19,50 @@ impl<St: Store> RoomStage<St> {
         self.leave_path.as_ref().is_some_and(|path| path.is_asked(head))
     }
 
-    /// Gives up the session or the place of a visitor. Returns the answer, which deletes the token.
+    /// Gives up the session or the place of a visitor. Returns the answer, which deletes the token,
+    /// once the store has been told.
     ///
     /// A first ticket has nothing to give up. A ticket of a person neither: the person may be active
     /// on another device, and the end of a visitor ends its session too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The visitor has left this node when the method returns. If the future is dropped, or the store
+    /// does not answer, a later request tells the store.
     pub(crate) fn give_up(
         &self,
         visitor: &Visitor,
         source: TokenSource,
         now: Timestamp,
-    ) -> Response<Bytes> {
+    ) -> BoxFuture<Response<Bytes>> {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
-        match visitor {
+        let left = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                if ticket.placed && !Identities::is_person(ticket.id) {
+                let gives_up = ticket.placed && !Identities::is_person(ticket.id);
+                if gives_up {
                     // The visitor may have been admitted since, and the store ends its session.
                     let until = now + self.store.rules().longest_pass_lifetime();
                     self.sessions.end_by_ticket(ticket.id, now, until);
-                    self.sessions.ends.owe(ticket.id);
                 }
+                gives_up.then_some(ticket.id)
             }
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) => {
+                // The first request that ended the session has told the store, or put the end on
+                // the list.
+                let was_ended = self.sessions.is_ended(pass);
                 self.sessions.end_by_application(pass);
-                self.sessions.ends.owe(pass.id);
+                (!was_ended).then_some(pass.id)
             }
-            _ => return response,
-        }
+            _ => return Box::pin(ready(response)),
+        };
         self.transport.detach(response.headers_mut(), source);
-        response
+        let told = left.map(|id| self.leave(id));
+        Box::pin(async move {
+            if let Some(told) = told {
+                told.await;
+            }
+            response
+        })
     }
 }

@@ -19,7 +19,7 @@ fn streams(push: Push) -> Arc<Streams> {
 /// Opens a stream for a visitor at this order, and lets it wait.
 fn waiting(streams: &Arc<Streams>, order: u64, now: Instant) -> (StreamPlace, Arc<Woken>) {
     let place = streams.open(VisitorId::new(order.into()), order, None, now).unwrap();
-    place.standing();
+    place.standing(now);
     let woken = Arc::<Woken>::default();
     assert!(place.waits(now, &Arc::clone(&woken).into()));
     (place, woken)
@@ -38,23 +38,23 @@ fn a_free_slot_wakes_the_front_and_no_other_stream() {
     let (streams, now) = (streams(Push::at("/e")), Instant::now());
     // The last visitor in line connects first.
     let all: Vec<_> = (0..1_000).rev().map(|order| waiting(&streams, order, now)).collect();
-    streams.call();
+    streams.call(now);
     let woken: Vec<_> = all.iter().rev().map(|(_, woken)| count(woken)).collect();
     assert_eq!(woken[..Streams::FRONT], [1; Streams::FRONT]);
     assert_eq!(woken.iter().sum::<u32>(), 8);
-    let standing = all[999].0.standing().unwrap();
+    let standing = all[999].0.standing(now).unwrap();
     assert_eq!(standing, Standing { is_called: true, is_front: true });
-    assert_eq!(all[0].0.standing().unwrap(), Standing { is_called: false, is_front: false });
+    assert_eq!(all[0].0.standing(now).unwrap(), Standing { is_called: false, is_front: false });
     // A call is delivered once, and a stream that was called meanwhile does not wait.
-    assert!(!all[999].0.standing().unwrap().is_called);
-    streams.call();
+    assert!(!all[999].0.standing(now).unwrap().is_called);
+    streams.call(now);
     assert!(!all[999].0.waits(now, Waker::noop()));
 }
 
 #[test]
 fn each_turn_wakes_the_stream_that_moves_to_the_front() {
     let (streams, now) = (streams(Push::at("/e")), Instant::now());
-    let mut all: Vec<_> = (0..20).map(|order| waiting(&streams, order, now)).collect();
+    let all: Vec<_> = (0..20).map(|order| waiting(&streams, order, now)).collect();
     for turn in 0..12 {
         all[turn].0.moves(turn as u64, true);
         let woken = all.iter().map(|(_, woken)| count(woken)).sum::<u32>();
@@ -62,8 +62,8 @@ fn each_turn_wakes_the_stream_that_moves_to_the_front() {
     }
     // The first stream waits again, and the one that it displaces no longer looks often.
     all[0].0.moves(0, false);
-    assert!(all[0].0.standing().unwrap().is_front);
-    assert!(!all[19].0.standing().unwrap().is_front);
+    assert!(all[0].0.standing(now).unwrap().is_front);
+    assert!(!all[19].0.standing(now).unwrap().is_front);
 }
 
 #[test]
@@ -74,6 +74,42 @@ fn a_stream_that_closes_makes_way_for_the_next_one() {
     assert!(all.iter().all(|(_, woken)| count(woken) == 0));
     drop(all.remove(0));
     assert_eq!((count(&all[7].1), streams.len()), (1, 8));
+}
+
+#[test]
+fn streams_that_nobody_reads_do_not_keep_others_from_the_front() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let attack: Vec<_> = (0..32).map(|number| waiting(&streams, number / 4, now)).collect();
+    let others: Vec<_> = (8..26).map(|order| waiting(&streams, order, now)).collect();
+    let later = now + Streams::LATE;
+    for (place, woken) in &others {
+        place.standing(later);
+        assert!(place.waits(later, &Arc::clone(woken).into()));
+    }
+    streams.call(later);
+    assert!(attack.iter().all(|(_, woken)| count(woken) == 0));
+    let woken: Vec<_> = others.iter().map(|(_, woken)| count(woken)).collect();
+    assert_eq!((woken[..8].iter().min(), woken[8..].iter().max()), (Some(&1), Some(&0)));
+    // A stream that is read after all is at the front again, and needs no call.
+    let standing = attack[0].0.standing(later).unwrap();
+    assert_eq!(standing, Standing { is_called: false, is_front: true });
+    assert!(!others[7].0.standing(later).unwrap().is_front);
+}
+
+#[test]
+fn each_visitor_has_one_stream_at_the_front_and_the_others_follow_its_turn() {
+    let (streams, now) = (streams(Push::at("/e")), Instant::now());
+    let tabs: Vec<_> = (0..8).map(|number| waiting(&streams, number / 4, now)).collect();
+    let others: Vec<_> = (2..20).map(|order| waiting(&streams, order, now)).collect();
+    streams.call(now);
+    let woken: Vec<_> = tabs.iter().chain(&others).map(|(_, woken)| count(woken)).collect();
+    assert_eq!(woken[..15], [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0]);
+    // The next tab of a visitor learns of its turn at once, and the last one makes way.
+    for (place, woken) in &tabs[..4] {
+        assert_eq!((count(woken), count(&others[6].1)), (1, 0));
+        place.moves(0, true);
+    }
+    assert_eq!(count(&others[6].1), 1);
 }
 
 #[test]
@@ -89,7 +125,7 @@ fn the_streams_in_total_of_a_network_and_of_a_visitor_are_bounded() {
     held.clear();
     let open_state = streams.locked();
     assert!(open_state.of_network.is_empty() && open_state.of_visitor.is_empty());
-    assert!(open_state.by_due.is_empty());
+    assert!(open_state.by_due.is_empty() && open_state.by_rank.is_empty());
     drop(open_state);
     held.extend((0..4).map(|_| open(1, None).unwrap()));
     assert_eq!(open(1, None).err(), Some(NotOpened::Full));
@@ -108,9 +144,9 @@ fn a_stream_that_is_not_read_no_longer_takes_up_a_place() {
     let open = |at| streams.open(VisitorId::new(3), 3, None, at);
     assert_eq!(open(just_before).err(), Some(NotOpened::Full));
     let third = open(later).unwrap();
-    assert_eq!((slow.standing(), count(&woken), streams.len()), (None, 1, 2));
+    assert_eq!((slow.standing(now), count(&woken), streams.len()), (None, 1, 2));
     assert!(!slow.waits(later, Waker::noop()));
-    assert!(read.standing().is_some());
+    assert!(read.standing(now).is_some());
     // The place is no longer there, so nothing is removed twice.
     drop(slow);
     assert_eq!(streams.len(), 2);
@@ -124,7 +160,7 @@ fn all_streams_end_at_once_and_none_is_opened_after_that() {
     let all: Vec<_> = (0..10).map(|order| waiting(&streams, order, now)).collect();
     streams.end_all();
     assert_eq!(streams.len(), 0);
-    assert!(all.iter().all(|(place, woken)| place.standing().is_none() && count(woken) == 1));
+    assert!(all.iter().all(|(place, woken)| place.standing(now).is_none() && count(woken) == 1));
     let refused = streams.open(VisitorId::new(1), 1, None, now);
     assert_eq!(refused.err(), Some(NotOpened::Ended));
 }

@@ -129,6 +129,37 @@ async fn ten_thousand_streams_that_nobody_reads_are_bounded_and_give_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn unread_streams_of_visitors_ahead_do_not_delay_the_turn_of_others() {
+    for (visitors, streams) in [(2, 4), (8, 1)] {
+        let room = Room::new(lasting());
+        let mut guest = room.guest().await;
+        let mut unread = Vec::new();
+        for _ in 0..visitors {
+            let mut visitor = room.visitor();
+            visitor.get("/").await;
+            for _ in 0..streams {
+                let answer = visitor.events(PATH).await;
+                assert_eq!(answer.status, StatusCode::OK);
+                unread.push(answer);
+                sleep(secs(1)).await;
+            }
+        }
+        let line = room.crowd(12).await;
+        // Those visitors are away by now, but their streams are open.
+        sleep(secs(60)).await;
+        for (mut visitor, mut stream) in line {
+            guest.get("/end").await;
+            let waited = stream.turn().await;
+            assert!(waited <= Duration::from_millis(500), "{waited:?}");
+            assert!(visitor.is_inside().await);
+            guest = visitor;
+            // The stream of the next visitor asks at a time of its own.
+            sleep(Duration::from_millis(700)).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_push_and_in_shadow_mode_the_path_is_that_of_the_application() {
     let shadow = pushing().enforcement(Enforcement::Shadow);
     let bypassed = pushing().bypass(Bypass::path_prefix("events", "/waiting-room/"));

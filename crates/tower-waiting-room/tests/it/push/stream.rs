@@ -1,4 +1,7 @@
-use tower_waiting_room::room::QueueingMethod;
+use tower_waiting_room::room::{
+    QueueingMethod,
+    event::{Event as SaleEvent, Seed},
+};
 
 use super::*;
 
@@ -101,7 +104,8 @@ async fn a_visitor_who_does_not_come_gives_way_and_keeps_its_place() {
     first.turn().await;
     let (rest, waited) = tokio::join!(async { first.event().await }, second.turn());
     assert_eq!(rest, None, "the stream ends when the time for the turn is over");
-    assert!(waited >= secs(8) && waited <= secs(14), "{waited:?}");
+    // The last stay is at most a second before the end of the ten seconds, and lasts for three.
+    assert!(waited >= secs(11) && waited <= secs(14), "{waited:?}");
     // Both may come now, and the first to come is let in.
     assert!(ann.is_inside().await);
     assert!(!bob.is_inside().await);
@@ -263,3 +267,41 @@ async fn a_suspended_room_tells_all_who_wait_that_they_may_come() {
         assert_eq!(visitor.events(PATH).await.status, StatusCode::NO_CONTENT);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_a_draw_the_streams_look_in_the_drawn_order() {
+    let at = |secs: u64| Timestamp::from_secs(1_700_000_000 + secs);
+    let event = SaleEvent::new("doors", at(60), at(4_000)).with_prequeue_start(at(10));
+    let room = Room::new(lasting().total_active_users(5).event(event).event_seed("doors", SEED));
+    sleep(secs(11)).await;
+    let line = room.crowd(40).await;
+    // Each visitor follows its stream until it learns its place.
+    let drawn = line.into_iter().map(|(visitor, mut stream)| async move {
+        loop {
+            let (_, data) = stream.event().await.expect("the stream is open until the start");
+            if let Some(place) = data["waitingRoom"]["event"]["place"].as_u64() {
+                return (place, visitor, stream);
+            }
+        }
+    });
+    let mut line = join_all(drawn).await;
+    let arrived: Vec<_> = line.iter().map(|(place, ..)| *place).collect();
+    line.sort_unstable_by_key(|(place, ..)| *place);
+    assert!(!arrived.is_sorted(), "the draw changes the order: {arrived:?}");
+    let mut inside = Vec::new();
+    for (_, mut visitor, stream) in line.drain(..5) {
+        assert!(visitor.is_inside().await);
+        inside.push(visitor);
+        drop(stream);
+    }
+    for (place, mut visitor, mut stream) in line.drain(..12) {
+        sleep(Duration::from_millis(2_700)).await;
+        inside.remove(0).get("/end").await;
+        let waited = timeout(secs(9), stream.turn()).await.expect("a slot is free");
+        assert!(waited <= Duration::from_millis(500), "place {place}: {waited:?}");
+        assert!(visitor.is_inside().await);
+        inside.push(visitor);
+    }
+}
+
+const SEED: Seed = Seed::new([9; 32]);

@@ -7,6 +7,7 @@ use crate::room::Recovery;
 
 mod bounded_steps;
 mod first_touch;
+mod idle;
 mod networks;
 
 fn at(secs: u64) -> Timestamp {

@@ -1,0 +1,148 @@
+//! Accessibility of the page in every state, on a small phone, in light and in dark mode.
+
+use std::{
+    future::{Future, ready},
+    pin::Pin,
+    time::Duration,
+};
+
+use serde_json::json;
+use tests::{Browser, House, config};
+use tower_waiting_room::{
+    Concurrency, Key, Quota, RateLimit,
+    config::WaitingRoomConfigBuilder,
+    rate::RateStoreFailure,
+    request::MissingKey,
+    room::{
+        QueueingMethod, StoreError, StoreErrorKind,
+        event::{Event, Seed},
+    },
+    time::{Clock, SystemClock},
+};
+use waiting_room_core::rate::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
+
+use super::accessibility::expect_no_violations;
+
+/// Keeps the page from loading itself again, by its script or by its header.
+const STAY: &str = "(() => {
+    for (let id = setTimeout(() => {}); id > 0; id -= 1) clearTimeout(id);
+    window.stop();
+})()";
+
+/// A browser that is as narrow as a small phone.
+async fn small() -> Browser {
+    let browser = Browser::start().await;
+    let size = json!({ "width": 320, "height": 568, "deviceScaleFactor": 1, "mobile": false });
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    browser
+}
+
+/// Asserts that the page has this headline as soon as it is shown, and that nothing is wrong with it.
+async fn expect_good(browser: &Browser, headline: &str) {
+    browser.text_when("h1", |text| text.replace('\n', " ") == headline).await;
+    expect_no_violations(browser, headline).await;
+    let width = browser.value("document.documentElement.scrollWidth").await;
+    assert!(width.as_u64().unwrap() <= 320, "{headline}: {width}");
+}
+
+/// A store of limits that does not answer.
+#[derive(Debug)]
+struct Broken;
+
+impl RateStore for Broken {
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::new([3, 1, 4, 1])
+    }
+
+    fn charge_all(
+        &self,
+        _: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
+        Box::pin(ready(Err(StoreError::new(StoreErrorKind::Unavailable))))
+    }
+
+    fn settle(&self, _: &ChargeRequest, _: &Charge, _: u64) -> Result<Charge, StoreError> {
+        Err(StoreError::new(StoreErrorKind::Unavailable))
+    }
+}
+
+/// A room with slots for all, behind this limit.
+fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
+    config().total_active_users(9).rate_limit(limit)
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_to_complain_about_in_any_refusal() {
+    let none = Quota::per_minute(0);
+    let closed = Concurrency::limit(0).queue(0);
+    let browser = small().await;
+    let by_key = RateLimit::new("key", none, Key::header("x-api-key"));
+    for (config, headline) in [
+        (limited(RateLimit::global(none)), "That was a little too fast"),
+        (config().total_active_users(9).concurrency(closed), "Many people are here right now"),
+        (config().queueing_method(QueueingMethod::Reject), "Sorry, we are full"),
+        (limited(by_key.missing_key(MissingKey::Refuse)), "Something is missing from this request"),
+        (limited(RateLimit::per_ip(none)), "This service is not set up correctly"),
+        (
+            limited(RateLimit::global(none)).rate_store(Broken, RateStoreFailure::Refuse),
+            "One moment, please",
+        ),
+    ] {
+        let house = House::open(config);
+        // In the rooms that are not limited, this is the visitor who has the slot.
+        tests::Visitor::of(&house).get("/").await;
+        browser.goto(&house.url("/")).await;
+        // The page of a refusal tries again by itself, and must not do so while it is checked.
+        browser.value(STAY).await;
+        assert_eq!(browser.text("h1").await.as_deref(), Some(headline));
+        expect_good(&browser, headline).await;
+        // Cookies do not depend on the port, so the next house would read the same token.
+        browser.client().delete_all_cookies().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_to_complain_about_until_it_is_the_visitors_turn() {
+    let (house, guest) = House::full(config()).await;
+    let browser = small().await;
+    let agent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+    let crawler = json!({ "userAgent": agent });
+    browser.devtools("Emulation.setUserAgentOverride", crawler).await;
+    browser.goto(&house.url("/")).await;
+    expect_good(&browser, "You are next in line").await;
+
+    let room = house.handle().room().unwrap();
+    room.queue_all().await.unwrap();
+    browser.goto(&house.url("/")).await;
+    expect_good(&browser, "You are next in line").await;
+    room.resume().await.unwrap();
+
+    // A page that must not reload by itself tells the visitor that it is its turn.
+    let form = "<form method=post enctype=text/plain><input name=item value=7></form>";
+    browser.goto(&house.url("/about")).await;
+    browser.value(&format!("document.body.innerHTML = `{form}`")).await;
+    browser.value(&format!("document.forms[0].action = '{}'", house.url("/order"))).await;
+    browser.value("document.forms[0].submit()").await;
+    browser.text_when(".note:not([hidden])", |_| true).await;
+    guest.leave().await;
+    expect_good(&browser, "It is your turn").await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_to_complain_about_before_and_after_a_draw() {
+    let opened = SystemClock::new().now();
+    let at = |secs: u64| opened + Duration::from_secs(secs);
+    let event = Event::new("doors", at(14), at(4_000)).with_prequeue_start(at(4));
+    let seed = Seed::new([9; 32]);
+    let (house, _guest) = House::full(config().event(event).event_seed("doors", seed)).await;
+    let browser = small().await;
+    browser.goto(&house.url("/")).await;
+    let number = |text: &str| text.contains("Your number in the draw is 1.");
+    let prequeue = browser.text_when("main", number).await;
+    assert!(prequeue.contains("Its commitment is "), "{prequeue}");
+    expect_good(&browser, "Your place is drawn by lot at the start").await;
+    let result = |text: &str| text.contains("Your number 1 of 1 got place 1 in the draw.");
+    let drawn = browser.text_when("main", result).await;
+    assert!(drawn.contains("Its seed is "), "{drawn}");
+    expect_good(&browser, "You are next in line").await;
+}
