@@ -36,6 +36,16 @@ impl Oracle {
         self.take_place(visitor, decided, told, is_early);
     }
 
+    /// Records that the visitor waits on, without a request of its own.
+    pub(super) fn keeps_waiting(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
+        self.judge_place(visitor, decided, told);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let kept_for = known.place.map_or(Duration::ZERO, |place| self.limits.kept_for(&place));
+        known.arrived = arrival(known, decided, told, kept_for);
+        self.judge_order(visitor, decided);
+        self.take_place(visitor, decided, told, false);
+    }
+
     /// Checks whether the place was taken away, or the shown position has risen.
     fn judge_place(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
         let Some(known) = self.visitors.get(&visitor) else { return };
@@ -87,13 +97,20 @@ impl Oracle {
 
     /// Checks whether a slot was free for this visitor all the time.
     fn judge_freedom(&mut self, visitor: VisitorNo, flight: Flight, decided: Span) {
-        if !flight.sessionless || !flight.counts_new || decided.from < self.excused_until {
+        if !flight.sessionless
+            || !flight.counts_new
+            || decided.from < self.excused_until
+            || self.is_closed_in(decided)
+        {
             return;
         }
         let Some(known) = self.visitors.get(&visitor) else { return };
         // The request itself counts as one of those that may have taken a slot.
         let free = self.bound.lowest_since(flight.epoch).saturating_add(1);
-        if free > 0 && self.line.has_fewer_before(free, known.arrived.to, known.standing) {
+        if free > 0
+            && self.line.has_fewer_before(free, known.arrived.to, known.standing)
+            && self.has_fewer_entrants_before(free, visitor, decided)
+        {
             self.alarm(AlarmKind::QueuedWhileFree, visitor, decided);
         }
     }
@@ -102,6 +119,7 @@ impl Oracle {
     fn take_place(&mut self, visitor: VisitorNo, decided: Span, told: Told, is_early: bool) {
         let presence = Self::presence(told.interval);
         let forgotten_at = self.forgotten_at;
+        let will_be_drawn = self.will_be_drawn_in(decided);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let before = known.place.filter(|_| told.returned_ticket);
         let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
@@ -124,6 +142,8 @@ impl Oracle {
             position: match told.position {
                 ShownPosition::Approximate => None,
                 ShownPosition::Exact(position) => Some(position),
+                // The position before a draw says nothing about the one after it.
+                ShownPosition::None if will_be_drawn => None,
                 ShownPosition::None => same_place.and_then(|place| place.position),
             },
             second_touch,
