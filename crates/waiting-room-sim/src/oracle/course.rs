@@ -92,6 +92,7 @@ impl Oracle {
                 Call::Pushed(visitor, since, at, told) => self.push(visitor, since, at, told),
                 Call::Restarted(at, holds_until) => self.restarted(at, holds_until),
                 Call::Sent(visitor, at) => self.sent(visitor, at),
+                Call::Shown(visitor, position) => self.shown(visitor, position),
             }
         }
     }

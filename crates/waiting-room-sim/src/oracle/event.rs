@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
 use super::{
-    limits::{Limits, Seen, Told, VisitorNo},
+    limits::{Limits, Seen, ShownPosition, Told, VisitorNo},
     report::EventReport,
     visitor::Span,
 };
@@ -76,6 +76,7 @@ pub(super) enum Call {
     Pushed(VisitorNo, Timestamp, Timestamp, Told),
     Restarted(Timestamp, Timestamp),
     Sent(VisitorNo, Timestamp),
+    Shown(VisitorNo, ShownPosition),
 }
 
 /// The most visitors who may be active after an admission, and who may be admitted in 60 seconds.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use waiting_room_core::Timestamp;
 
 use super::{
+    event::Call,
     judge::Oracle,
     limits::{ShownPosition, Told, VisitorNo},
     order::{Admission, Waiter},
@@ -164,6 +165,9 @@ impl Oracle {
     /// Records the position in an answer that does not reveal a decision of the room, such as one
     /// from a node that cannot reach its store. Rises are measured from the last position shown.
     pub fn shown(&mut self, visitor: VisitorNo, position: ShownPosition) {
+        if self.holds_back(Timestamp::ZERO, Call::Shown(visitor, position)) {
+            return;
+        }
         let place = self.visitors.get_mut(&visitor).and_then(|known| known.place.as_mut());
         match (place, position) {
             (Some(place), ShownPosition::Approximate) => place.position = None,

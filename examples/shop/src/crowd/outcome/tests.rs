@@ -28,9 +28,10 @@ fn broken(restart: Option<Restart>) -> Outcome {
     drop(Flight::departs(&witness, VisitorNo(3), Purpose::GetIn));
     let failures = witness.glimpse().failures;
     Outcome {
-        report: witness.report().with_seed(7),
+        report: witness.report(None).with_seed(7),
         restart,
         one_address: None,
+        sale: None,
         failures,
         form: Form::Json,
     }
