@@ -41,7 +41,6 @@ mod limits;
 mod line;
 mod order;
 mod pending;
-mod push;
 mod report;
 mod settle;
 mod tally;

@@ -7,7 +7,7 @@ use waiting_room_core::Timestamp;
 use super::{
     event::Call,
     judge::Oracle,
-    limits::{ShownPosition, Told, VisitorNo},
+    limits::{Seen, ShownPosition, Told, VisitorNo},
     order::{Admission, Waiter},
     report::AlarmKind,
     visitor::{Flight, Place, Span, Visitor},
@@ -35,6 +35,29 @@ impl Oracle {
         }
         self.bound.change(-i64::from(flight.counts_slot), -i64::from(flight.counts_new));
         self.take_place(visitor, decided, told, is_early);
+    }
+
+    /// Records an event on the visitor's push stream that tells it to wait. The event was decided
+    /// after `since`, the time at which the server made the event before it, and arrives at `at`. A
+    /// visitor with a stream sends no requests, so the event is no answer, and takes no slot.
+    ///
+    /// The request that opens the stream is recorded like any other request. Events that tell a
+    /// visitor that it is its turn are not recorded.
+    pub fn pushed(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, seen: Seen) {
+        let Seen::Waiting { interval, waiting_since, position, .. } = seen else { return };
+        let told = Told { interval, waiting_since, position, returned_ticket: true };
+        self.push(visitor, since, at, told);
+    }
+
+    pub(super) fn push(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, told: Told) {
+        if self.holds_back(at, Call::Pushed(visitor, since, at, told)) {
+            return;
+        }
+        let at = self.advance(at);
+        let decided = Span { from: since.min(at), to: at };
+        self.keeps_waiting(visitor, decided, told);
+        // A stream reports a position that has not changed only every few seconds.
+        self.stands_until(visitor, at + SILENCE + Self::presence(told.interval));
     }
 
     /// Records that the visitor waits on, without a request of its own.
@@ -193,6 +216,9 @@ impl Oracle {
         }
     }
 }
+
+/// How long a stream may have no news of a position.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// Returns when the visitor took its present place in the order of arrival.
 fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Span {

@@ -154,3 +154,49 @@ impl SaleOutcome {
         .filter_map(|(name, broken)| broken.then_some(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_sim::DrawTally;
+
+    use super::*;
+
+    /// A sale in which every promise was kept.
+    fn kept() -> SaleOutcome {
+        SaleOutcome {
+            bias: DrawTally::new(32, 8).bias(),
+            idle: IdleSlots { total: 1_000.0, for_push: 10.0, for_polls: 500.0 },
+            draw: Recomputed { entrants: 7, recomputed: 7, ..Recomputed::default() },
+            first_position_p95: Duration::from_secs(3),
+            placed: 9,
+        }
+    }
+
+    #[test]
+    fn each_figure_that_is_worse_than_promised_is_named() {
+        let mut by_arrival = DrawTally::new(32, 8);
+        (0..100).for_each(|_| by_arrival.record(&(1..=32).collect::<Vec<_>>()));
+        let cases = [
+            (kept(), None),
+            (SaleOutcome { bias: by_arrival.bias(), ..kept() }, Some("draw_bias_p")),
+            (
+                SaleOutcome { draw: Recomputed { mismatches: 1, ..kept().draw }, ..kept() },
+                Some("draws_recomputed"),
+            ),
+            (SaleOutcome { draw: Recomputed::default(), ..kept() }, Some("draws_recomputed")),
+            (
+                SaleOutcome { idle: IdleSlots { for_push: 10.1, ..kept().idle }, ..kept() },
+                Some("idle_slot_seconds"),
+            ),
+            (SaleOutcome { placed: 0, ..kept() }, Some("nobody_waited")),
+            (SaleOutcome { idle: IdleSlots::default(), ..kept() }, Some("nobody_waited")),
+            (
+                SaleOutcome { first_position_p95: Duration::from_millis(3_001), ..kept() },
+                Some("first_position_p95_s"),
+            ),
+        ];
+        for (sale, expected) in cases {
+            assert_eq!(sale.violations().collect::<Vec<_>>(), Vec::from_iter(expected), "{sale:?}");
+        }
+    }
+}
