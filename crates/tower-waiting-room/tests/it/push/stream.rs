@@ -1,4 +1,4 @@
-use tower_waiting_room::room::QueueingMethod;
+use tower_waiting_room::room::{QueueingMethod, event};
 
 use super::*;
 
@@ -261,5 +261,28 @@ async fn a_suspended_room_tells_all_who_wait_that_they_may_come() {
     for (mut visitor, _) in streams {
         assert!(visitor.is_inside().await);
         assert_eq!(visitor.events(PATH).await.status, StatusCode::NO_CONTENT);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_start_of_an_event_all_streams_learn_of_their_turns_within_half_a_second() {
+    let opened = Timestamp::from_secs(1_700_000_000);
+    let (created, start) = (Instant::now(), secs(60));
+    let doors = event::Event::new("doors", opened + start, opened + secs(3_600))
+        .with_prequeue_start(opened + secs(1));
+    let seed = event::Seed::new([9; 32]);
+    let room = Room::new(lasting().total_active_users(20).event(doors).event_seed("doors", seed));
+    sleep(secs(2)).await;
+    let crowd = room.crowd(60).await;
+    sleep(start - created.elapsed()).await;
+    let half = Duration::from_millis(500);
+    let waits = crowd.into_iter().map(|(visitor, mut stream)| async move {
+        let waits = stream.has_no_turn_for(half).await;
+        (visitor, stream, waits)
+    });
+    let told = join_all(waits).await;
+    assert_eq!(told.iter().filter(|(.., waits)| !waits).count(), 20);
+    for (mut visitor, _stream, waits) in told {
+        assert_eq!(visitor.is_inside().await, !waits);
     }
 }
