@@ -107,6 +107,10 @@ step "a short simulation with a fresh seed"
 cargo run --quiet -p waiting-room-studies -- \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
 
+step "a short simulation of a day with an event in its middle, with a fresh seed"
+cargo run --quiet -p waiting-room-studies -- \
+    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 40000 --limit 20 --rate 20 --seeds 2 --event
+
 step "rate limits against an exact log, with a fresh seed"
 cargo run --quiet -p waiting-room-studies -- accuracy --requests 20000
 

@@ -8,6 +8,9 @@ echo "== a whole day at full rate in virtual time, ten seeds, two settings of th
 cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10
 cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
 
+echo "== the same day with a scheduled event and a draw in its middle, ten seeds"
+cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10 --event
+
 echo "== how often rate-limit algorithms are wrong"
 cargo run --release -p waiting-room-studies -- accuracy --trace "$day" --seed 17 --out docs/figures
 
@@ -17,6 +20,9 @@ cargo run --release -p waiting-room-studies -- gate \
 
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
+
+echo "== a sale with a prequeue and a draw over loopback"
+cargo run --release -p shop -- --event --crowd 2000
 
 echo "== the CPU of a converter, without a gate and with one"
 cargo run --release -p converter -- --adaptive --out docs/figures

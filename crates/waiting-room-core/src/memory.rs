@@ -238,3 +238,24 @@ impl fmt::Debug for MemoryStore {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{room::event::Event, time::ManualClock};
+
+    #[test]
+    fn the_given_rules_are_not_those_of_an_event() {
+        let start = Timestamp::from_secs(1_000);
+        let doors = Event::new("doors", start, start + Duration::from_secs(60))
+            .with_prequeue_start(start.before(Duration::from_secs(60)))
+            .with_limits(9, None);
+        let (rules, schedule) = (RoomRules::new("shop", 5), Schedule::new([doors]).unwrap());
+        let clock = ManualClock::new(start);
+        let store = MemoryStore::with_schedule(rules.clone(), schedule, clock).unwrap();
+        assert_eq!(store.rules().total_active_users(), 9);
+        assert_eq!(*store.given_rules(), rules);
+    }
+}

@@ -64,7 +64,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// have changed. The layer compares the given rules with its configuration to report a
     /// mismatch.
     fn given_rules(&self) -> Arc<RoomRules> {
-        self.rules()
+        // During an event, the rules in force are not the room's own.
+        self.plan().map_or_else(|| self.rules(), |plan| Arc::new(plan.rules().clone()))
     }
 
     /// Returns whether the server is configured to evict data when its memory is full.

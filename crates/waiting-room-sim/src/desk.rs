@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use waiting_room_core::{
     ConfigError, Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Recovery, Renewal},
+    room::{
+        Recovery, Renewal,
+        event::{Reveal, Schedule},
+    },
 };
 
 /// The content of a visitor's cookie.
@@ -32,12 +35,16 @@ pub(crate) trait Door {
 
     /// Replaces the process by a new one, and returns the time until which it admits no newcomers.
     fn restart(&mut self, now: Timestamp) -> Timestamp;
+
+    /// The draw that took place, as each answer after it contains it.
+    fn reveal(&self) -> Option<Reveal>;
 }
 
 /// A room behind the rules of the layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     rules: RoomRules,
+    schedule: Schedule,
     room: Room,
     /// When the room started. Passes from before are renewed as soon as they are seen.
     remembers_since: Timestamp,
@@ -47,7 +54,14 @@ impl Desk {
     pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
         let rules = rules.with_recovery(recovery);
         let room = Room::new(rules.clone())?;
-        Ok(Self { rules, room, remembers_since: Timestamp::ZERO })
+        Ok(Self { rules, schedule: Schedule::default(), room, remembers_since: Timestamp::ZERO })
+    }
+
+    /// Gives the room its events, before the first request.
+    pub(crate) fn with_schedule(mut self, schedule: Schedule) -> Result<Self, ConfigError> {
+        self.room = self.room.with_schedule(schedule.clone())?;
+        self.schedule = schedule;
+        Ok(self)
     }
 
     /// Checks a pass. The room renews it only when it is due; `None` if it is void.
@@ -94,10 +108,15 @@ impl Door for Desk {
 
     fn restart(&mut self, now: Timestamp) -> Timestamp {
         self.remembers_since = now;
-        self.room =
-            Room::new(self.rules.clone()).expect("the same rules were valid for the room before");
+        self.room = Room::new(self.rules.clone())
+            .and_then(|room| room.with_schedule(self.schedule.clone()))
+            .expect("the same rules and events were valid for the room before");
         self.room.recover(now);
         now + self.rules.recovery_pause()
+    }
+
+    fn reveal(&self) -> Option<Reveal> {
+        self.room.plan()?.reveal().cloned()
     }
 }
 

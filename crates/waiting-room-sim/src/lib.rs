@@ -48,6 +48,8 @@ mod arrivals;
 #[cfg(feature = "day")]
 mod day;
 mod desk;
+mod draw;
+mod fairness;
 mod oracle;
 mod person;
 mod scenario;
@@ -59,8 +61,13 @@ mod world;
 pub use self::day::{Day, DayError};
 pub use self::{
     arrivals::{Arrivals, Trace},
-    oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo},
-    scenario::Scenario,
+    draw::{DrawBias, DrawTally},
+    fairness::draw_bias,
+    oracle::{
+        Alarm, AlarmKind, EventPromise, EventReport, Limits, Oracle, Report, Seen, ShownPosition,
+        VisitorNo,
+    },
+    scenario::{Scenario, ScheduledEvent},
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},
     visitors::Habits,
     world::World,

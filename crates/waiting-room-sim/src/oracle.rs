@@ -27,12 +27,15 @@
 //!
 //! # What it does not do
 //!
-//! It judges rooms that admit visitors in order of arrival, prolong sessions with each request and
-//! test no cookies. It does not judge lotteries, `queue_all` or estimated waits.
+//! It judges rooms that admit visitors in order of arrival, or, after the start of an event, in the
+//! order of a published draw. It judges rooms that prolong sessions with each request and test no
+//! cookies. It does not judge lots, `queue_all` or estimated waits.
 
 mod admitted;
 mod bound;
 mod certain;
+mod course;
+mod event;
 mod judge;
 mod limits;
 mod line;
@@ -45,9 +48,10 @@ mod visitor;
 mod waiting;
 
 pub use self::{
+    event::EventPromise,
     judge::Oracle,
     limits::{Limits, Seen, ShownPosition, VisitorNo},
-    report::{Alarm, AlarmKind, Report},
+    report::{Alarm, AlarmKind, EventReport, Report},
 };
 
 #[cfg(test)]

@@ -2,9 +2,17 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{RoomRules, room::Recovery};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{
+    ConfigError, RoomRules, Timestamp,
+    room::{
+        Recovery,
+        event::{Commitment, Event, Schedule, Seed},
+    },
+};
 
-use crate::{Habits, Limits};
+use crate::{EventPromise, Habits, Limits};
 
 /// One run of the simulator.
 ///
@@ -26,9 +34,32 @@ pub struct Scenario {
     pub(crate) loss: f64,
     pub(crate) habits: Habits,
     pub(crate) minute: Duration,
+    pub(crate) event: Option<ScheduledEvent>,
+}
+
+/// A scheduled event of a simulation. Its times are counted from the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a scenario states all settings")]
+pub struct ScheduledEvent {
+    /// The beginning of the prequeue.
+    pub prequeue_after: Duration,
+    /// The start, from which visitors are admitted.
+    pub start_after: Duration,
+    /// The end.
+    pub end_after: Duration,
+    /// Whether the order of the visitors in the prequeue is drawn at the start.
+    pub is_drawn: bool,
+    /// The limit on active visitors from the prequeue to the end.
+    pub total_active_users: u32,
+    /// The limit on new visitors within 60 seconds from the prequeue to the end.
+    pub new_users_per_minute: Option<u32>,
 }
 
 impl Scenario {
+    /// The names of the room and of its event.
+    const ROOM: &str = "simulation";
+    const EVENT: &str = "doors";
+
     /// Creates a scenario with 200 slots, 200 new visitors a minute and sessions of 60 seconds.
     /// Answers take no time, and nothing fails.
     #[must_use]
@@ -49,6 +80,7 @@ impl Scenario {
             loss: 0.0,
             habits: Habits::default(),
             minute: Duration::from_secs(60),
+            event: None,
         }
     }
 
@@ -111,6 +143,48 @@ impl Scenario {
         self
     }
 
+    /// Schedules an event. Its visitors are more patient: half of those who come during the prequeue
+    /// wait for the start, and their patience is counted from then on.
+    #[must_use]
+    pub fn event(mut self, event: ScheduledEvent) -> Self {
+        self.event = Some(event);
+        self
+    }
+
+    /// The promises of the event, if there is one, for a run that begins at `opened`.
+    pub(crate) fn event_promise(&self, opened: Timestamp) -> Option<EventPromise> {
+        self.event.map(|event| EventPromise {
+            prequeue_start: opened + event.prequeue_after,
+            start: opened + event.start_after,
+            end: opened + event.end_after,
+            is_drawn: event.is_drawn,
+            total_active_users: event.total_active_users,
+            new_users_per_minute: event.new_users_per_minute,
+        })
+    }
+
+    /// The events of the room, for a run that begins at `opened`. The secret seed of the draw is
+    /// derived from that of the scenario.
+    pub(crate) fn schedule(&self, opened: Timestamp) -> Result<Schedule, ConfigError> {
+        let Some(promise) = self.event_promise(opened) else { return Ok(Schedule::default()) };
+        let event = Event::new(Self::EVENT, promise.start, promise.end)
+            .with_prequeue_start(promise.prequeue_start)
+            .with_limits(promise.total_active_users, promise.new_users_per_minute);
+        let schedule = Schedule::new([event])?;
+        match promise.is_drawn {
+            true => {
+                let seed = Pcg64Mcg::seed_from_u64(self.seed).random();
+                schedule.with_seed(Self::ROOM, Self::EVENT, Seed::new(seed))
+            }
+            false => Ok(schedule),
+        }
+    }
+
+    /// The commitment to the draw of the event, if there is one.
+    pub(crate) fn commitment(&self, opened: Timestamp) -> Option<Commitment> {
+        self.schedule(opened).ok()?.events().first()?.shuffle_at_start()
+    }
+
     /// The promises of the room, for the oracle.
     #[must_use]
     pub const fn promises(&self) -> Limits {
@@ -120,7 +194,7 @@ impl Scenario {
     /// The rules of the room.
     #[must_use]
     pub fn rules(&self) -> RoomRules {
-        RoomRules::new("simulation", self.limits.total_active_users)
+        RoomRules::new(Self::ROOM, self.limits.total_active_users)
             .with_new_users_per_minute(self.limits.new_users_per_minute)
             .with_session_duration(self.limits.session_duration)
             .with_place_retention(self.limits.place_retention)

@@ -5,10 +5,10 @@ use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{ConfigError, Timestamp, VisitorId};
+use waiting_room_core::{ConfigError, Timestamp, VisitorId, room::event::Commitment};
 
 use crate::{
-    Arrivals, Oracle, Report, Scenario, Trace, VisitorNo,
+    Arrivals, EventPromise, Oracle, Report, Scenario, Trace, VisitorNo,
     desk::{Desk, Door, Reply},
     person::{Outcome, Person},
     visitors::Crowd,
@@ -23,9 +23,10 @@ impl World {
     ///
     /// # Errors
     ///
-    /// The first rule of the room that is invalid.
+    /// The first rule of the room or of its event that is invalid.
     pub fn new(scenario: &Scenario, trace: &Trace) -> Result<Self, ConfigError> {
-        let desk = Desk::new(scenario.rules(), scenario.recovery)?;
+        let schedule = scenario.schedule(Run::<Desk>::START)?;
+        let desk = Desk::new(scenario.rules(), scenario.recovery)?.with_schedule(schedule)?;
         Ok(Self(Run::new(desk, scenario, trace)))
     }
 
@@ -58,6 +59,9 @@ pub(crate) struct Run<D> {
     vacant: Vec<u32>,
     next_no: u64,
     now: Timestamp,
+    event: Option<EventPromise>,
+    /// The commitment to the draw, which was published before the event.
+    commitment: Option<Commitment>,
 }
 
 /// An event. The number is the index of the visitor.
@@ -96,9 +100,15 @@ impl<D: Door> Run<D> {
         if let Some(after) = scenario.restart_after {
             queue.push(Reverse((Self::START + after, Event::Restart)));
         }
+        let event = scenario.event_promise(Self::START);
+        let oracle = Oracle::new(scenario.limits);
         Self {
+            commitment: scenario.commitment(Self::START),
             door,
-            oracle: Oracle::new(scenario.limits),
+            oracle: match event {
+                Some(event) => oracle.with_event(event),
+                None => oracle,
+            },
             crowd,
             rng,
             seed: scenario.seed,
@@ -111,6 +121,7 @@ impl<D: Door> Run<D> {
             vacant: Vec::new(),
             next_no: 0,
             now: Self::START,
+            event,
         }
     }
 
@@ -152,7 +163,14 @@ impl<D: Door> Run<D> {
 
     /// Handles the arrival of a new visitor.
     fn arrive(&mut self) {
-        let temper = self.crowd.temper(&mut self.rng);
+        let mut temper = self.crowd.temper(&mut self.rng);
+        let is_in_prequeue =
+            |event: &EventPromise| (event.prequeue_start..event.start).contains(&self.now);
+        if let Some(event) = self.event.filter(is_in_prequeue)
+            && self.rng.random_bool(WAITS_FOR_START)
+        {
+            temper.patience += event.start.since(self.now);
+        }
         let person = Person::new(self.next_no(), temper, self.now);
         let who = match self.vacant.pop() {
             Some(who) => {
@@ -249,6 +267,9 @@ impl<D: Door> Run<D> {
         VisitorNo(self.next_no)
     }
 }
+
+/// The share of the visitors of a prequeue who wait for the start.
+const WAITS_FOR_START: f64 = 0.5;
 
 mod answers;
 #[cfg(test)]

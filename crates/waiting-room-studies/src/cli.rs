@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::room::Recovery;
-use waiting_room_sim::{Day, DayError, Scenario, Trace, fresh_seeds};
+use waiting_room_sim::{Day, DayError, Scenario, ScheduledEvent, Trace, fresh_seeds};
 
 use crate::{
     accuracy::{Crowd, Traffic},
@@ -143,6 +143,10 @@ pub(crate) struct Simulate {
     /// The maximum number of places in the line.
     #[arg(long, default_value_t = 100_000)]
     line_capacity: u32,
+    /// Schedule an event with a draw in the middle of the trace: a prequeue before it that takes a
+    /// hundredth of the trace, and a tenth of the trace with twice the limits after it.
+    #[arg(long)]
+    event: bool,
     /// The room loses its state this long after the beginning of the day.
     #[arg(long, value_parser = humantime::parse_duration)]
     restart_at: Option<Duration>,
@@ -236,6 +240,10 @@ impl Simulate {
             .line_capacity(self.line_capacity)
             .latency(self.latency)
             .loss(self.loss);
+        let scenario = match self.event {
+            true => scenario.event(doors(trace, limit, rate)),
+            false => scenario,
+        };
         let recovery = match self.recovery {
             After::AdmitAtOnce => Recovery::AdmitAtOnce,
             After::Pause => Recovery::Pause,
@@ -247,10 +255,27 @@ impl Simulate {
     }
 }
 
+/// The event of `--event`, for a room with these limits.
+fn doors(trace: &Trace, limit: u32, rate: u32) -> ScheduledEvent {
+    let minutes = u32::try_from(trace.counts().len()).unwrap_or(u32::MAX);
+    let length = MINUTE * minutes;
+    let start_after = length / 2;
+    ScheduledEvent {
+        prequeue_after: start_after.saturating_sub((length / 100).max(MINUTE)),
+        start_after,
+        end_after: start_after + (length / 10).max(MINUTE),
+        is_drawn: true,
+        total_active_users: limit.saturating_mul(2),
+        new_users_per_minute: Some(rate.saturating_mul(2)),
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn at_least_one(rate: f64) -> u32 {
     rate.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
 }
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A day of the World Cup of 1998, from this repository.
 const WORLD_CUP: &str = "examples/shop/data/worldcup98-1998-06-30.csv";

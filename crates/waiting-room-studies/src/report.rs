@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
-use waiting_room_sim::Report;
+use waiting_room_sim::{EventReport, Report};
 
 /// A table with one row for each figure and one column for each run.
 pub(crate) fn table(reports: &[Report]) -> Table {
@@ -41,6 +41,11 @@ pub(crate) fn print_violations(report: &Report) {
     }
 }
 
+/// A figure of the event, if there was one.
+fn of_event(report: &Report, figure: fn(&EventReport) -> u64) -> String {
+    report.event.as_ref().map_or_else(|| "–".to_owned(), |event| figure(event).to_string())
+}
+
 type Figure = fn(&Report) -> String;
 
 const FIGURES: &[(&str, Figure)] = &[
@@ -61,6 +66,9 @@ const FIGURES: &[(&str, Figure)] = &[
     ("order_inversions", |report| report.order_inversions.to_string()),
     ("lost_places", |report| report.lost_places.to_string()),
     ("position_rises", |report| report.position_rises.to_string()),
+    ("event_early", |report| of_event(report, |event| event.event_early)),
+    ("draw_mismatches", |report| of_event(report, |event| event.draw_mismatches)),
+    ("entrants", |report| of_event(report, |event| event.entrants)),
     ("wait_p50_s", |report| format!("{:.1}", report.wait_p50_s)),
     ("wait_p95_s", |report| format!("{:.1}", report.wait_p95_s)),
     ("wait_max_s", |report| format!("{:.1}", report.wait_max_s)),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::{
     Router,
     extract::Request,
+    http::StatusCode,
     middleware::{Next, from_fn},
     response::Response,
     routing::{get, post},
@@ -54,6 +55,8 @@ pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> 
         .route("/api/cart", get(cart).post(add_to_cart))
         .route("/api/checkout", post(by_api))
         .layer(from_fn(worked))
+        // A request for a push stream never arrives here, but axum applies the layers only to routes.
+        .route("/waiting-room/events", get(async || StatusCode::NOT_FOUND))
         .route("/healthz", get(async || "fine\n"))
         .layer(layers)
 }

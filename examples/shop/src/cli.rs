@@ -7,7 +7,9 @@ use std::{
 };
 
 use clap::{ArgGroup, Args, Parser};
-use tower_waiting_room::{ConfigError, WaitingRoomConfig, token::CookieSettings};
+use tower_waiting_room::{
+    ConfigError, WaitingRoomConfig, room::event::Event, token::CookieSettings,
+};
 
 use crate::{
     otlp::Collector,
@@ -69,6 +71,8 @@ pub(crate) enum Arrivals {
     Even { visitors: u32, over: Duration },
     /// The shape of a file.
     Replay(ReplayArgs),
+    /// A number of visitors of a sale: most of them in its prequeue, and the others later.
+    Sale { visitors: u32, over: Duration, prequeue: Duration },
 }
 
 #[derive(Args, Clone, Debug)]
@@ -88,6 +92,26 @@ struct CrowdArgs {
         conflicts_with = "replay"
     )]
     duration: Duration,
+    /// Makes the crowd come to a sale, which starts after a prequeue in an order that is drawn by lot.
+    /// Its room has push streams and, unless other limits are set, 600 slots, 3000 new visitors a
+    /// minute, and sessions of 20 s.
+    #[arg(
+        long,
+        help_heading = "Crowd",
+        requires = "crowd",
+        conflicts_with_all = ["replay", "restart_at", "one_address"]
+    )]
+    event: bool,
+    /// The time from the first arrival to the start of the sale, at least 10 seconds.
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Crowd",
+        value_parser = prequeue,
+        default_value = "15s",
+        requires = "event"
+    )]
+    prequeue: Duration,
     #[command(flatten)]
     options: CrowdOptions,
     /// Sends the crowd of a real day: a CSV file of counts, `minute,requests`.
@@ -176,8 +200,11 @@ impl Cli {
 
     /// The task that the command line asks for.
     pub(crate) fn mode(&self) -> Mode {
-        let CrowdArgs { crowd, duration, options, replay, window } = &self.crowd;
+        let CrowdArgs { crowd, duration, event, prequeue, options, replay, window } = &self.crowd;
         let arrivals = match (crowd, replay) {
+            (Some(visitors), _) if *event => {
+                Arrivals::Sale { visitors: *visitors, over: *duration, prequeue: *prequeue }
+            }
             (Some(visitors), _) => Arrivals::Even { visitors: *visitors, over: *duration },
             (None, Some(file)) => {
                 Arrivals::Replay(ReplayArgs { file: file.clone(), window: window.clone() })
@@ -194,6 +221,12 @@ fn some_duration(text: &str) -> Result<Duration, String> {
         return Err(format!("expected more than 0 s and at most {MAX_DURATION:?}"));
     }
     Ok(some)
+}
+
+fn prequeue(text: &str) -> Result<Duration, String> {
+    let prequeue = some_duration(text)?;
+    let least = Event::PREQUEUE.0;
+    if prequeue < least { Err(format!("expected at least {least:?}")) } else { Ok(prequeue) }
 }
 
 fn press(text: &str) -> Result<Duration, String> {

@@ -18,13 +18,17 @@ mod answer;
 mod claims;
 mod client;
 mod display;
+mod draw;
 mod flight;
 mod gathering;
+mod idle;
 mod latencies;
 mod outcome;
 mod plan;
 mod run;
+mod sale;
 mod schedule;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod visitor;

@@ -20,7 +20,7 @@ pub struct RoomArgs {
     #[arg(long, value_name = "L", default_value_t = Self::SLOTS)]
     pub limit: u32,
     /// The maximum number of visitors who are admitted within any 60 seconds.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = Self::RATE)]
     pub rate: u32,
     /// The time for which a visitor stays active after its last request [default: 5m; 60s with a
     /// crowd]
@@ -67,6 +67,10 @@ impl RoomArgs {
     const CROWD_SESSION: Duration = Duration::from_secs(60);
     const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
     const SLOTS: u32 = 200;
+    const RATE: u32 = 200;
+    const SALE_SESSION: Duration = Duration::from_secs(20);
+    const SLOTS_FOR_SALE: u32 = 600;
+    const RATE_FOR_SALE: u32 = 3_000;
     /// The slots for a crowd from one address: so few that it has to wait.
     const SLOTS_FOR_ONE_ADDRESS: u32 = 20;
     /// The limit by address. It suffices for the active visitors, but not for the check-ins of
@@ -93,6 +97,15 @@ impl RoomArgs {
             if one_address && is_default { Self::SLOTS_FOR_ONE_ADDRESS } else { self.limit };
         let session = self.session.or(Some(Self::CROWD_SESSION));
         Self { limit, session, limits_addresses: one_address, ..self.clone() }
+    }
+
+    /// The same rules for a sale: unless they were set, there are more slots and new visitors, and the
+    /// session is so short that many visitors get their turn.
+    pub(crate) fn for_sale(&self) -> Self {
+        let limit = if self.limit == Self::SLOTS { Self::SLOTS_FOR_SALE } else { self.limit };
+        let rate = if self.rate == Self::RATE { Self::RATE_FOR_SALE } else { self.rate };
+        let session = self.session.or(Some(Self::SALE_SESSION));
+        Self { limit, rate, session, ..self.clone() }
     }
 
     /// Builds the configuration, with a cookie that also works over HTTP.

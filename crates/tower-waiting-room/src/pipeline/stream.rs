@@ -29,7 +29,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep_until};
 use waiting_room_core::{
-    Reason, Store, StoreError, Ticket, Verdict, error::StoreErrorKind, room::RoomMode,
+    Reason, Store, StoreError, Ticket, Timestamp, Verdict,
+    error::StoreErrorKind,
+    room::{RoomMode, event::Phase},
 };
 
 use super::{journey::Opening, order::Pipeline, push::order};
@@ -236,13 +238,29 @@ impl<St: Store> EventStream<St> {
             || ticket.shown_position != self.ticket.shown_position
             || self.asked_at >= self.sent_at + Self::SHORTEST;
         self.ticket = ticket;
-        self.interval = ticket.retry_after(self.pipeline.store.now()).max(Self::LOOK);
+        let now = self.pipeline.store.now();
+        self.interval = ticket.retry_after(now).max(Self::LOOK);
+        if let Some(start) = self.look_at_start(now) {
+            self.interval = self.interval.min(start);
+        }
         if is_news {
             self.event = Some(self.render(room, "position", reason));
         }
         self.moves(room, false);
     }
 
+    /// Returns the time until this stream looks at the start of an event, if it waits for one. Clients
+    /// that poll come back within a few seconds of the start, so that they do not all come at once.
+    /// Streams need no such time, because most of them send nothing then.
+    fn look_at_start(&self, now: Timestamp) -> Option<Duration> {
+        let plan = self.pipeline.store.plan()?;
+        let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };
+        let spread = Duration::from_millis(low(self.ticket.id.draw(now.as_nanos()), 450).into());
+        Some(event.start().since(now) + Self::AFTER_START + spread)
+    }
+
+    /// The time from the start of an event to the first look of a stream.
+    const AFTER_START: Duration = Duration::from_millis(10);
     /// The shortest time between two events about the same position.
     const SHORTEST: Duration = Duration::from_secs(5);
 

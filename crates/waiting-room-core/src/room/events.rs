@@ -122,13 +122,19 @@ impl Room {
         }
     }
 
-    /// Takes note of the entrants who were admitted or have left since the last operation.
+    /// Takes note of the entrants who were admitted or have left since the last operation, and moves
+    /// some entrants to their places just after a draw.
     pub(super) fn note_departures(&mut self, now: Timestamp) {
         let departed = self.line.take_departed();
         if let Some(drawing) = &mut self.course.drawing {
             let tag = drawing.tag();
             let of_draw = departed.into_iter().filter(|it| it.draw == tag);
             of_draw.for_each(|it| drawing.depart(it.number));
+            if let Some((from, start)) = drawing.to_move() {
+                let place_of = |it: Number| drawing.place_of(it.number).filter(|_| it.draw == tag);
+                let next = self.line.move_entrants(from, start, MOVED_AT_ONCE, place_of);
+                drawing.moved(next, now);
+            }
             drawing.advance(now);
         }
     }
@@ -258,7 +264,7 @@ impl Room {
             && let Some(drawing) = &mut self.course.drawing
         {
             let is_complete = is_known && numbered_from <= event.start();
-            drawing.start(event.start(), now + settles_after, is_complete);
+            drawing.start(event.start(), now, now + settles_after, is_complete);
         }
     }
 
@@ -290,6 +296,10 @@ impl Room {
         schedule.check_seeds(self.rules.name())
     }
 }
+
+/// The number of places in the line that one operation looks at after a draw, to move their entrants.
+/// Computing the place of one entrant takes about 14 µs.
+const MOVED_AT_ONCE: usize = 16;
 
 /// Returns the time by which the visitor with this ticket is ordered: its place in a draw that has
 /// taken place, or its first touch.

@@ -205,6 +205,32 @@ impl Line {
         true
     }
 
+    /// Moves entrants of a draw, who stand where they arrived, to their places. An entrant stays
+    /// present for as long as it would have been otherwise.
+    ///
+    /// Looks at up to `most` places, from the rank `from` on and before the time `until`. Returns the
+    /// rank at which to continue, or `None` if there are no more places.
+    pub(super) fn move_entrants(
+        &mut self,
+        from: Rank,
+        until: Timestamp,
+        most: usize,
+        place_of: impl Fn(Number) -> Option<u32>,
+    ) -> Option<Rank> {
+        let end = Rank::at(until, VisitorId::new(0));
+        let ranks = self.arrivals.next_from(from, most + 1);
+        for rank in ranks.iter().take(most).filter(|rank| **rank < end) {
+            let id = rank.id();
+            let Some(place) = self.places.get_mut(&id) else { continue };
+            let Some(drawn) = place.arrival.number.and_then(&place_of) else { continue };
+            if let Some(present_until) = self.arrivals.remove(*rank) {
+                place.arrival.order = Timestamp::from_nanos(drawn.into());
+                self.arrivals.insert(Rank::at(place.arrival.order, id), present_until);
+            }
+        }
+        ranks.get(most).copied().filter(|rank| *rank < end)
+    }
+
     /// Forgets all lots, because the order is no longer random.
     pub(super) fn forget_lots(&mut self) {
         let lots = std::mem::take(&mut self.lots);

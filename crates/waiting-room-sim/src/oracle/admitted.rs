@@ -14,7 +14,10 @@ use super::{
 impl Oracle {
     /// Records that the visitor was admitted, or is still active.
     pub(super) fn admitted(&mut self, visitor: VisitorNo, flight: Flight, at: Timestamp) {
+        self.judge_start(visitor, flight, at);
+        self.leaves_draw(visitor, at);
         let serial = self.next_serial;
+        let allowed = self.allowed_by(visitor, flight, at);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         if !known.let_in {
             known.let_in = true;
@@ -47,8 +50,8 @@ impl Oracle {
             }
         }
         known.activity = Some(match known.activity {
-            Some(activity) => self.active.extend(activity, at, certain_until),
-            None => self.active.begin(at, certain_until),
+            Some(activity) => self.active.extend(activity, at, certain_until, allowed.active),
+            None => self.active.begin(at, certain_until, allowed.active),
         });
         if flight.counts_new {
             // The request in flight becomes an admission of this minute.
@@ -58,7 +61,7 @@ impl Oracle {
             let present = known.presence_since(self.forgotten_at);
             let fate = if flight.sessionless { Fate::Certain } else { Fate::Possible };
             if fate == Fate::Certain {
-                self.minute.record(decided);
+                self.minute.record(decided, allowed.new);
             }
             self.order.record(Admission { decided, arrived: known.arrived.from, present, fate });
         }

@@ -48,6 +48,12 @@ impl Bound {
         self.lows.push_back((self.epoch, free));
     }
 
+    /// Changes the limits, of which the scarcer one counts.
+    pub(super) fn limit(&mut self, slots: u32, minute: Option<u32>) {
+        (self.slots, self.minute) = (slots.into(), minute.map(i64::from));
+        self.change(0, 0);
+    }
+
     /// The present epoch, which each change advances.
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch

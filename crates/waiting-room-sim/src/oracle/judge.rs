@@ -8,6 +8,7 @@ use waiting_room_core::Timestamp;
 use super::{
     bound::Bound,
     certain::{Active, Minute},
+    event::{Call, EventWatch},
     limits::{Limits, Seen, Told, VisitorNo},
     line::Line,
     order::{Admission, Fate, Order},
@@ -67,6 +68,8 @@ pub struct Oracle {
     pub(super) forgotten_at: Timestamp,
     /// The time until which the room may refuse to admit newcomers.
     pub(super) excused_until: Timestamp,
+    /// The event that takes place, if there is one.
+    pub(super) event: Option<EventWatch>,
 }
 
 impl Oracle {
@@ -87,12 +90,16 @@ impl Oracle {
             next_serial: 0,
             forgotten_at: Timestamp::ZERO,
             excused_until: Timestamp::ZERO,
+            event: None,
             limits,
         }
     }
 
     /// Records that a request of a visitor departs; a checkout is a request too.
     pub fn sent(&mut self, visitor: VisitorNo, at: Timestamp) {
+        if self.holds_back(at, Call::Sent(visitor, at)) {
+            return;
+        }
         if self.visitors.get(&visitor).is_some_and(|known| known.flight.is_some()) {
             self.failed(visitor, at);
         }
@@ -123,6 +130,9 @@ impl Oracle {
     ///
     /// An answer without a request is ignored.
     pub fn answered(&mut self, visitor: VisitorNo, at: Timestamp, seen: Seen) {
+        if self.holds_back(at, Call::Answered(visitor, at, seen)) {
+            return;
+        }
         let at = self.advance(at);
         let Some(flight) = self.visitors.get(&visitor).and_then(|known| known.flight) else {
             debug_assert!(false, "an answer follows a request");
@@ -146,6 +156,9 @@ impl Oracle {
 
     /// Records that the visitor's request failed or took too long, so that the decision is unknown.
     pub fn failed(&mut self, visitor: VisitorNo, at: Timestamp) {
+        if self.holds_back(at, Call::Failed(visitor, at)) {
+            return;
+        }
         let at = self.advance(at);
         let stray_until = at + Limits::STRAGGLER;
         let held_until = stray_until + self.limits.longest_hold();
@@ -196,6 +209,9 @@ impl Oracle {
     /// Call it instead of [`answered`](Self::answered). The departure is recorded with
     /// [`sent`](Self::sent), as for any other request.
     pub fn left(&mut self, visitor: VisitorNo, sent_at: Timestamp, at: Timestamp) {
+        if self.holds_back(at, Call::Left(visitor, sent_at, at)) {
+            return;
+        }
         let at = self.advance(at);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let sent_at = known.flight.map_or(sent_at, |flight| flight.sent.min(sent_at));
@@ -237,6 +253,9 @@ impl Oracle {
 
     /// Records that the visitor closes the tab for good, without a checkout.
     pub fn gave_up(&mut self, visitor: VisitorNo, at: Timestamp) {
+        if self.holds_back(at, Call::GaveUp(visitor, at)) {
+            return;
+        }
         self.failed(visitor, at);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         if !known.gave_up && !known.let_in {
@@ -254,6 +273,9 @@ impl Oracle {
     /// judged as before, and so are the places and sessions of visitors who return. But the new
     /// room knows that a visitor is present in the line only after its next check-in.
     pub fn restarted(&mut self, at: Timestamp, holds_until: Timestamp) {
+        if self.holds_back(at, Call::Restarted(at, holds_until)) {
+            return;
+        }
         self.forgotten_at = self.advance(at);
         self.excused_until = holds_until;
     }
@@ -262,13 +284,15 @@ impl Oracle {
     /// [failed](Self::failed).
     #[must_use]
     pub fn finish(mut self, at: Timestamp) -> Report {
+        self.goes_undrawn();
         let under_way: Vec<_> = self.flights.visitors().collect();
         for visitor in under_way {
             self.failed(visitor, at);
         }
         self.advance(at);
         self.active.settle(Timestamp::MAX);
-        self.tally.report(&self.limits, self.active.highest(), self.minute.highest())
+        let event = self.event_report();
+        Report { event, ..self.tally.report(&self.limits, &self.active, &self.minute) }
     }
 
     pub(super) fn alarm(&mut self, kind: AlarmKind, visitor: VisitorNo, decided: Span) {

@@ -47,6 +47,12 @@ impl Limits {
         self.session_duration + self.session_duration / 8
     }
 
+    /// The longest interval after which a visitor is asked to check in: with the greatest jitter, or
+    /// just after the start of an event.
+    pub(super) fn longest_interval(&self) -> Duration {
+        self.refresh_interval * 7 / 5
+    }
+
     /// The longest time for which a visitor can count as present after a check-in whose answer is
     /// unknown.
     ///

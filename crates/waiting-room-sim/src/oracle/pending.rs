@@ -61,6 +61,12 @@ pub(super) struct Timers(BinaryHeap<Reverse<(Timestamp, Timer)>>);
 /// A change at a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
+    /// The prequeue of the event begins, and its limits apply.
+    EventBegins,
+    /// The event ends, and its limits no longer apply.
+    EventEnds,
+    /// The event starts, and the drawn order applies.
+    EventStarts,
     /// An admission has left the minute.
     LeaveMinute,
     /// From this time on, the request may be a new admission, if it is still in flight.

@@ -47,9 +47,35 @@ pub struct Report {
     pub answers: u64,
     /// The seed of the run, if it had one.
     pub seed: Option<u64>,
+    /// What the visitors saw of the event, if there was one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventReport>,
     /// The first alarms, as examples.
     #[serde(skip)]
     pub alarms: Vec<Alarm>,
+    #[serde(skip)]
+    pub(super) exceeded: Exceeded,
+}
+
+/// What the visitors of a scheduled event saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EventReport {
+    /// Visitors who were told a number in the draw.
+    pub entrants: u64,
+    /// Visitors who were admitted in the prequeue.
+    pub event_early: u64,
+    /// Answers with a number that another visitor has too, or with a place that does not follow from
+    /// the published draw.
+    pub draw_mismatches: u64,
+}
+
+/// The limits that were certainly exceeded. During an event, other limits apply than those of the
+/// report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Exceeded {
+    pub active: bool,
+    pub new: bool,
 }
 
 impl Report {
@@ -63,14 +89,16 @@ impl Report {
     /// The names of the fields that show a broken promise; empty for a correct room.
     #[must_use]
     pub fn violations(&self) -> Vec<&'static str> {
-        let limit = self.new_users_per_minute.map_or(u64::MAX, u64::from);
+        let event = self.event.unwrap_or_default();
         [
-            ("max_active", self.max_active > u64::from(self.total_active_users)),
-            ("max_new_in_any_60s", self.max_new_in_any_60s > limit),
+            ("max_active", self.exceeded.active),
+            ("max_new_in_any_60s", self.exceeded.new),
             ("queued_while_free", self.queued_while_free > 0),
             ("order_inversions", self.order_inversions > 0),
             ("lost_places", self.lost_places > 0),
             ("position_rises", self.position_rises > 0),
+            ("event_early", event.event_early > 0),
+            ("draw_mismatches", event.draw_mismatches > 0),
         ]
         .into_iter()
         .filter_map(|(name, broken)| broken.then_some(name))
@@ -96,6 +124,8 @@ pub struct Alarm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlarmKind {
+    /// The visitor was admitted before the start of the event.
+    EventEarly,
     /// A place or a session was taken away.
     LostPlace,
     /// A visitor who arrived later was admitted first.

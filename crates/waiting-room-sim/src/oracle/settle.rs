@@ -20,6 +20,9 @@ impl Oracle {
 
     fn expire(&mut self, at: Timestamp, timer: Timer) {
         match timer {
+            Timer::EventBegins => self.event_begins(),
+            Timer::EventEnds => self.event_ends(),
+            Timer::EventStarts => self.event_starts(at),
             Timer::LeaveMinute => self.bound.change(0, -1),
             Timer::StraySlot => self.bound.change(-1, 0),
             Timer::MayBeNew(visitor, no) => {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::{
+    certain::{Active, Minute},
     limits::Limits,
-    report::{Alarm, AlarmKind, Report},
+    report::{Alarm, AlarmKind, Exceeded, Report},
 };
 
 /// The numbers of a report that need no reasoning.
@@ -20,7 +21,7 @@ pub(super) struct Tally {
     pub answers: u64,
     waits_ms: Histogram<u64>,
     longest_wait: Duration,
-    by_kind: [u64; 4],
+    by_kind: [u64; 5],
     alarms: Vec<Alarm>,
 }
 
@@ -41,7 +42,7 @@ impl Tally {
             waits_ms: Histogram::new_with_max(Self::LONGEST_MS, 3)
                 .expect("three digits of a week are within the range of a histogram"),
             longest_wait: Duration::ZERO,
-            by_kind: [0; 4],
+            by_kind: [0; 5],
             alarms: Vec::new(),
         }
     }
@@ -60,8 +61,13 @@ impl Tally {
         }
     }
 
+    /// The number of broken promises of one kind.
+    pub(super) fn of_kind(&self, kind: AlarmKind) -> u64 {
+        self.by_kind[kind as usize]
+    }
+
     /// Makes the report of a run.
-    pub(super) fn report(self, limits: &Limits, max_active: u64, max_new: u64) -> Report {
+    pub(super) fn report(self, limits: &Limits, active: &Active, minute: &Minute) -> Report {
         let wait = |quantile| seconds(self.waits_ms.value_at_quantile(quantile));
         Report {
             total_active_users: limits.total_active_users,
@@ -71,19 +77,21 @@ impl Tally {
             admitted: self.admitted,
             refused: self.refused,
             abandoned: self.abandoned,
-            max_active,
-            max_new_in_any_60s: max_new,
-            queued_while_free: self.by_kind[AlarmKind::QueuedWhileFree as usize],
-            order_inversions: self.by_kind[AlarmKind::OrderInversion as usize],
-            lost_places: self.by_kind[AlarmKind::LostPlace as usize],
-            position_rises: self.by_kind[AlarmKind::PositionRise as usize],
+            max_active: active.highest(),
+            max_new_in_any_60s: minute.highest(),
+            queued_while_free: self.of_kind(AlarmKind::QueuedWhileFree),
+            order_inversions: self.of_kind(AlarmKind::OrderInversion),
+            lost_places: self.of_kind(AlarmKind::LostPlace),
+            position_rises: self.of_kind(AlarmKind::PositionRise),
             wait_p50_s: wait(0.5),
             wait_p95_s: wait(0.95),
             wait_max_s: self.longest_wait.as_secs_f64(),
             requests: self.requests,
             answers: self.answers,
             seed: None,
+            event: None,
             alarms: self.alarms,
+            exceeded: Exceeded { active: active.has_exceeded(), new: minute.has_exceeded() },
         }
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use waiting_room_core::Timestamp;
 
 use super::{
+    event::Call,
     judge::Oracle,
-    limits::{ShownPosition, Told, VisitorNo},
+    limits::{Seen, ShownPosition, Told, VisitorNo},
     order::{Admission, Waiter},
     report::AlarmKind,
     visitor::{Flight, Place, Span, Visitor},
@@ -34,6 +35,39 @@ impl Oracle {
         }
         self.bound.change(-i64::from(flight.counts_slot), -i64::from(flight.counts_new));
         self.take_place(visitor, decided, told, is_early);
+    }
+
+    /// Records an event on the visitor's push stream that tells it to wait. The event was decided
+    /// after `since`, the time at which the server made the event before it, and arrives at `at`. A
+    /// visitor with a stream sends no requests, so the event is no answer, and takes no slot.
+    ///
+    /// The request that opens the stream is recorded like any other request. Events that tell a
+    /// visitor that it is its turn are not recorded.
+    pub fn pushed(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, seen: Seen) {
+        let Seen::Waiting { interval, waiting_since, position, .. } = seen else { return };
+        let told = Told { interval, waiting_since, position, returned_ticket: true };
+        self.push(visitor, since, at, told);
+    }
+
+    pub(super) fn push(&mut self, visitor: VisitorNo, since: Timestamp, at: Timestamp, told: Told) {
+        if self.holds_back(at, Call::Pushed(visitor, since, at, told)) {
+            return;
+        }
+        let at = self.advance(at);
+        let decided = Span { from: since.min(at), to: at };
+        self.keeps_waiting(visitor, decided, told);
+        // A stream reports a position that has not changed only every few seconds.
+        self.stands_until(visitor, at + SILENCE + Self::presence(told.interval));
+    }
+
+    /// Records that the visitor waits on, without a request of its own.
+    pub(super) fn keeps_waiting(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
+        self.judge_place(visitor, decided, told);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let kept_for = known.place.map_or(Duration::ZERO, |place| self.limits.kept_for(&place));
+        known.arrived = arrival(known, decided, told, kept_for);
+        self.judge_order(visitor, decided);
+        self.take_place(visitor, decided, told, false);
     }
 
     /// Checks whether the place was taken away, or the shown position has risen.
@@ -87,13 +121,20 @@ impl Oracle {
 
     /// Checks whether a slot was free for this visitor all the time.
     fn judge_freedom(&mut self, visitor: VisitorNo, flight: Flight, decided: Span) {
-        if !flight.sessionless || !flight.counts_new || decided.from < self.excused_until {
+        if !flight.sessionless
+            || !flight.counts_new
+            || decided.from < self.excused_until
+            || self.is_closed_in(decided)
+        {
             return;
         }
         let Some(known) = self.visitors.get(&visitor) else { return };
         // The request itself counts as one of those that may have taken a slot.
         let free = self.bound.lowest_since(flight.epoch).saturating_add(1);
-        if free > 0 && self.line.has_fewer_before(free, known.arrived.to, known.standing) {
+        if free > 0
+            && self.line.has_fewer_before(free, known.arrived.to, known.standing)
+            && self.has_fewer_entrants_before(free, visitor, decided)
+        {
             self.alarm(AlarmKind::QueuedWhileFree, visitor, decided);
         }
     }
@@ -102,6 +143,7 @@ impl Oracle {
     fn take_place(&mut self, visitor: VisitorNo, decided: Span, told: Told, is_early: bool) {
         let presence = Self::presence(told.interval);
         let forgotten_at = self.forgotten_at;
+        let will_be_drawn = self.will_be_drawn_in(decided);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let before = known.place.filter(|_| told.returned_ticket);
         let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
@@ -124,6 +166,8 @@ impl Oracle {
             position: match told.position {
                 ShownPosition::Approximate => None,
                 ShownPosition::Exact(position) => Some(position),
+                // The position before a draw says nothing about the one after it.
+                ShownPosition::None if will_be_drawn => None,
                 ShownPosition::None => same_place.and_then(|place| place.position),
             },
             second_touch,
@@ -144,6 +188,9 @@ impl Oracle {
     /// Records the position in an answer that does not reveal a decision of the room, such as one
     /// from a node that cannot reach its store. Rises are measured from the last position shown.
     pub fn shown(&mut self, visitor: VisitorNo, position: ShownPosition) {
+        if self.holds_back(Timestamp::ZERO, Call::Shown(visitor, position)) {
+            return;
+        }
         let place = self.visitors.get_mut(&visitor).and_then(|known| known.place.as_mut());
         match (place, position) {
             (Some(place), ShownPosition::Approximate) => place.position = None,
@@ -169,6 +216,9 @@ impl Oracle {
         }
     }
 }
+
+/// How long a stream may have no news of a position.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// Returns when the visitor took its present place in the order of arrival.
 fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Span {

@@ -58,7 +58,23 @@ impl<D: Door> Run<D> {
         self.again(who, retry_after);
     }
 
+    /// Tells the oracle what an answer contains about the draw of an event.
+    fn is_in_draw(&mut self, who: u32, ticket: &Ticket) {
+        let is_published = self.event.is_some_and(|event| event.start <= self.now);
+        if is_published
+            && self.oracle.awaits_draw()
+            && let (Some(reveal), Some(commitment)) = (self.door.reveal(), &self.commitment)
+            && let Ok(shuffle) = reveal.verify(commitment)
+        {
+            self.oracle.drawn(shuffle);
+        }
+        if let Some(entrant) = ticket.entrant {
+            self.oracle.numbered(self.people[who as usize].no, entrant.number, entrant.place);
+        }
+    }
+
     fn waits(&mut self, who: u32, ticket: Ticket, interval: Duration) {
+        self.is_in_draw(who, &ticket);
         let person = &mut self.people[who as usize];
         let seen = Seen::Waiting {
             interval,

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    RoomRules, Ticket, Timestamp, VisitorId, room::Recovery, time::ManualClock,
+    RoomRules, Ticket, Timestamp, VisitorId,
+    room::{Recovery, event::Reveal},
+    time::ManualClock,
 };
 
 use super::{Run, World};
@@ -10,6 +12,8 @@ use crate::{
     desk::{Desk, Door, Reply, Token},
     seeds::seeds,
 };
+
+mod events;
 
 const SESSION: Duration = Duration::from_secs(60);
 
@@ -192,6 +196,10 @@ impl Door for Faulty {
 
     fn restart(&mut self, now: Timestamp) -> Timestamp {
         self.desk.restart(now)
+    }
+
+    fn reveal(&self) -> Option<Reveal> {
+        self.desk.reveal()
     }
 }
 

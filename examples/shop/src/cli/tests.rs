@@ -57,7 +57,7 @@ fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
 fn a_crowd_comes_over_a_minute_unless_another_time_is_given() {
     let even = |line| match crowd(line).arrivals {
         Arrivals::Even { visitors, over } => (visitors, over.as_secs()),
-        Arrivals::Replay(_) => panic!("{line} replays nothing"),
+        other => panic!("{line} is an even crowd, but {other:?}"),
     };
     assert_eq!(even("shop --crowd 500"), (500, 60));
     assert_eq!(even("shop --crowd 500 --duration 90"), (500, 90));
@@ -65,10 +65,30 @@ fn a_crowd_comes_over_a_minute_unless_another_time_is_given() {
 }
 
 #[test]
+fn a_sale_has_other_limits_unless_they_are_given() {
+    let sale = |line: &str| {
+        let promises = parse(line).unwrap().room.for_sale().promises();
+        let session = promises.session_duration.as_secs();
+        (promises.total_active_users, promises.new_users_per_minute.unwrap(), session)
+    };
+    assert_eq!(sale("shop --crowd 5 --event"), (600, 3_000, 20));
+    let given = "shop --crowd 5 --event --limit 7 --rate 9 --session 30s";
+    assert_eq!(sale(given), (7, 9, 30));
+    let times = |line| match crowd(line).arrivals {
+        Arrivals::Sale { visitors, over, prequeue } => {
+            (visitors, over.as_secs(), prequeue.as_secs())
+        }
+        other => panic!("{line} is a sale, but {other:?}"),
+    };
+    assert_eq!(times("shop --crowd 500 --event"), (500, 60, 15));
+    assert_eq!(times("shop --crowd 5 --event --prequeue 20s --duration 30s"), (5, 30, 20));
+}
+
+#[test]
 fn a_replay_is_the_steepest_hour_in_three_minutes_unless_told_otherwise() {
     let window = |line| match crowd(line).arrivals {
         Arrivals::Replay(args) => args.window,
-        Arrivals::Even { .. } => panic!("{line} replays a file"),
+        other => panic!("{line} replays a file, but {other:?}"),
     };
     let default = window("shop --replay day.csv --json");
     assert_eq!((default.from, default.minutes, default.press.as_secs()), (None, 60, 180));
@@ -92,6 +112,12 @@ fn what_contradicts_or_exceeds_a_bound_is_refused() {
         "shop --replay day.csv --peak-factor 0",
         "shop --replay day.csv --peak-factor NaN",
         "shop --replay day.csv --minutes 0",
+        "shop --event",
+        "shop --replay day.csv --event",
+        "shop --crowd 5 --event --restart-at 30s",
+        "shop --crowd 5 --event --one-address",
+        "shop --crowd 5 --event --prequeue 9s",
+        "shop --crowd 5 --prequeue 15s",
         "shop --restart-at 30s",
         "shop --json",
         "shop --seed 7",

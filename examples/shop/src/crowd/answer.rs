@@ -10,6 +10,8 @@ use serde::Deserialize;
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::ShownPosition;
 
+use super::draw::EventNotice;
+
 /// The meaning of an answer for the visitor.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -25,8 +27,20 @@ pub(super) enum Answer {
     Waiting(Notice),
 }
 
+/// What an answer in JSON, or an event of a push stream, tells a visitor.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct News {
+    pub(super) waiting_since: Option<Timestamp>,
+    pub(super) position: ShownPosition,
+    /// The time after which the visitor is asked to return.
+    pub(super) interval: Option<Duration>,
+    /// The time at which the server made the answer, in whole milliseconds.
+    pub(super) now: Option<Timestamp>,
+    pub(super) event: Option<EventNotice>,
+}
+
 /// The content of an answer that asks a visitor to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Notice {
     /// The time after which the visitor is asked to return.
     pub(super) interval: Duration,
@@ -35,6 +49,8 @@ pub(super) struct Notice {
     /// Whether a token came with the answer.
     pub(super) gave_token: bool,
     pub(super) basis: Basis,
+    /// The facts about an event, if there is one.
+    pub(super) event: Option<EventNotice>,
 }
 
 /// What an answer that asks a visitor to wait is based on. Only a room with the debug header reports
@@ -82,9 +98,9 @@ impl Answer {
                 let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
                 let basis = Basis::of(headers);
                 let body = response.text().await?;
-                let (waiting_since, position) =
-                    if is_json { told_by_json(&body) } else { (None, told_by_page(&body)) };
-                let notice = Notice { interval, waiting_since, position, gave_token, basis };
+                let News { waiting_since, position, event, .. } =
+                    if is_json { told_by_json(&body) } else { News::of_page(&body) };
+                let notice = Notice { interval, waiting_since, position, gave_token, basis, event };
                 Ok(Self::Waiting(notice))
             }
             Some(_) => {
@@ -118,19 +134,43 @@ fn is_limited(headers: &HeaderMap) -> bool {
     limits.iter().any(|limit| reason.starts_with(limit))
 }
 
-/// The time of arrival and the position in a JSON answer.
-fn told_by_json(body: &str) -> (Option<Timestamp>, ShownPosition) {
-    let Ok(Document { room }) = serde_json::from_str(body) else {
-        return (None, ShownPosition::None);
+impl News {
+    /// What a page tells a visitor without scripts.
+    fn of_page(page: &str) -> Self {
+        let (position, event) = (told_by_page(page), EventNotice::of_page(page));
+        Self { waiting_since: None, position, interval: None, now: None, event }
+    }
+
+    const NONE: Self = Self {
+        waiting_since: None,
+        position: ShownPosition::None,
+        interval: None,
+        now: None,
+        event: None,
     };
-    let time = room.waiting_since.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    let nanos = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
+}
+
+/// What a JSON answer tells a visitor.
+pub(super) fn told_by_json(body: &str) -> News {
+    let Ok(Document { room }) = serde_json::from_str(body) else { return News::NONE };
     let position = match room.position {
         Some(_) if room.is_approximate => ShownPosition::Approximate,
         Some(position) => ShownPosition::Exact(position),
         None => ShownPosition::None,
     };
-    (nanos.map(Timestamp::from_nanos), position)
+    News {
+        waiting_since: room.waiting_since.as_deref().and_then(time),
+        position,
+        interval: room.retry_after_seconds.map(Duration::from_secs),
+        now: room.now.as_deref().and_then(time),
+        event: room.event,
+    }
+}
+
+/// Parses a time in ISO 8601.
+fn time(text: &str) -> Option<Timestamp> {
+    let nanos = text.parse::<jiff::Timestamp>().ok()?.as_nanosecond();
+    u64::try_from(nanos).ok().map(Timestamp::from_nanos)
 }
 
 /// The position that the waiting page shows in its headline.
@@ -166,6 +206,9 @@ struct Room {
     position: Option<u32>,
     #[serde(default)]
     is_approximate: bool,
+    retry_after_seconds: Option<u64>,
+    now: Option<String>,
+    event: Option<EventNotice>,
 }
 
 const OUTCOME: &str = "waiting-room";
@@ -194,8 +237,9 @@ mod tests {
         );
         let json = r#"{"waitingRoom":{"position":4,"waitingSince":"2026-11-21T08:00:00.250Z"}}"#;
         let since = Timestamp::from_millis(1_795_248_000_250);
-        assert_eq!(told_by_json(json), (Some(since), ShownPosition::Exact(4)));
-        assert_eq!(told_by_json("{}"), (None, ShownPosition::None));
+        let told = told_by_json(json);
+        assert_eq!((told.waiting_since, told.position), (Some(since), ShownPosition::Exact(4)));
+        assert_eq!(told_by_json("{}"), News::NONE);
     }
 
     #[test]

@@ -76,6 +76,18 @@ impl Client {
         request.send().await
     }
 
+    /// Opens a push stream, and waits for the head of the response. The stream may last for as long
+    /// as the visitor waits.
+    pub(super) async fn follow(&self, path: &str) -> Result<Response, reqwest::Error> {
+        let request = self.http.get(format!("http://{}{path}", self.address)).timeout(STREAM);
+        let request = request.header(ACCEPT, "text/event-stream");
+        let request = match self.kind {
+            Kind::ApiWithToken => request.header(TOKEN_HEADER, &self.token),
+            _ => request,
+        };
+        request.send().await
+    }
+
     /// Stores the token of a response that carries it in a header. Cookies are stored by the HTTP
     /// client.
     pub(super) fn remember(&mut self, response: &Response) {
@@ -131,6 +143,9 @@ const JSON: Body = Body { media_type: "application/json", text: "{\"product\":\"
 /// The time after which idle connections are closed, so that a long line needs few file
 /// descriptors.
 const IDLE: Duration = Duration::from_secs(4);
+
+/// The longest time of a push stream.
+const STREAM: Duration = Duration::from_secs(600);
 
 /// The time after which a visitor gives up on a response.
 const TIMEOUT: Duration = Duration::from_secs(10);

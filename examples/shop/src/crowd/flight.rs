@@ -1,12 +1,13 @@
 //! One request, from its departure to its answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tower_waiting_room::time::{Clock, Timestamp};
 use waiting_room_sim::{Seen, VisitorNo};
 
 use super::{
     answer::Basis,
+    idle::{By, Step},
     witness::{Trouble, View, Witness},
 };
 
@@ -21,6 +22,8 @@ pub(super) struct Flight {
     /// Whether the answer is not a decision of the store.
     is_undecided: bool,
     is_over: bool,
+    /// Until when the slot is held, counted from the answer, if the answer has a new pass.
+    holds_for: Option<Duration>,
 }
 
 /// The purpose of a request, as the witness distinguishes it.
@@ -45,7 +48,8 @@ impl Flight {
             view.claims.leaves(visitor);
         }
         let (witness, trouble) = (Arc::clone(witness), view.trouble);
-        Self { witness, visitor, purpose, sent, trouble, is_undecided: false, is_over: false }
+        let (is_undecided, is_over, holds_for) = (false, false, None);
+        Self { witness, visitor, purpose, sent, trouble, is_undecided, is_over, holds_for }
     }
 
     /// Records what the answer is based on. Without a decision, the answer proves nothing about the
@@ -59,9 +63,14 @@ impl Flight {
         }
     }
 
+    /// Records that the answer has a new pass, with which the visitor holds its slot for this time.
+    pub(super) const fn holds_for(&mut self, lifetime: Duration) {
+        self.holds_for = Some(lifetime);
+    }
+
     /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
-        let Self { visitor, purpose, sent, trouble, is_undecided, .. } = self;
+        let Self { visitor, purpose, sent, trouble, is_undecided, holds_for, .. } = self;
         self.land(|view, now| {
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
             if is_in_doubt {
@@ -73,6 +82,16 @@ impl Flight {
                 view.oracle.answered(visitor, now, seen);
             }
             view.claims.answered(visitor, sent, now, seen, is_in_doubt);
+            match (seen, holds_for) {
+                (Seen::Admitted, Some(lifetime)) => {
+                    view.steps(visitor, now, |now| Step::Inside(now + lifetime));
+                }
+                (Seen::Waiting { interval, returned_ticket: true, .. }, _) => {
+                    view.steps(visitor, now, |now| Step::Waits(now + interval * 3 / 2, By::Poll));
+                }
+                (Seen::Refused, _) => view.steps(visitor, now, |_| Step::Gone),
+                _ => {}
+            }
             match purpose {
                 Purpose::GetIn => {
                     view.latencies.decided(now.since(sent));
@@ -91,6 +110,7 @@ impl Flight {
     pub(super) fn left(mut self) {
         let Self { visitor, sent, trouble, .. } = self;
         self.land(|view, now| {
+            view.steps(visitor, now, |_| Step::Gone);
             // If the store does not receive the end of the session, it keeps the slot until the
             // session lapses.
             if trouble.is_in_doubt || view.trouble.is_in_doubt {

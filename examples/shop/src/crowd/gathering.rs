@@ -9,6 +9,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use waiting_room_sim::EventPromise;
+
 use super::{
     display::{self, Scene},
     schedule::Schedule,
@@ -35,6 +37,12 @@ impl Crowd {
         let schedule = Schedule::new(order, room)?;
         let witness = Arc::new(Witness::new(room.promises()));
         Ok(Self { schedule, witness, drain: order.options.drain })
+    }
+
+    /// The same crowd, which comes to an event with these promises.
+    #[must_use]
+    pub(super) fn of_sale(self, room: &RoomArgs, promise: EventPromise) -> Self {
+        Self { witness: Arc::new(Witness::of_sale(room.promises(), promise)), ..self }
     }
 
     /// The seed from which all arrivals and behaviour follow.

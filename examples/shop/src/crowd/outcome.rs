@@ -7,9 +7,12 @@ use std::{
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
-use waiting_room_sim::Report;
+use waiting_room_sim::{DrawBias, Report};
 
-use super::witness::{OneAddress, Witness};
+use super::{
+    sale::{SaleOutcome, SalePlan},
+    witness::{OneAddress, Witness},
+};
 use crate::room::RecoveryName;
 
 /// What the visitors saw of the room.
@@ -19,6 +22,8 @@ pub struct Outcome {
     pub(super) restart: Option<Restart>,
     /// Only for a crowd from one address.
     pub(super) one_address: Option<OneAddress>,
+    /// Only for a sale.
+    pub(super) sale: Option<SaleOutcome>,
     /// The number of requests without an answer.
     pub(super) failures: u64,
     pub(super) form: Form,
@@ -50,7 +55,35 @@ struct Document<'a> {
     restart_at_s: Option<f64>,
     refused_by_limits: Option<u64>,
     first_position_p95_s: Option<f64>,
+    #[serde(flatten)]
+    sale: Option<SaleFigures>,
     violations: Vec<&'static str>,
+}
+
+/// The figures of a sale in a JSON object.
+#[derive(Serialize)]
+struct SaleFigures {
+    draw_bias_p: f64,
+    draws_recomputed: u64,
+    draws_not_recomputed: u64,
+    idle_slot_seconds: f64,
+    idle_slot_share: f64,
+    idle_for_polls_slot_seconds: f64,
+    slot_seconds: f64,
+}
+
+impl SaleFigures {
+    fn new(sale: &SaleOutcome) -> Self {
+        Self {
+            draw_bias_p: sale.bias.p,
+            draws_recomputed: sale.draw.recomputed,
+            draws_not_recomputed: sale.draw.mismatches,
+            idle_slot_seconds: sale.idle.for_push,
+            idle_slot_share: sale.idle.share(),
+            idle_for_polls_slot_seconds: sale.idle.for_polls,
+            slot_seconds: sale.idle.total,
+        }
+    }
 }
 
 impl Outcome {
@@ -58,8 +91,20 @@ impl Outcome {
     #[must_use]
     pub fn new(witness: &Witness, seed: u64, form: Form) -> Self {
         let failures = witness.glimpse().failures;
-        let report = witness.report().with_seed(seed);
-        Self { report, restart: None, one_address: None, failures, form }
+        let report = witness.report(None).with_seed(seed);
+        Self { report, restart: None, one_address: None, sale: None, failures, form }
+    }
+
+    /// Collects what a witness recorded of a sale, whose draws have this bias.
+    pub(super) fn of_sale(witness: &Witness, seed: u64, form: Form, bias: DrawBias) -> Self {
+        let Some((idle, draw)) = witness.sale(SalePlan::ROOM, SalePlan::EVENT) else {
+            return Self::new(witness, seed, form);
+        };
+        let OneAddress { placed, first_position_p95, .. } = witness.one_address();
+        let report = witness.report(draw.order.clone()).with_seed(seed);
+        let sale = SaleOutcome { bias, idle, draw, first_position_p95, placed };
+        let failures = witness.glimpse().failures;
+        Self { report, restart: None, one_address: None, sale: Some(sale), failures, form }
     }
 
     /// The report of the oracle.
@@ -127,6 +172,7 @@ impl Outcome {
             ];
             violations.extend(broken.iter().filter(|(_, broken)| *broken).map(|(name, _)| *name));
         }
+        violations.extend(self.sale.iter().flat_map(SaleOutcome::violations));
         violations
     }
 
@@ -142,9 +188,15 @@ impl Outcome {
             failed_requests: self.failures,
             restart_at_s: self.restart.map(|restart| restart.at.as_secs_f64()),
             refused_by_limits: self.one_address.map(|it| it.limited),
-            first_position_p95_s: self.one_address.map(|it| it.first_position_p95.as_secs_f64()),
+            first_position_p95_s: self.first_position_p95().map(|it| it.as_secs_f64()),
+            sale: self.sale.as_ref().map(SaleFigures::new),
             violations: self.violations(),
         }
+    }
+
+    fn first_position_p95(&self) -> Option<Duration> {
+        let sale = self.sale.as_ref().map(|it| it.first_position_p95);
+        self.one_address.map(|it| it.first_position_p95).or(sale)
     }
 
     fn table(&self) -> Table {
@@ -189,6 +241,9 @@ impl Outcome {
             ] {
                 table.add_row([name.to_owned(), seen, promised]);
             }
+        }
+        for row in self.sale.iter().flat_map(|sale| sale.rows(self.report.event)) {
+            table.add_row(row);
         }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -18,6 +18,8 @@ pub(super) struct Plan {
     /// The time after which it gives up waiting; `None` if it waits to the end.
     pub(super) patience: Option<Duration>,
     pub(super) absence: Option<Absence>,
+    /// Whether it follows the line over a push stream, if the shop has streams.
+    pub(super) follows: bool,
 }
 
 /// The kind of client, which determines its requests and the form of the answers.
@@ -65,6 +67,8 @@ pub(super) struct Pace {
     pub(super) over: Duration,
     /// The longest absence. It is short enough that every place is kept.
     pub(super) longest_absence: Duration,
+    /// Whether the shop has push streams.
+    pub(super) has_streams: bool,
 }
 
 impl Plan {
@@ -77,14 +81,17 @@ impl Plan {
         let thoughts = (0..pages(chance)).map(|_| thought(chance)).collect();
         let patience = chance.random_bool(LOSES_PATIENCE).then(|| patience(chance));
         let absence = chance.random_bool(GOES_AWAY).then(|| Absence::draw(pace, chance));
+        let follows = pace.has_streams && kind.can_follow() && chance.random_bool(FOLLOWS);
         if forgets {
             // A visitor without a place to lose does not wait for long, and without a session there
             // is nothing to end.
             let patience = Some(patience.unwrap_or(FORGETFUL_PATIENCE));
             let (memory, ending, absence) = (Memory::Forgets, Ending::Silence, None);
-            return Self { arrival, kind, memory, thoughts, ending, patience, absence };
+            let follows = false;
+            return Self { arrival, kind, memory, thoughts, ending, patience, absence, follows };
         }
-        Self { arrival, kind, memory: Memory::Keeps, thoughts, ending, patience, absence }
+        let memory = Memory::Keeps;
+        Self { arrival, kind, memory, thoughts, ending, patience, absence, follows }
     }
 }
 
@@ -103,6 +110,11 @@ impl Kind {
             70..85 => Self::ApiWithCookies,
             _ => Self::ApiWithToken,
         }
+    }
+
+    /// Returns whether this client can read a push stream. A browser needs scripts for it.
+    const fn can_follow(self) -> bool {
+        !matches!(self, Self::Browser)
     }
 
     /// Returns whether this client is a browser.
@@ -142,6 +154,9 @@ const FORGETS: f64 = 0.04;
 const CHECKS_OUT: f64 = 0.35;
 /// The share of visitors who give up before they are admitted.
 const LOSES_PATIENCE: f64 = 0.15;
+/// The share of the clients that can read a push stream and do so. The others poll, such as browsers
+/// behind a proxy that does not pass streams on.
+const FOLLOWS: f64 = 0.9;
 /// The share of visitors who leave for a while if they have to wait.
 const GOES_AWAY: f64 = 0.12;
 const FORGETFUL_PATIENCE: Duration = Duration::from_secs(45);

@@ -3,22 +3,30 @@
 use std::{error::Error, pin::pin, time::Duration};
 
 use tokio::{select, sync::watch, time::sleep};
-use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, room::RoomRules};
+use tower_waiting_room::{
+    KeyRing, TokenKey, WaitingRoomConfig,
+    room::RoomRules,
+    time::{Clock, SystemClock},
+};
 
 use super::{
     display::Scene,
     gathering::Crowd,
     outcome::{Form, Outcome, Restart},
+    sale::SalePlan,
     witness::Witness,
 };
 use crate::{
-    cli::CrowdOrder,
+    cli::{Arrivals, CrowdOrder},
     room::{RecoveryName, RoomArgs},
     server::{Closed, Server},
 };
 
 /// Serves a shop, sends a crowd to it, and judges what the crowd saw.
 pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, Box<dyn Error>> {
+    if let Arrivals::Sale { prequeue, .. } = order.arrivals {
+        return sell(&room.for_sale(), &order, prequeue).await;
+    }
     let room = room.for_crowd(order.options.one_address);
     let crowd = Crowd::new(&order, &room)?;
     let restart = restart(&room, &order, &crowd)?;
@@ -50,6 +58,32 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     let form = if order.options.json { Form::Json } else { Form::Table };
     let one_address = order.options.one_address.then(|| witness.one_address());
     Ok(Outcome { restart, one_address, ..Outcome::new(&witness, seed, form) })
+}
+
+/// Holds a sale with a prequeue, sends a crowd to it, and judges what the crowd saw.
+async fn sell(
+    room: &RoomArgs,
+    order: &CrowdOrder,
+    prequeue: Duration,
+) -> Result<Outcome, Box<dyn Error>> {
+    let crowd = Crowd::new(order, room)?;
+    let seed = crowd.seed();
+    // Before the sale, because it takes a moment.
+    let bias = SalePlan::bias(seed)?;
+    let keys = room.own_keys()?.unwrap_or_else(|| KeyRing::new(TokenKey::random()));
+    raise_file_limit();
+    let clock = SystemClock::new();
+    let plan = SalePlan::new(clock.now(), prequeue);
+    let server = Closed::new(plan.config(room, keys, seed)?).open(Server::ANYWHERE)?;
+    let crowd = crowd.of_sale(room, plan.promise(room));
+    let witness = crowd.witness();
+    let news = format!("{} on http://{}, seed {seed}", crowd.story(), server.address());
+    let (_scene, shown) = watch::channel(Scene { room: server.handle().room(), news });
+    sleep(plan.opens.since(clock.now())).await;
+    crowd.visit(server.address(), shown).await;
+    server.handle().end_push_streams();
+    let form = if order.options.json { Form::Json } else { Form::Table };
+    Ok(Outcome::of_sale(&witness, seed, form, bias))
 }
 
 /// Kills the server at the planned time, and starts another on the same address, without its state.

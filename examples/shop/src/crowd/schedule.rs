@@ -34,6 +34,17 @@ impl Schedule {
                 check(*visitors, bound)?;
                 (even(*visitors, *over, &mut chance), *over, format!("{visitors} visitors"))
             }
+            Arrivals::Sale { visitors, over, prequeue } => {
+                check(*visitors, bound)?;
+                if prequeue >= over {
+                    return Err(
+                        format!("--prequeue is {prequeue:?}, expected less than {over:?}").into()
+                    );
+                }
+                let times = before_and_after(*visitors, *prequeue, *over, &mut chance);
+                let story = format!("{visitors} visitors of a sale that starts in {prequeue:?}");
+                (times, *over, story)
+            }
             Arrivals::Replay(args) => {
                 let Replay { pressed, story } = replay::load(args, room.allowed_per_minute())?;
                 check(pressed.visitors(), bound)?;
@@ -44,7 +55,8 @@ impl Schedule {
             }
         };
         let longest_absence = room.place_retention.mul_f64(SAFE_PART_OF_RETENTION);
-        let pace = Pace { over, longest_absence };
+        let has_streams = matches!(order.arrivals, Arrivals::Sale { .. });
+        let pace = Pace { over, longest_absence, has_streams };
         let draw = |time| {
             let plan = Plan::draw(time, &pace, &mut chance);
             if order.options.obey { plan.obedient() } else { plan }
@@ -58,6 +70,20 @@ fn even(visitors: u32, over: Duration, chance: &mut impl Rng) -> Vec<Duration> {
     let times = (0..visitors).map(|_| over.mul_f64(chance.random_range(0.0..1.0)));
     let mut times: Vec<_> = times.collect();
     times.sort_unstable();
+    times
+}
+
+/// The arrivals of a sale: most visitors come before the start.
+fn before_and_after(
+    visitors: u32,
+    prequeue: Duration,
+    over: Duration,
+    chance: &mut impl Rng,
+) -> Vec<Duration> {
+    let early = (f64::from(visitors) * COMES_EARLY).round() as u32;
+    let mut times = even(early, prequeue, chance);
+    let late = even(visitors - early, over - prequeue, chance);
+    times.extend(late.into_iter().map(|time| prequeue + time));
     times
 }
 
@@ -77,6 +103,9 @@ fn check(visitors: u32, bound: u32) -> Result<(), String> {
 fn fresh_seed() -> u64 {
     u64::from(rand::make_rng::<Pcg64>().random::<u32>())
 }
+
+/// The share of the visitors of a sale who come before its start.
+const COMES_EARLY: f64 = 0.75;
 
 /// The part of the retention that an absence may take. The retention begins with a check-in, and
 /// the next request takes some time too.

@@ -79,3 +79,22 @@ async fn thirty_visitors_find_every_promise_kept() {
     assert_eq!(report.admitted + report.refused + report.abandoned, 30);
     assert!(report.admitted > 8 && report.max_active >= 4, "{report:?}");
 }
+
+/// Runs over real sockets, so in real time: it takes about twenty seconds. How long slots stand idle
+/// and when positions are shown depends on the machine, so neither is judged here.
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_visitors_of_a_sale_are_let_in_after_its_start_in_the_published_order() {
+    let seed = seeds(1)[0];
+    let line = format!(
+        "shop --event --crowd 60 --prequeue 10 --duration 13 --drain 5 --limit 8 --session 1 --seed \
+         {seed}"
+    );
+    let (cli, order) = order(&line);
+    let outcome = run(&cli.room, order).await.unwrap();
+    assert!(outcome.report.violations().is_empty(), "{outcome:?}");
+    let (event, sale) = (outcome.report.event.unwrap(), outcome.sale.unwrap());
+    assert!(event.entrants >= 20 && outcome.report.admitted >= 8, "{event:?}");
+    assert_eq!((event.event_early, event.draw_mismatches), (0, 0));
+    assert_eq!((sale.draw.recomputed, sale.draw.mismatches), (sale.draw.entrants, 0));
+    assert!(sale.bias.is_fair() && sale.idle.total > 0.0, "{sale:?}");
+}

@@ -4,14 +4,23 @@
 //! that is read under this lock, establish that order.
 
 use std::{
+    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
-use waiting_room_sim::{Limits, Oracle, Report, VisitorNo};
+use tower_waiting_room::{
+    room::event::Shuffle,
+    time::{Clock, SystemClock, Timestamp},
+};
+use waiting_room_sim::{EventPromise, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo};
 
-use super::{claims::Claims, latencies::Latencies};
+use super::{
+    claims::Claims,
+    draw::{Draw, EventNotice, Recomputed},
+    idle::{IdleSlots, Sale, SlotLog, Step},
+    latencies::Latencies,
+};
 
 /// Reports to the oracle what the visitors do and see.
 ///
@@ -21,6 +30,8 @@ use super::{claims::Claims, latencies::Latencies};
 #[derive(Debug)]
 pub struct Witness {
     view: Mutex<View>,
+    /// The session duration of the room.
+    session: Duration,
 }
 
 #[derive(Debug)]
@@ -40,6 +51,17 @@ pub(super) struct View {
     pub(super) refusals: u64,
     pub(super) failures: u64,
     next_stranger: u64,
+    pub(super) sale: Option<SaleView>,
+}
+
+/// What the visitors of a sale saw, in addition.
+#[derive(Debug)]
+pub(super) struct SaleView {
+    promise: EventPromise,
+    draw: Draw,
+    slots: SlotLog,
+    /// The times of arrival.
+    came: HashMap<VisitorNo, Timestamp>,
 }
 
 /// The state of the fault, as far as it was reported to the witness.
@@ -64,6 +86,20 @@ pub struct Admissions {
     pub meanwhile: u64,
     /// After the fault.
     pub after: u64,
+}
+
+impl View {
+    /// Records a change in the state of a visitor, if slots are watched.
+    pub(super) fn steps(
+        &mut self,
+        visitor: VisitorNo,
+        now: Timestamp,
+        step: impl FnOnce(Timestamp) -> Step,
+    ) {
+        if let Some(sale) = &mut self.sale {
+            sale.slots.record(now, visitor, step(now));
+        }
+    }
 }
 
 impl Trouble {
@@ -151,8 +187,91 @@ impl Witness {
             refusals: 0,
             failures: 0,
             next_stranger: FIRST_STRANGER,
+            sale: None,
         };
-        Self { view: Mutex::new(view) }
+        Self { view: Mutex::new(view), session: limits.session_duration }
+    }
+
+    /// A witness of a room that makes these promises about an event, too.
+    pub(super) fn of_sale(limits: Limits, promise: EventPromise) -> Self {
+        let witness = Self::new(limits);
+        let mut view = witness.lock();
+        view.oracle = Oracle::new(limits).with_event(promise);
+        let (draw, slots) = (Draw::default(), SlotLog::default());
+        view.sale = Some(SaleView { promise, draw, slots, came: HashMap::new() });
+        drop(view);
+        witness
+    }
+
+    /// Records what an answer to a visitor contains about the event. Call it before the answer is
+    /// recorded.
+    pub(super) fn told(&self, visitor: VisitorNo, notice: &EventNotice) {
+        let mut view = self.lock();
+        let Some(sale) = &mut view.sale else { return };
+        sale.draw.told(visitor, notice);
+        if let Some(number) = notice.number {
+            view.oracle.numbered(visitor, number, notice.place);
+        }
+    }
+
+    /// Records an event on a push stream, which was decided after `since`.
+    pub(super) fn pushed(&self, visitor: VisitorNo, since: Timestamp, seen: Seen) {
+        let mut view = self.lock();
+        let now = view.clock.now();
+        view.oracle.pushed(visitor, since, now, seen);
+    }
+
+    /// Records that the next position of a visitor need not be lower than the last one.
+    pub(super) fn shown_anew(&self, visitor: VisitorNo) {
+        self.lock().oracle.shown(visitor, ShownPosition::Approximate);
+    }
+
+    /// Records a change in the state of a visitor.
+    pub(super) fn steps(&self, visitor: VisitorNo, step: impl FnOnce(Timestamp) -> Step) {
+        let mut view = self.lock();
+        let now = view.clock.now();
+        view.steps(visitor, now, step);
+    }
+
+    /// The time until which a visitor has not been at the shop or, before the start of an event,
+    /// could not be told its position: from then on, it is to be told soon.
+    pub(super) fn since(&self, came: Timestamp) -> Timestamp {
+        self.lock().sale.as_ref().map_or(came, |sale| came.max(sale.promise.start))
+    }
+
+    /// Whether the visitors come to a sale.
+    pub(super) fn is_sale(&self) -> bool {
+        self.lock().sale.is_some()
+    }
+
+    /// The time for which a new pass is valid: the session, and the time after which a pass is
+    /// renewed.
+    pub(super) fn pass_lifetime(&self) -> Duration {
+        self.session + self.session / 8
+    }
+
+    /// The current time.
+    pub(super) fn now(&self) -> Timestamp {
+        self.lock().clock.now()
+    }
+
+    /// The idle slots of a sale, and the recomputed draw.
+    pub(super) fn sale(&self, room: &str, event: &str) -> Option<(IdleSlots, Recomputed)> {
+        let view = self.lock();
+        let SaleView { promise, draw, slots, came } = view.sale.as_ref()?;
+        let recomputed = draw.recompute(room, event);
+        let order = |visitor| {
+            let place = recomputed.places.get(&visitor).copied();
+            let arrival = || came.get(&visitor).copied().unwrap_or(Timestamp::MAX);
+            place.map_or_else(arrival, |place| Timestamp::from_nanos(place.into()))
+        };
+        let sale = Sale {
+            slots: promise.total_active_users,
+            per_minute: promise.new_users_per_minute.unwrap_or(u32::MAX),
+            from: promise.start,
+            until: view.clock.now(),
+        };
+        Some((slots.idle(sale, order), recomputed))
     }
 
     /// Records the arrival of a visitor.
@@ -165,6 +284,16 @@ impl Witness {
         let mut view = self.lock();
         view.next_stranger += 1;
         VisitorNo(view.next_stranger)
+    }
+
+    /// Records the time at which a visitor came.
+    pub(super) fn came_at(&self, visitor: VisitorNo) -> Timestamp {
+        let mut view = self.lock();
+        let now = view.clock.now();
+        if let Some(sale) = &mut view.sale {
+            sale.came.insert(visitor, now);
+        }
+        now
     }
 
     /// Records the first admission of a visitor, after this wait.
@@ -310,10 +439,14 @@ impl Witness {
         self.lock().latencies.clone()
     }
 
-    /// The verdict on everything that was seen.
-    pub(super) fn report(&self) -> Report {
+    /// The verdict on everything that was seen, with the published order of the entrants.
+    pub(super) fn report(&self, order: Option<Shuffle>) -> Report {
         let view = self.lock();
-        let mut report = view.oracle.clone().finish(view.clock.now());
+        let mut oracle = view.oracle.clone();
+        if let Some(order) = order {
+            oracle.drawn(order);
+        }
+        let mut report = oracle.finish(view.clock.now());
         let People { came, admitted, refused, abandoned } = view.people;
         report.visitors = came;
         report.admitted = admitted;

@@ -304,4 +304,26 @@ async fn after_a_draw_the_streams_look_in_the_drawn_order() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn at_the_start_of_an_event_all_streams_learn_of_their_turns_within_half_a_second() {
+    let opened = Timestamp::from_secs(1_700_000_000);
+    let (created, start) = (Instant::now(), secs(60));
+    let doors = SaleEvent::new("doors", opened + start, opened + secs(3_600))
+        .with_prequeue_start(opened + secs(1));
+    let room = Room::new(lasting().total_active_users(20).event(doors).event_seed("doors", SEED));
+    sleep(secs(2)).await;
+    let crowd = room.crowd(60).await;
+    sleep(start - created.elapsed()).await;
+    let half = Duration::from_millis(500);
+    let waits = crowd.into_iter().map(|(visitor, mut stream)| async move {
+        let waits = stream.has_no_turn_for(half).await;
+        (visitor, stream, waits)
+    });
+    let told = join_all(waits).await;
+    assert_eq!(told.iter().filter(|(.., waits)| !waits).count(), 20);
+    for (mut visitor, _stream, waits) in told {
+        assert_eq!(visitor.is_inside().await, !waits);
+    }
+}
+
 const SEED: Seed = Seed::new([9; 32]);

@@ -1,17 +1,25 @@
 //! The draw of one event in a room: the numbers of the entrants and, after the start, their places.
 //!
 //! ```text
-//!   prequeue                  start              start + 1.5 check-in intervals
-//!  ─────┼───────────────────────┼──────────────────────────┼──────────────────► time
-//!       │ entrants get numbers  │ unsettled: entrants have │ settled: every present entrant
-//!       │                       │ places, and those who    │ has checked in, so counting the
-//!       │                       │ have not checked in yet  │ present visitors ahead is exact
-//!       │                       │ count as ahead           │
+//!   prequeue                  start                        all entrants have moved
+//!  ─────┼───────────────────────┼────────────────────────────┼────────────────► time
+//!       │ entrants get numbers  │ unsettled: entrants move   │ settled: counting the present
+//!       │                       │ to their places, a few at  │ visitors ahead is exact
+//!       │                       │ a time; all entrants with  │
+//!       │                       │ better places count as     │
+//!       │                       │ ahead                      │
 //! ```
 //!
-//! At the start, only the number of entrants is frozen. No visitor is moved: an entrant moves to its
-//! place when it checks in. All places are below 2^32, and all times of arrival in nanoseconds are
-//! above, so a place used as a time of arrival puts the entrants ahead of all other visitors.
+//! At the start, only the number of entrants is frozen. Each operation then moves a few entrants from
+//! where they arrived to their places, and an entrant that checks in moves at once. All places are
+//! below 2^32, and all times of arrival in nanoseconds are above, so a place used as a time of arrival
+//! puts the entrants ahead of all other visitors.
+//!
+//! A room that has lost its state knows an entrant only from its next check-in on. The draw is then
+//! settled one and a half check-in intervals after the start, when every present entrant has checked
+//! in.
+
+use std::time::Duration;
 
 use crate::{
     Timestamp, VisitorId,
@@ -46,8 +54,11 @@ pub(in crate::room) struct Drawing {
 struct Started {
     /// The start of the event.
     at: Timestamp,
-    /// The time from which all present entrants have checked in.
+    /// The time from which all present entrants have checked in, or have been moved.
     settled_at: Timestamp,
+    /// The rank of the first entrant that may have to be moved to its place. `None` if all have been
+    /// moved, or if the room does not know which entrants are present.
+    moves_from: Option<Rank>,
 }
 
 /// The result of a draw.
@@ -61,6 +72,9 @@ impl Drawing {
     /// The maximum number of departed entrants that are remembered. Entrants beyond this number
     /// count as ahead until all entrants have checked in.
     const MAX_DEPARTED: usize = 1 << 20;
+    /// The longest time after the start until the first operation, if there are present entrants: the
+    /// first of them check in within about three seconds.
+    const PROMPT: Duration = Duration::from_secs(5);
     /// The number of departed entrants whose places one operation computes, at about 14 µs each.
     const PLACES_AT_ONCE: usize = 8;
 
@@ -108,17 +122,22 @@ impl Drawing {
         }
     }
 
-    /// Starts the event: freezes the number of entrants, unless the room has lost its state or has
-    /// slept through the whole prequeue. It then learns the number from the tickets that entrants
-    /// present until `settled_at`.
+    /// Starts the event `at` a time that the room notices at `now`: freezes the number of entrants,
+    /// unless the room has lost its state or has slept through the whole prequeue. It then learns the
+    /// number from the tickets that entrants present until `settled_at`.
     pub(in crate::room) fn start(
         &mut self,
         at: Timestamp,
+        now: Timestamp,
         settled_at: Timestamp,
         is_complete: bool,
     ) {
         if self.started.is_none() {
-            self.started = Some(Started { at, settled_at });
+            // If the room has slept over the start, nobody counts as present, so all entrants get the
+            // time to check in.
+            let is_awake = now.since(at) <= Self::PROMPT;
+            let moves_from = (is_complete && is_awake).then_some(FIRST_ARRIVAL);
+            self.started = Some(Started { at, settled_at, moves_from });
             if is_complete {
                 self.draw(self.highest);
             }
@@ -161,6 +180,24 @@ impl Drawing {
         }
     }
 
+    /// Returns the rank from which entrants have to be moved to their places, and the time before
+    /// which all of them arrived.
+    pub(in crate::room) fn to_move(&self) -> Option<(Rank, Timestamp)> {
+        let started = self.started.filter(|_| self.drawn.is_some())?;
+        Some((started.moves_from?, started.at))
+    }
+
+    /// Takes note of the rank from which entrants still have to be moved. If there are none, the draw
+    /// is settled.
+    pub(in crate::room) fn moved(&mut self, next: Option<Rank>, now: Timestamp) {
+        if let Some(started) = &mut self.started {
+            started.moves_from = next;
+            if next.is_none() {
+                started.settled_at = started.settled_at.min(now);
+            }
+        }
+    }
+
     /// Takes note of an entrant that was admitted or has left.
     pub(in crate::room) fn depart(&mut self, number: u32) {
         if self.departed.len() < Self::MAX_DEPARTED {
@@ -193,7 +230,7 @@ impl Drawing {
         self.started.is_some() && self.drawn.is_none()
     }
 
-    /// Returns the start of the event, if present entrants may not have checked in since.
+    /// Returns the start of the event, if present entrants may still stand where they arrived.
     pub(in crate::room) fn unsettled_since(&self, now: Timestamp) -> Option<Timestamp> {
         self.started.filter(|it| now < it.settled_at).map(|it| it.at)
     }
@@ -205,3 +242,6 @@ impl Drawing {
         better.saturating_sub(self.gone.before(Rank::new(place.into(), VisitorId::new(0))))
     }
 }
+
+/// The lowest possible rank of a visitor who stands where it arrived. All places in a draw are lower.
+const FIRST_ARRIVAL: Rank = Rank::new(1 << 32, VisitorId::new(0));

@@ -3,7 +3,10 @@
 
 use crate::{
     Timestamp,
-    room::event::{Commitment, Entrant},
+    room::{
+        event::{Commitment, Entrant},
+        orders::Rank,
+    },
 };
 
 /// A draw, of which no value exists.
@@ -48,6 +51,14 @@ impl Drawing {
     }
 
     pub(in crate::room) fn is_recovering(&self) -> bool {
+        match *self {}
+    }
+
+    pub(in crate::room) fn to_move(&self) -> Option<(Rank, Timestamp)> {
+        match *self {}
+    }
+
+    pub(in crate::room) fn moved(&mut self, _next: Option<Rank>, _now: Timestamp) {
         match *self {}
     }
 

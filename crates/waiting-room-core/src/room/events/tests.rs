@@ -1,6 +1,10 @@
 //! Tests of a room with a schedule, with visitors who check in exactly when they are due.
 
-use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    time::Duration,
+};
 
 use proptest::prelude::*;
 
@@ -69,6 +73,8 @@ enum Visitor {
 /// Visitors who follow their tickets exactly.
 struct Crowd {
     visitors: Vec<Visitor>,
+    /// The numbers of the visitors in the draw.
+    numbers: BTreeMap<usize, u32>,
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
 }
 
@@ -77,7 +83,7 @@ impl Crowd {
     fn new(size: usize, from: Timestamp) -> Self {
         let times = (0..size).map(|who| from + Duration::from_millis(10 * who as u64));
         let due = times.enumerate().map(|(who, time)| Reverse((time, who))).collect();
-        Self { visitors: vec![Visitor::Coming; size], due }
+        Self { visitors: vec![Visitor::Coming; size], numbers: BTreeMap::new(), due }
     }
 
     fn add(&mut self, from: Timestamp) -> usize {
@@ -108,6 +114,7 @@ impl Crowd {
             Verdict::Admit { pass, .. } => Visitor::Admitted(pass, now),
             Verdict::Wait { ticket, reason } => {
                 self.due.push(Reverse((ticket.next_check_in, who)));
+                self.numbers.extend(ticket.entrant.map(|entrant| (who, entrant.number)));
                 Visitor::Waiting(ticket, reason)
             }
             Verdict::Refuse { .. } => panic!("visitor {who} was refused: {verdict:?}"),
@@ -230,11 +237,38 @@ fn an_entrant_who_is_early_waits_for_better_places_only_until_the_others_had_the
     crowd.due.clear();
     crowd.ask(&mut room, last, at(1_600));
     assert_eq!(crowd.ticket(last).shown_position, Some(20));
-    crowd.due.clear();
-    crowd.ask(&mut room, last, at(1_638));
-    assert_eq!(crowd.ticket(last).shown_position, Some(20));
-    crowd.ask(&mut room, last, at(1_640));
+    // The others count until one and a half of their own intervals are over.
+    crowd.ask(&mut room, last, at(1_602));
+    let shown = crowd.ticket(last).shown_position.unwrap();
+    assert!(shown > 1, "{shown}");
+    crowd.ask(&mut room, last, at(1_615));
     assert_eq!(crowd.admitted(), [last]);
+}
+
+#[test]
+fn entrants_who_were_away_before_the_start_keep_no_slot_idle() {
+    // Three in four visitors close their browsers halfway through the prequeue.
+    let mut room = room(rules(10), shuffled());
+    let mut crowd = Crowd::new(200, at(1_010));
+    crowd.run(&mut room, at(1_300));
+    let mut due = std::mem::take(&mut crowd.due).into_vec();
+    due.retain(|Reverse((_, who))| who % 4 == 0);
+    crowd.due = due.into();
+    crowd.run(&mut room, at(1_604));
+    assert_eq!(crowd.admitted().len(), 10, "all slots are taken within a few seconds");
+    // The ten are those with the best places of all who stayed.
+    let shuffle = reveal(&room).verify(&doors_commitment()).unwrap();
+    let mut places: Vec<_> = (0..200)
+        .filter(|who| who % 4 == 0)
+        .filter_map(|who| match &crowd.visitors[who] {
+            Visitor::Waiting(ticket, _) => shuffle.place_of(ticket.entrant.unwrap().number),
+            _ => None,
+        })
+        .collect();
+    places.sort_unstable();
+    assert_eq!(places.len(), 40);
+    let best = crowd.admitted().into_iter().map(|who| crowd.numbers[&who]);
+    assert!(best.into_iter().all(|number| shuffle.place_of(number).unwrap() < places[0]));
 }
 
 #[test]

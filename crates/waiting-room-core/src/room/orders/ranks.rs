@@ -169,6 +169,18 @@ impl<P: Payload> Ranks<P> {
         self.sections.iter().flat_map(Section::ranks).map(|(rank, _)| *rank)
     }
 
+    /// Returns up to `most` ranks in order, present or away, of which `start` may be the first.
+    pub(in crate::room) fn next_from(&self, start: Rank, most: usize) -> Vec<Rank> {
+        let index = self.summaries.find(start).min(self.sections.len());
+        let sections = self.sections[index..].iter().enumerate();
+        let chunks = sections.flat_map(|(nth, section)| {
+            let first = if nth == 0 { section.summaries.find(start) } else { 0 };
+            section.chunks[first.min(section.chunks.len())..].iter().flatten()
+        });
+        let ranks = chunks.map(|(rank, _)| *rank).skip_while(|rank| *rank < start);
+        ranks.take(most).collect()
+    }
+
     /// Returns the number of ranks, present or away.
     pub(in crate::room) const fn len(&self) -> usize {
         self.len

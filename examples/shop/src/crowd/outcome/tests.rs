@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use waiting_room_sim::{Limits, Seen, VisitorNo};
+use waiting_room_sim::{DrawTally, Limits, Seen, VisitorNo};
 
 use super::*;
 use crate::crowd::{
+    draw::Recomputed,
     flight::{Flight, Purpose},
+    idle::IdleSlots,
     witness::Fate,
 };
 
@@ -28,9 +30,10 @@ fn broken(restart: Option<Restart>) -> Outcome {
     drop(Flight::departs(&witness, VisitorNo(3), Purpose::GetIn));
     let failures = witness.glimpse().failures;
     Outcome {
-        report: witness.report().with_seed(7),
+        report: witness.report(None).with_seed(7),
         restart,
         one_address: None,
+        sale: None,
         failures,
         form: Form::Json,
     }
@@ -77,6 +80,33 @@ fn the_json_has_every_field_that_was_promised() {
     }
     assert_eq!((&json["visitors"], &json["failed_requests"]), (&2.into(), &1.into()));
     assert_eq!(json["violations"], Value::from(vec!["max_active"]));
+}
+
+#[test]
+fn a_sale_adds_its_figures() {
+    let limits = broken(None).report;
+    let sale = SaleOutcome {
+        bias: DrawTally::new(32, 8).bias(),
+        idle: IdleSlots { total: 1_000.0, for_push: 25.0, for_polls: 5.0 },
+        draw: Recomputed { entrants: 7, recomputed: 7, ..Recomputed::default() },
+        first_position_p95: Duration::from_millis(1_500),
+        placed: 9,
+    };
+    let outcome = Outcome { sale: Some(sale), report: limits, ..broken(None) };
+    let json: Value = serde_json::to_value(outcome.document()).unwrap();
+    for (field, value) in [
+        ("idle_slot_seconds", 25.0),
+        ("idle_slot_share", 0.025),
+        ("idle_for_polls_slot_seconds", 5.0),
+        ("slot_seconds", 1_000.0),
+        ("first_position_p95_s", 1.5),
+    ] {
+        assert_eq!(json[field], value, "{field} in {json}");
+    }
+    assert!(json["draw_bias_p"].is_number() && json["draws_recomputed"] == 7, "{json}");
+    assert_eq!(json["violations"], Value::from(vec!["max_active", "idle_slot_seconds"]));
+    let table = outcome.table().to_string();
+    assert!(table.contains("25 s = 2.50 %") && table.contains("≤ 1 %"), "{table}");
 }
 
 #[test]
