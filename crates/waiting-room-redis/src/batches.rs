@@ -130,7 +130,8 @@ pub(crate) async fn join<C: ConnectionLike>(
     checked
 }
 
-/// Opens the room with the rules that this node knows, or joins it, and adopts the current rules.
+/// Opens the room with the rules and events that this node knows, or joins it, and adopts the current
+/// ones.
 ///
 /// Returns the rest of the reply, which for [`Opens::Start`] contains the server's `maxmemory` and
 /// `maxmemory-policy`.
@@ -146,8 +147,9 @@ pub(crate) async fn open<C: ConnectionLike>(
     // The first value states whether this node's rules are now in effect. It is not needed, because
     // the current rules follow.
     said.signed()?;
-    shared.take_rules(head.version, &said.bytes()?)?;
+    let rules = said.bytes()?;
     shared.learn_lifetime(Duration::from_micros(said.number()?));
+    shared.take_plan(head.version, &rules, &said.bytes()?, said.fields()?)?;
     Ok(said)
 }
 

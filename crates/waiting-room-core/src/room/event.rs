@@ -66,6 +66,8 @@ mod event;
 #[cfg(feature = "lottery")]
 mod lottery;
 mod plan;
+#[cfg(feature = "serde")]
+mod record;
 mod schedule;
 #[cfg(feature = "lottery")]
 mod seeds;
@@ -79,6 +81,8 @@ pub use self::{
     plan::RoomPlan,
     schedule::{Phase, Schedule},
 };
+#[cfg(feature = "serde")]
+pub use self::record::ScheduleRecord;
 #[cfg(feature = "lottery")]
 pub use self::{
     lottery::{Lottery, Reveal, Seed},
