@@ -2,7 +2,10 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot},
+    room::{
+        PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot,
+        event::{Event, RoomPlan, Schedule},
+    },
     time::ManualClock,
 };
 
@@ -109,6 +112,8 @@ enum Fault {
     None,
     /// The line is ordered by the second touch.
     ForgetsArrivals,
+    /// The order of a prequeue is not drawn.
+    KeepsArrivals,
     /// Visitors who have left keep their slots.
     KeepsSlots,
     /// Visitors who give up are not counted.
@@ -131,13 +136,16 @@ enum Fault {
     SharesTooMuch,
     /// Each clone has a state of its own.
     Splits,
+    /// Events start a millisecond early.
+    StartsEarly,
     /// The store's time is a millisecond ahead.
     TimeAhead,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 14] = [
     Fault::ForgetsArrivals,
     Fault::IgnoresAbandoned,
+    Fault::KeepsArrivals,
     Fault::KeepsSlots,
     Fault::LapsesLate,
     Fault::OneTooMany,
@@ -147,6 +155,7 @@ const FAULTS: [Fault; 12] = [
     Fault::Resurrects,
     Fault::SharesTooMuch,
     Fault::Splits,
+    Fault::StartsEarly,
     Fault::TimeAhead,
 ];
 
@@ -223,6 +232,32 @@ impl Store for Faulty {
 
     fn rules(&self) -> Arc<RoomRules> {
         self.room().rules()
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.room().plan()
+    }
+
+    async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.room().stay(ticket).await
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        let event = |event: &Event| match self.fault {
+            Fault::KeepsArrivals => event.clone().with_shuffle_at_start(None),
+            Fault::StartsEarly => {
+                event.clone().with_start(event.start().before(Duration::from_millis(1)))
+            }
+            _ => event.clone(),
+        };
+        match self.fault {
+            Fault::KeepsArrivals | Fault::StartsEarly => {
+                let mut changed = schedule.clone();
+                changed.replace(schedule.events().iter().map(event), Timestamp::ZERO)?;
+                self.room().schedule(changed).await
+            }
+            _ => self.room().schedule(schedule).await,
+        }
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
