@@ -16,7 +16,7 @@ use waiting_room_core::{
 use crate::{
     phases::decode_schedule,
     reply::{ReplyFields, malformed},
-    verbs::decode_rules,
+    rules::decode_rules,
 };
 
 /// The plan of a room, as far as a node knows, with the version under which the server stores it.
@@ -170,7 +170,8 @@ impl KnownPlan {
             return Some(draw.lottery.clone());
         }
         let schedule = self.plan.schedule();
-        let is_of = |commitment: waiting_room_core::room::event::Commitment| commitment.tag() == tag;
+        let is_of =
+            |commitment: waiting_room_core::room::event::Commitment| commitment.tag() == tag;
         let event = schedule.events().iter().find(|it| it.shuffle_at_start().is_some_and(is_of))?;
         schedule.lottery(event).cloned()
     }

@@ -62,6 +62,7 @@ mod nodes;
 mod options;
 mod phases;
 mod reply;
+mod rules;
 mod scripts;
 mod shared;
 mod store;

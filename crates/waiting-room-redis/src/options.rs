@@ -5,9 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{
-    ConfigError, error::ConfigErrorKind, room::event::Schedule, time::Clock,
-};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind, room::event::Schedule, time::Clock};
 
 /// Options that determine how a [`RedisStore`](crate::RedisStore),
 /// [`RedisLimits`](crate::RedisLimits) or [`GateShare`](crate::GateShare) communicates with its
@@ -24,7 +22,7 @@ pub struct RedisStoreOptions {
     /// A clock that replaces the server's clock, or `None` outside of tests.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     /// The events with which a node opens its room.
-    pub(crate) schedule: Schedule,
+    pub(crate) schedule: Option<Schedule>,
 }
 
 impl RedisStoreOptions {
@@ -39,7 +37,7 @@ impl RedisStoreOptions {
             deadline: Duration::from_millis(50),
             prefix: "wr".to_owned(),
             clock: None,
-            schedule: Schedule::default(),
+            schedule: None,
         }
     }
 
@@ -76,17 +74,18 @@ impl RedisStoreOptions {
         self
     }
 
-    /// Sets the events of the room, which may already be running or over; none by default.
+    /// Sets the events of the room, which may already be running or over. By default, a node adopts
+    /// the events that the server stores, if there are any.
     ///
-    /// The server treats them like the rules with which a node starts: a node that starts with the
-    /// same rules and events adopts what operators have changed since, and a node that starts with
+    /// The server treats given events like the rules with which a node starts: a node that starts with
+    /// the same rules and events adopts what operators have changed since, and a node that starts with
     /// other rules or events replaces both on all nodes. The events include the secret seeds of their
     /// draws, which the server stores, because every node needs them at the start of the event.
     ///
     /// [`RedisLimits`](crate::RedisLimits) and [`GateShare`](crate::GateShare) ignore this option.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
+        self.schedule = Some(schedule);
         self
     }
 

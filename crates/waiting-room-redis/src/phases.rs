@@ -27,7 +27,7 @@ use waiting_room_core::{
     },
 };
 
-use crate::verbs::{encode_fields, rules_json};
+use crate::rules::{encode_fields, rules_json};
 
 /// One phase of a schedule, as `lua/room/course.lua` reads it.
 #[derive(Debug, Serialize)]

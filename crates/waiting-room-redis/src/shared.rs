@@ -29,7 +29,7 @@ use waiting_room_core::{
     error::StoreErrorKind,
     room::{
         EventFigures, RoomSnapshot,
-        event::{Commitment, RoomPlan},
+        event::{Commitment, RoomPlan, Schedule},
     },
 };
 
@@ -43,9 +43,9 @@ use crate::{
     options::RedisStoreOptions,
     phases::{encode_plan, longest_lifetime, schedule_json},
     reply::{Head, ReplyFields},
+    rules::rules_json,
     scripts::Scripts,
     sync::unpoisoned,
-    verbs::rules_json,
 };
 
 /// The state that all handles and tasks of a store share.
@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) deadline: Duration,
     /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
+    /// The events that the node was configured with, or `None` if it adopts those of the room.
+    given_schedule: Option<Schedule>,
     /// The rules and the events that the node was configured with, as the scripts compare them.
     encoded_origin: Vec<u8>,
     /// Whether the current rules have a form that this release cannot read.
@@ -119,10 +121,8 @@ impl Shared {
     ) -> Self {
         let clock = ServerClock::new(clock);
         let mut encoded_origin = rules_json(&rules);
-        if !schedule.events().is_empty() {
-            encoded_origin.extend(schedule_json(&schedule));
-        }
-        let plan = RoomPlan::new(rules.clone(), schedule);
+        encoded_origin.extend(schedule.as_ref().map(schedule_json).unwrap_or_default());
+        let plan = RoomPlan::new(rules.clone(), schedule.clone().unwrap_or_default());
         Self {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
@@ -131,6 +131,7 @@ impl Shared {
             clock,
             deadline,
             origin: rules,
+            given_schedule: schedule,
             encoded_origin,
             is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
@@ -180,17 +181,25 @@ impl Shared {
     /// server must not start before that time. The arguments also contain the configured rules, by
     /// which the script recognizes a new release, and the current rules and events as far as this
     /// node knows.
-    pub(crate) fn opening(&self, opens: Opens) -> Vec<Vec<u8>> {
-        let opens: &[u8] = match opens {
-            Opens::Start => b"start",
-            Opens::Again => b"again",
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the rules of a starting node contradict the events of the room.
+    pub(crate) fn opening(&self, opens: Opens) -> Result<Vec<Vec<u8>>, StoreError> {
+        let known = self.known();
+        let own = |schedule: &Schedule| RoomPlan::new(self.origin.clone(), schedule.clone());
+        let (opens, plan) = match (opens, &self.given_schedule) {
+            (Opens::Again, _) => ("again".to_owned(), RoomPlan::clone(known.plan())),
+            (Opens::Start, Some(given)) => ("start".to_owned(), own(given)),
+            (Opens::Start, None) => {
+                (format!("start {}", known.version), own(known.plan().schedule()).validate()?)
+            }
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
-        let head = [opens.to_vec(), told, self.encoded_origin.clone()];
+        let head = [opens.into_bytes(), told, self.encoded_origin.clone()];
         let longest_us = self.longest_lifetime_us.load(Ordering::Relaxed);
-        let known = self.known();
-        let plan = encode_plan(known.plan(), Duration::from_micros(longest_us), known.drawn());
-        head.into_iter().chain(plan).collect()
+        let plan = encode_plan(&plan, Duration::from_micros(longest_us), known.drawn());
+        Ok(head.into_iter().chain(plan).collect())
     }
 
     /// Raises the longest lifetime of a pass that the room may have issued, which never decreases.

@@ -41,7 +41,7 @@ use crate::{
     reply::{Head, ReplyFields},
     scripts::Verb,
     shared::Shared,
-    verbs::{self, Answer, Stays},
+    verbs::{self, CheckInReply, Stays},
     watch,
 };
 
@@ -195,8 +195,8 @@ impl RedisStore {
             let arguments = verbs::check_in(ticket, self.now(), stays, shown, &departed);
             let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
             match verbs::answer(&head, said, ticket, &self.shared.rules())? {
-                Answer::Verdict(verdict) => return Ok(verdict),
-                Answer::Draw(question) => match self.shared.places(&question) {
+                CheckInReply::Verdict(verdict) => return Ok(verdict),
+                CheckInReply::Draw(question) => match self.shared.places(&question) {
                     Some((entrant, places)) => (shown, departed) = (Some(entrant), places),
                     // The snapshot contains the seed of the draw.
                     None => _ = self.snapshot().await?,
@@ -376,7 +376,7 @@ fn validated(
     rules: RoomRules,
 ) -> Result<(RedisStoreOptions, RoomRules), StoreError> {
     let options = options.validate()?;
-    let plan = RoomPlan::new(rules, options.schedule.clone()).validate()?;
+    let plan = RoomPlan::new(rules, options.schedule.clone().unwrap_or_default()).validate()?;
     Ok((options, plan.rules().clone()))
 }
 

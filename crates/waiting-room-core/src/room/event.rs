@@ -74,6 +74,8 @@ mod seeds;
 #[cfg(feature = "lottery")]
 mod shuffle;
 
+#[cfg(feature = "serde")]
+pub use self::record::ScheduleRecord;
 pub use self::{
     commitment::Commitment,
     entrant::Entrant,
@@ -81,8 +83,6 @@ pub use self::{
     plan::RoomPlan,
     schedule::{Phase, Schedule},
 };
-#[cfg(feature = "serde")]
-pub use self::record::ScheduleRecord;
 #[cfg(feature = "lottery")]
 pub use self::{
     lottery::{Lottery, Reveal, Seed},

@@ -6,8 +6,9 @@
 -- only to the version of the rules for which it was made. The schedule belongs to the rules.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV  [2] the version that is changed, 'start' for a node that starts, or 'again' for a node that
---           has found that the room is gone
+-- ARGV  [2] the version that is changed, 'start' for a node that starts, 'start' and the version that
+--           it knows, or 0, for a node that was given no events and keeps those of the room, or
+--           'again' for a node that has found that the room is gone
 --       [3] the node's estimate of the current time, in microseconds; a new room must not start
 --           before this time
 --       [4] the rules and the schedule that the node was configured with
@@ -15,7 +16,8 @@
 --       [7] the phases of the schedule, see `phases.rs`, or '' [8] the tag and the number of
 --       entrants of the latest draw, or '' if the node does not know them
 --       [9...] the rules in the format for scripts
--- reply for the one call: 1 if the given rules are now in effect; the current rules; the longest
+-- reply for the one call: 1 if the given rules are now in effect, 2 if the node has to start again
+--       with the events that follow; the current rules; the longest
 --       lifetime of a pass under any rules so far, in microseconds; the schedule or ''; the latest
 --       draw, see `read_plan` in course.lua; and, for a node that is starting, the server's
 --       maxmemory and maxmemory-policy
@@ -62,16 +64,25 @@ local function create()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
+-- Whether a node starts, and the version that it has seen if it was given no events.
+local starts, seen = string.match(ARGV[2], '^(start) ?(%d*)$')
+-- Whether the node has to learn the events of the room first, because it keeps them.
+local is_behind = false
+
 -- Returns whether the given rules replace the rules of an existing room.
 local function replaces()
     if ARGV[2] == 'again' then
         return false
-    elseif ARGV[2] ~= 'start' then
+    elseif not starts then
         return tonumber(ARGV[2]) == room.version
+    elseif redis.call('HGET', ROOM, 'origin') == ARGV[4] then
+        return false
+    elseif seen ~= '' and tonumber(seen) ~= room.version then
+        is_behind = true
+        return false
     end
-    local is_release = redis.call('HGET', ROOM, 'origin') ~= ARGV[4]
     redis.call('HSET', ROOM, 'origin', ARGV[4])
-    return is_release
+    return true
 end
 
 local is_set = true
@@ -86,9 +97,9 @@ else
     end
 end
 local plan = read_plan()
-local reply = {is_set and 1 or 0, plan[1], tonumber(redis.call('HGET', ROOM, 'longest_us') or 0),
+local reply = {is_behind and 2 or is_set and 1 or 0, plan[1], tonumber(redis.call('HGET', ROOM, 'longest_us') or 0),
     plan[2], plan[3]}
-if ARGV[2] == 'start' then
+if starts then
     local memory = redis.call('INFO', 'memory')
     table.insert(reply, string.match(memory, 'maxmemory:(%d+)'))
     table.insert(reply, string.match(memory, 'maxmemory_policy:([%w-]+)'))

@@ -7,7 +7,7 @@ use waiting_room_core::{
     room::{QueueingMethod, Recovery, Renewal, RoomMode, event::Schedule},
 };
 
-use self::events::ModelDraw;
+use self::draw::ModelDraw;
 use super::{schedule::PlannedEvent, settings::Settings};
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
@@ -286,4 +286,5 @@ impl Place {
 }
 
 mod decisions;
+mod draw;
 mod events;

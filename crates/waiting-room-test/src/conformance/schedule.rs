@@ -115,8 +115,8 @@ impl PlannedEvent {
     }
 
     fn event(&self) -> Event {
-        let mut event = Event::new(self.name(), self.start, self.end)
-            .with_prequeue_start(self.prequeue_start);
+        let mut event =
+            Event::new(self.name(), self.start, self.end).with_prequeue_start(self.prequeue_start);
         if let Some((slots, minute)) = self.limits {
             event = event.with_limits(slots, minute);
         }

@@ -323,9 +323,11 @@ impl<S: Store> SuiteRun<S> {
         let longest = longest_interval(self.model.settings(), given.reason());
         // A visitor whose turn it is may keep the ticket that it has shown.
         let is_kept = *given.reason() == Reason::QueuedTurn;
-        let is_sound = is_kept || interval.is_none_or(|interval| {
-            interval.subsec_nanos() == 0 && (Duration::from_secs(1)..=longest).contains(&interval)
-        });
+        let is_sound = is_kept
+            || interval.is_none_or(|interval| {
+                interval.subsec_nanos() == 0
+                    && (Duration::from_secs(1)..=longest).contains(&interval)
+            });
         if !is_sound {
             let expected = format!("whole seconds, at most {longest:?}");
             return Err(self.divergence(command, expected, format!("{given:?}")));

@@ -12,6 +12,8 @@ use waiting_room_core::{
 use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
 use crate::seed::{SEED_VARIABLE, seed};
 
+mod plain;
+
 const COMMANDS: u64 = 20_000;
 
 fn run(seed: u64, fault: Fault) -> Result<Coverage, Divergence> {

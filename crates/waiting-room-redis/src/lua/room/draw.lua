@@ -73,6 +73,8 @@ local function prepare_draw(phase)
             begins_us = phase.begins_us, highest = 0,
         }
         redis.call('DEL', GONE)
+        -- Nodes forget the result of the earlier draw.
+        room.version = next_version()
     end
     local draw = course.draw
     if phase.stage == 'active' and not draw.started_us then

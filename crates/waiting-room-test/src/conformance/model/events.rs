@@ -1,7 +1,5 @@
 //! The events of the model: the rules in force, the numbers of entrants, and their places.
 
-use std::time::Duration;
-
 use waiting_room_core::{
     Ticket, Timestamp, VisitorId,
     room::{
@@ -10,43 +8,7 @@ use waiting_room_core::{
     },
 };
 
-use super::{super::schedule::PlannedEvent, Model, Place};
-
-/// The draw of an event.
-#[derive(Clone, Debug)]
-pub(super) struct ModelDraw {
-    event: PlannedEvent,
-    highest: u32,
-    /// The start of the event, and the time until which entrants who have not come count as ahead.
-    started: Option<(Timestamp, Timestamp)>,
-    /// The order of the entrants, once their number is known.
-    order: Option<Shuffle>,
-    /// The numbers of the entrants who were admitted or have left.
-    departed: Vec<u32>,
-}
-
-impl ModelDraw {
-    fn new(event: PlannedEvent) -> Self {
-        Self { event, highest: 0, started: None, order: None, departed: Vec::new() }
-    }
-
-    fn tag(&self) -> u32 {
-        self.event.lottery().commitment().tag()
-    }
-
-    fn freeze(&mut self, entrants: u32) {
-        let (lottery, commitment) = (self.event.lottery(), self.event.lottery().commitment());
-        self.order = lottery.reveal(entrants, None).and_then(|it| it.verify(&commitment)).ok();
-    }
-
-    fn place_of(&self, number: u32) -> Option<u32> {
-        self.order.as_ref()?.place_of(number)
-    }
-
-    fn is_unsettled(&self, now: Timestamp) -> bool {
-        self.started.is_some_and(|(_, settled_at)| now < settled_at)
-    }
-}
+use super::{super::schedule::PlannedEvent, Model, Place, draw::ModelDraw};
 
 impl Model {
     /// Puts the rules of the current phase into force, and prepares and starts draws.
@@ -62,19 +24,12 @@ impl Model {
             }
             if let Some(draw) = self.draw.as_mut()
                 && event.start <= now
-                && draw.started.is_none()
             {
-                draw.started = Some((event.start, now + settles_after(self.settings.refresh)));
-                if is_known {
-                    draw.freeze(draw.highest);
-                }
+                draw.start(event.start, now, self.settings.refresh, is_known);
             }
         }
-        if let Some(draw) = &mut self.draw
-            && draw.started.is_some_and(|(_, settled_at)| settled_at <= now)
-            && draw.order.is_none()
-        {
-            draw.freeze(draw.highest);
+        if let Some(draw) = &mut self.draw {
+            draw.settle(now);
         }
     }
 
@@ -114,9 +69,8 @@ impl Model {
         let draw = self.draw.as_ref();
         EventFigures::of(self.schedule.phase_at(now), now, |commitment| {
             let draw = draw.filter(|draw| draw.event.lottery().commitment() == commitment);
-            let numbered = |draw: &ModelDraw| {
-                draw.order.as_ref().map_or(draw.highest, Shuffle::entrants)
-            };
+            let numbered =
+                |draw: &ModelDraw| draw.order.as_ref().map_or(draw.highest, Shuffle::entrants);
             draw.map_or(0, numbered)
         })
     }
@@ -170,12 +124,7 @@ impl Model {
     pub(super) fn expected_ahead(&self, ticket: &Ticket, order: u64, now: Timestamp) -> usize {
         let Some(draw) = self.draw.as_ref().filter(|draw| draw.is_unsettled(now)) else { return 0 };
         match (ticket.entrant.and_then(|it| it.place), draw.started) {
-            (Some(place), _) => {
-                let is_gone = |number: &u32| draw.departed.contains(number);
-                let better = |number: &u32| draw.place_of(*number).is_some_and(|it| it < place);
-                let entrants = draw.order.as_ref().map_or(0, Shuffle::entrants);
-                (1..=entrants).filter(|it| better(it) && !is_gone(it)).count()
-            }
+            (Some(place), _) => draw.expected_before(place),
             (None, Some((start, _))) if order < start.as_nanos() => {
                 let start = start.as_nanos();
                 self.others(ticket.id, now).filter(|place| place.order < start).count()
@@ -201,10 +150,4 @@ impl Model {
         }
         before - self.places.len()
     }
-}
-
-/// Returns the time after a start by which all present visitors have checked in.
-fn settles_after(refresh: Duration) -> Duration {
-    let longest = (refresh + refresh * 300 / 1_000).as_millis().div_ceil(1_000);
-    Duration::from_millis(u64::try_from(longest).unwrap_or(u64::MAX) * 1_500)
 }
