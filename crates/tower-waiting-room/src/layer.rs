@@ -89,8 +89,9 @@ impl<St: Store> WaitingRoomLayer<St> {
     /// Creates a layer in the same way as [`with_store`](Self::with_store), if the store has the
     /// events of the configuration.
     ///
-    /// The store is given the events with [`Store::schedule`], which returns an error if the store
-    /// does not support events, like `RedisStore` in `waiting-room-redis`.
+    /// The store is given the events when it is created, as with `RedisStoreOptions::schedule` in
+    /// `waiting-room-redis`, or with [`Store::schedule`], which returns an error if the store does not
+    /// support events.
     ///
     /// # Errors
     ///

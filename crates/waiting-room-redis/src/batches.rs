@@ -130,7 +130,8 @@ pub(crate) async fn join<C: ConnectionLike>(
     checked
 }
 
-/// Opens the room with the rules that this node knows, or joins it, and adopts the current rules.
+/// Opens the room with the rules and events that this node knows, or joins it, and adopts the current
+/// ones.
 ///
 /// Returns the rest of the reply, which for [`Opens::Start`] contains the server's `maxmemory` and
 /// `maxmemory-policy`.
@@ -139,16 +140,21 @@ pub(crate) async fn open<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<ReplyFields, StoreError> {
-    let opened = ask(Verb::Configure, &shared.opening(opens), connection, shared).await?;
-    let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
-    let said = each.into_iter().next();
-    let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
-    // The first value states whether this node's rules are now in effect. It is not needed, because
-    // the current rules follow.
-    said.signed()?;
-    shared.take_rules(head.version, &said.bytes()?)?;
-    shared.learn_lifetime(Duration::from_micros(said.number()?));
-    Ok(said)
+    for _ in 0..MAX_OPENINGS {
+        let opened = ask(Verb::Configure, &shared.opening(opens)?, connection, shared).await?;
+        let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
+        let said = each.into_iter().next();
+        let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
+        // A release that was given no events keeps those of the room, which this node now knows.
+        let is_behind = said.signed()? == BEHIND;
+        let rules = said.bytes()?;
+        shared.learn_lifetime(Duration::from_micros(said.number()?));
+        shared.take_plan(head.version, &rules, &said.bytes()?, said.fields()?)?;
+        if !is_behind {
+            return Ok(said);
+        }
+    }
+    Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules change too often"))
 }
 
 /// Runs a script within the deadline. Returns `None` if the room is gone.
@@ -223,6 +229,11 @@ fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) 
         let _ = call.reply.send(Err(again(error)));
     }
 }
+
+/// The first value of the reply of `configure` to a node that has to know the current events first.
+const BEHIND: i64 = 2;
+/// The maximum number of attempts to open a room while its rules or events change.
+const MAX_OPENINGS: usize = 8;
 
 /// Copies an error for another caller. The copy has the same kind, and its source is the message of
 /// the original source.

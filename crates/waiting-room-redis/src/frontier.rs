@@ -66,23 +66,25 @@ impl Frontier {
     }
 
     /// Returns the verdict for a visitor behind the frontier, or `None` if the server has to
-    /// decide.
+    /// decide. `order` is the arrival of the visitor or, for an entrant of a draw, its place as a
+    /// number of microseconds, by which the server orders it.
     ///
     /// The server decides on a ticket without a place, because only the server assigns places. It
     /// also decides on a ticket that has lapsed, and on all tickets once the frontier is too old.
     pub(crate) fn check_in(
         &self,
         ticket: &Ticket,
+        order: Timestamp,
         now: Timestamp,
         rules: &RoomRules,
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
-        let is_beyond = ticket.placed && is_kept && ticket.first_seen > self.arrival;
+        let is_beyond = ticket.placed && is_kept && order > self.arrival;
         // Only the server can check whether a reissued ticket still has its place.
         if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
             return None;
         }
-        let ahead = self.ahead(ticket.first_seen);
+        let ahead = self.ahead(order);
         // The node derives the jitter in the same way as the server, so the interval has the same
         // jitter whether the node or the server answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());
@@ -144,9 +146,13 @@ mod tests {
         ticket
     }
 
+    fn check_in(ticket: &Ticket, now: Timestamp) -> Option<Verdict> {
+        frontier().check_in(ticket, ticket.first_seen, now, &RoomRules::new("r", 1))
+    }
+
     #[test]
     fn who_stands_beyond_the_frontier_is_told_its_position_by_the_node() {
-        let verdict = frontier().check_in(&ticket(375, true), at(1_000), &RoomRules::new("r", 1));
+        let verdict = check_in(&ticket(375, true), at(1_000));
         let Some(Verdict::Wait { ticket, reason: Reason::QueuedBehindOthers }) = verdict else {
             panic!("{verdict:?}");
         };
@@ -161,7 +167,7 @@ mod tests {
         for (shown, expected) in [(360, 360), (376, 376), (400, 376), (300, 376)] {
             let mut ticket = ticket(375, true);
             ticket.shown_position = Some(shown);
-            let verdict = frontier().check_in(&ticket, at(1_000), &RoomRules::new("r", 1));
+            let verdict = check_in(&ticket, at(1_000));
             let Some(Verdict::Wait { ticket, .. }) = verdict else { panic!("{verdict:?}") };
             assert_eq!((ticket.shown_position, ticket.is_approximate), (Some(expected), true));
         }
@@ -169,15 +175,14 @@ mod tests {
 
     #[test]
     fn who_may_enter_or_has_no_place_asks_and_so_does_everybody_when_nothing_is_known() {
-        let rules = RoomRules::new("r", 1);
-        assert_eq!(frontier().check_in(&ticket(100, true), at(1_000), &rules), None);
-        assert_eq!(frontier().check_in(&ticket(375, false), at(1_000), &rules), None);
-        assert_eq!(frontier().check_in(&ticket(375, true), at(1_002), &rules), None);
+        assert_eq!(check_in(&ticket(100, true), at(1_000)), None);
+        assert_eq!(check_in(&ticket(375, false), at(1_000)), None);
+        assert_eq!(check_in(&ticket(375, true), at(1_002)), None);
         let mut reissued = ticket(375, true);
         reissued.last_check_in = reissued.next_check_in;
-        assert_eq!(frontier().check_in(&reissued, at(1_000), &rules), None);
+        assert_eq!(check_in(&reissued, at(1_000)), None);
         let mut lapsed = ticket(375, true);
         lapsed.last_check_in = at(600);
-        assert_eq!(frontier().check_in(&lapsed, at(1_000), &rules), None);
+        assert_eq!(check_in(&lapsed, at(1_000)), None);
     }
 }

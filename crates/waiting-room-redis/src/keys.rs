@@ -1,7 +1,7 @@
 //! The names of keys on the server, and the secret with which the keys of limits are hashed.
 //!
 //! ```text
-//!  {wr:shop}:room      one of the nine keys of a room, see `PARTS`
+//!  {wr:shop}:room      one of the ten keys of a room, see `PARTS`
 //!  {wr:shop}:nodes     the nodes of a room, see `nodes.rs`
 //!  {wr:api}:limits     the secret and the clock skew of a group of limits
 //!  {wr:api}:limits:…   the state of one limit for one client key, see `limits/ask.rs`
@@ -24,7 +24,7 @@ use crate::reply::malformed;
 ///
 /// All keys of a room have the same hash tag, so a cluster stores them on one node.
 #[derive(Clone, Debug)]
-pub(crate) struct RoomKeys([String; 9]);
+pub(crate) struct RoomKeys([String; 10]);
 
 /// The 128-bit secret with which all nodes hash the keys of limits.
 ///
@@ -131,7 +131,7 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// The keys of a room, in the order of the names in `lua/room/head.lua`.
 ///
 /// Members of the sorted sets and fields of the hashes are visitor ids, except in `room`,
-/// `visitors`, `deadlines` and `networks`.
+/// `visitors`, `deadlines`, `networks` and `gone`.
 ///
 /// | key | type | content |
 /// |---|---|---|
@@ -144,7 +144,8 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `voids` | hash | the time and the kind of the end of each session in `ended` |
 /// | `minute` | list | the times of recent admissions, newest first |
 /// | `networks` | hash | the number of places of each network |
-const PARTS: [&str; 9] = [
+/// | `gone` | sorted set | entrants who were admitted or have left, by place, see `lua/room/draw.lua` |
+const PARTS: [&str; 10] = [
     "room",
     "visitors",
     "deadlines",
@@ -154,6 +155,7 @@ const PARTS: [&str; 9] = [
     "voids",
     "minute",
     "networks",
+    "gone",
 ];
 
 #[cfg(test)]

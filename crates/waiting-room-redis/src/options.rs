@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind, room::event::Schedule, time::Clock};
 
 /// Options that determine how a [`RedisStore`](crate::RedisStore),
 /// [`RedisLimits`](crate::RedisLimits) or [`GateShare`](crate::GateShare) communicates with its
@@ -21,6 +21,8 @@ pub struct RedisStoreOptions {
     pub(crate) prefix: String,
     /// A clock that replaces the server's clock, or `None` outside of tests.
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    /// The events with which a node opens its room.
+    pub(crate) schedule: Option<Schedule>,
 }
 
 impl RedisStoreOptions {
@@ -31,7 +33,12 @@ impl RedisStoreOptions {
     /// server's clock.
     #[must_use]
     pub fn new() -> Self {
-        Self { deadline: Duration::from_millis(50), prefix: "wr".to_owned(), clock: None }
+        Self {
+            deadline: Duration::from_millis(50),
+            prefix: "wr".to_owned(),
+            clock: None,
+            schedule: None,
+        }
     }
 
     /// Sets how long a request waits for a decision, from 1 ms to 10 s; 50 ms by default.
@@ -64,6 +71,21 @@ impl RedisStoreOptions {
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Sets the events of the room, which may already be running or over. By default, a node adopts
+    /// the events that the server stores, if there are any.
+    ///
+    /// The server treats given events like the rules with which a node starts: a node that starts with
+    /// the same rules and events adopts what operators have changed since, and a node that starts with
+    /// other rules or events replaces both on all nodes. The events include the secret seeds of their
+    /// draws, which the server stores, because every node needs them at the start of the event.
+    ///
+    /// [`RedisLimits`](crate::RedisLimits) and [`GateShare`](crate::GateShare) ignore this option.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = Some(schedule);
         self
     }
 

@@ -87,6 +87,19 @@ impl ReplyFields {
         T::try_from(number).map_err(|_| malformed(format!("{number} is out of range")))
     }
 
+    /// Takes a number that fits into `T`, or returns `None` at the end.
+    pub(crate) fn next_number_if_any<T: TryFrom<i64>>(&mut self) -> Result<Option<T>, StoreError> {
+        match self.0.len() {
+            0 => Ok(None),
+            _ => self.number().map(Some),
+        }
+    }
+
+    /// Takes an array of values.
+    pub(crate) fn fields(&mut self) -> Result<Self, StoreError> {
+        Self::of(self.next()?)
+    }
+
     /// Takes a time in microseconds since the Unix epoch.
     pub(crate) fn time(&mut self) -> Result<Timestamp, StoreError> {
         self.number().map(from_micros)
@@ -147,10 +160,13 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     said.push(Value::BulkString(Vec::new()));
     said.extend(take(1).ok_or_else(unreadable)?);
     said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
-    // A glance omits the last three values of a reply. The first is whether more entries have to be
-    // swept, which is the task of the node that ran the snapshot. The others are the numbers of
-    // first tickets and of abandoned places, which the watch task ignores.
+    // A glance omits the last values of a reply. The first is whether more entries have to be swept,
+    // which is the task of the node that ran the snapshot. The next two are the numbers of first
+    // tickets and of abandoned places, which the watch task ignores. The schedule and the draw belong
+    // to the rules, and the last two values are the entrants of the draw so far.
     said.extend([Value::Int(0), Value::Int(0), Value::Int(0)]);
+    said.extend([Value::BulkString(Vec::new()), Value::Array(Vec::new())]);
+    said.extend([Value::Int(0), Value::Int(0)]);
     let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
     let parsed = parse(Value::Array(reply.into()))?;
     parsed.and_then(|(head, each)| Some((head, each.into_iter().next()?))).ok_or_else(unreadable)

@@ -1,7 +1,8 @@
 //! The scripts, one for each operation of a room.
 //!
 //! ```text
-//!  ROOM  head, clock, pages, keys, state, line, sessions, lapses, minute, pace, verdicts, close
+//!  ROOM  head, clock, pages, keys, state, pace, draw, course, line, sessions, lapses, minute,
+//!        verdicts, close
 //!    +
 //!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
 //! ```
@@ -110,11 +111,13 @@ const ROOM: &str = concat!(
     include_str!("lua/room/pages.lua"),
     include_str!("lua/room/keys.lua"),
     include_str!("lua/room/state.lua"),
+    include_str!("lua/room/pace.lua"),
+    include_str!("lua/room/draw.lua"),
+    include_str!("lua/room/course.lua"),
     include_str!("lua/room/line.lua"),
     include_str!("lua/room/sessions.lua"),
     include_str!("lua/room/lapses.lua"),
     include_str!("lua/room/minute.lua"),
-    include_str!("lua/room/pace.lua"),
     include_str!("lua/room/verdicts.lua"),
     include_str!("lua/room/close.lua"),
 );

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  every reply ───► clock, start of the room's memory, present, losses
-//!  snapshot ──────► rules (if they are new), frontier
+//!  snapshot ──────► rules and events (if they are new), frontier
 //!  check-in behind the frontier ──► heartbeats ──┐
 //!  enter whose caller has gone ───► owed ────────┴─► the watch task reports them each second
 //! ```
@@ -22,10 +22,15 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use tokio::{sync::Notify, time::Instant};
 use waiting_room_core::{
-    RoomRules, StoreError, Ticket, Verdict, VisitorId, error::StoreErrorKind, room::RoomSnapshot,
+    RoomRules, StoreError, Ticket, Verdict, VisitorId,
+    error::StoreErrorKind,
+    room::{
+        EventFigures, RoomSnapshot,
+        event::{Commitment, RoomPlan, Schedule},
+    },
 };
 
 use crate::{
@@ -33,12 +38,14 @@ use crate::{
     connections::Breaker,
     frontier::Frontier,
     keys::RoomKeys,
+    known::{DrawQuestion, KnownPlan, ShownEntrant},
     nodes::Nodes,
     options::RedisStoreOptions,
+    phases::{encode_plan, longest_lifetime, schedule_json},
     reply::{Head, ReplyFields},
+    rules::rules_json,
     scripts::Scripts,
     sync::unpoisoned,
-    verbs::{decode_rules, encode_rules, rules_json},
 };
 
 /// The state that all handles and tasks of a store share.
@@ -51,11 +58,15 @@ pub(crate) struct Shared {
     pub(crate) keys: RoomKeys,
     pub(crate) nodes: Nodes,
     pub(crate) clock: ServerClock,
-    known: ArcSwap<KnownRules>,
+    known: ArcSwap<KnownPlan>,
     /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
     pub(crate) deadline: Duration,
     /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
+    /// The events that the node was configured with, or `None` if it adopts those of the room.
+    given_schedule: Option<Schedule>,
+    /// The rules and the events that the node was configured with, as the scripts compare them.
+    encoded_origin: Vec<u8>,
     /// Whether the current rules have a form that this release cannot read.
     is_outdated: AtomicBool,
     /// The time at which the room's memory begins, in nanoseconds since the Unix epoch.
@@ -85,17 +96,6 @@ pub(crate) struct Shared {
     owed: Mutex<Vec<VisitorId>>,
 }
 
-/// The current rules, as far as a node knows.
-///
-/// The version and the rules are replaced together. If a version were paired with rules of another
-/// version, an operator's change could overwrite a change that the operator has never seen.
-#[derive(Debug)]
-struct KnownRules {
-    /// The version of the rules, or zero before the first reply.
-    version: u64,
-    rules: Arc<RoomRules>,
-}
-
 /// The reason why a node opens a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opens {
@@ -113,19 +113,26 @@ impl Shared {
     /// The maximum number of visitors that are recorded as having a slot without a pass.
     const MAX_OWED: usize = 65_536;
 
-    /// Creates the state of a node that has received no reply yet.
+    /// Creates the state of a node that has received no reply yet. The options contain the events of
+    /// the room.
     pub(crate) fn new(
         rules: RoomRules,
-        RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
+        RedisStoreOptions { deadline, prefix, clock, schedule }: RedisStoreOptions,
     ) -> Self {
+        let clock = ServerClock::new(clock);
+        let mut encoded_origin = rules_json(&rules);
+        encoded_origin.extend(schedule.as_ref().map(schedule_json).unwrap_or_default());
+        let plan = RoomPlan::new(rules.clone(), schedule.clone().unwrap_or_default());
         Self {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
             nodes: Nodes::new(&prefix, rules.name()),
-            clock: ServerClock::new(clock),
-            known: ArcSwap::from_pointee(KnownRules { version: 0, rules: Arc::new(rules.clone()) }),
+            known: ArcSwap::from_pointee(KnownPlan::new(0, plan, clock.now())),
+            clock,
             deadline,
             origin: rules,
+            given_schedule: schedule,
+            encoded_origin,
             is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
             longest_lifetime_us: AtomicU64::new(0),
@@ -143,33 +150,56 @@ impl Shared {
         }
     }
 
-    /// Returns the current rules, as far as this node knows.
+    /// Returns the rules in force, as far as this node knows.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
-        self.known().1
+        Arc::clone(&self.known().in_force)
     }
 
-    /// Returns the version of the current rules and the rules themselves, as far as this node
-    /// knows.
-    pub(crate) fn known(&self) -> (u64, Arc<RoomRules>) {
+    /// Returns what this node knows of the plan of the room. If an event has begun, started or ended
+    /// since the last call, the rules in force follow from the plan.
+    pub(crate) fn known(&self) -> Guard<Arc<KnownPlan>> {
         let known = self.known.load();
-        (known.version, Arc::clone(&known.rules))
+        let Some(until) = known.until else { return known };
+        let now = self.clock.now();
+        if now < until {
+            return known;
+        }
+        // A reply may have brought a newer plan in the meantime, which is kept.
+        self.known.compare_and_swap(&known, Arc::new(known.at(now)));
+        self.known.load()
+    }
+
+    /// Returns the version of the plan of the room and the plan itself, as far as this node knows.
+    pub(crate) fn known_plan(&self) -> (u64, Arc<RoomPlan>) {
+        let known = self.known.load();
+        (known.version, Arc::clone(known.plan()))
     }
 
     /// Returns the arguments of `configure` for a node that opens the room.
     ///
     /// The arguments contain the latest time that this node has seen, because a room on an empty
     /// server must not start before that time. The arguments also contain the configured rules, by
-    /// which the script recognizes a new release, and the current rules as far as this node knows.
-    pub(crate) fn opening(&self, opens: Opens) -> Vec<Vec<u8>> {
-        let opens: &[u8] = match opens {
-            Opens::Start => b"start",
-            Opens::Again => b"again",
+    /// which the script recognizes a new release, and the current rules and events as far as this
+    /// node knows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the rules of a starting node contradict the events of the room.
+    pub(crate) fn opening(&self, opens: Opens) -> Result<Vec<Vec<u8>>, StoreError> {
+        let known = self.known();
+        let own = |schedule: &Schedule| RoomPlan::new(self.origin.clone(), schedule.clone());
+        let (opens, plan) = match (opens, &self.given_schedule) {
+            (Opens::Again, _) => ("again".to_owned(), RoomPlan::clone(known.plan())),
+            (Opens::Start, Some(given)) => ("start".to_owned(), own(given)),
+            (Opens::Start, None) => {
+                (format!("start {}", known.version), own(known.plan().schedule()).validate()?)
+            }
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
-        let head = [opens.to_vec(), told, rules_json(&self.origin)];
+        let head = [opens.into_bytes(), told, self.encoded_origin.clone()];
         let longest_us = self.longest_lifetime_us.load(Ordering::Relaxed);
-        let rules = encode_rules(&self.rules(), Duration::from_micros(longest_us));
-        head.into_iter().chain(rules).collect()
+        let plan = encode_plan(&plan, Duration::from_micros(longest_us), known.drawn());
+        Ok(head.into_iter().chain(plan).collect())
     }
 
     /// Raises the longest lifetime of a pass that the room may have issued, which never decreases.
@@ -183,7 +213,7 @@ impl Shared {
 
     /// Returns the version of the rules that this node knows, as an argument of a script.
     pub(crate) fn known_version(&self) -> Vec<u8> {
-        self.known().0.to_string().into_bytes()
+        self.known.load().version.to_string().into_bytes()
     }
 
     /// Updates the node's state from the head of the reply to a call that was sent at `sent`.
@@ -199,29 +229,36 @@ impl Shared {
         }
     }
 
-    /// Adopts the given rules as the current rules.
+    /// Adopts the given rules, events and draw as the current ones.
     ///
     /// # Errors
     ///
-    /// Returns an error if the rules cannot be read. The node then keeps the rules that it knew
-    /// before.
-    pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
-        let rules = decode_rules(json)?;
-        self.learn_lifetime(rules.longest_pass_lifetime());
-        self.known.store(Arc::new(KnownRules { version, rules: Arc::new(rules) }));
+    /// Returns an error if one of them cannot be read. The node then keeps what it knew before.
+    pub(crate) fn take_plan(
+        &self,
+        version: u64,
+        rules: &[u8],
+        schedule: &[u8],
+        draw: ReplyFields,
+    ) -> Result<(), StoreError> {
+        let known = KnownPlan::read(version, rules, schedule, draw, self.clock.now())?;
+        self.learn_lifetime(known.plan().rules().longest_pass_lifetime());
+        self.learn_lifetime(longest_lifetime(known.plan().schedule()));
+        self.known.store(Arc::new(known));
         Ok(())
     }
 
-    /// Adopts the rules in a snapshot. A snapshot contains the rules only if they have changed.
+    /// Adopts the rules, events and draw in a snapshot. A snapshot contains them only if they have
+    /// changed.
     ///
-    /// If this release cannot read the rules, the node logs this once and keeps the rules that it
-    /// knows. The scripts use the fields of the room, so only the values that the node itself
-    /// derives from the rules are out of date.
-    fn take_changed(&self, version: u64, json: &[u8]) {
-        if json.is_empty() {
+    /// If this release cannot read them, the node logs this once and keeps those that it knows. The
+    /// scripts use the fields of the room, so only the values that the node itself derives are out of
+    /// date.
+    fn take_changed(&self, version: u64, rules: &[u8], schedule: &[u8], draw: ReplyFields) {
+        if rules.is_empty() {
             return;
         }
-        let taken = self.take_rules(version, json);
+        let taken = self.take_plan(version, rules, schedule, draw);
         if let Err(error) = &taken
             && !self.is_outdated.load(Ordering::Relaxed)
         {
@@ -246,7 +283,7 @@ impl Shared {
         let (active, new_in_last_minute, waiting) =
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
-        self.take_changed(head.version, &said.bytes()?);
+        let rules = said.bytes()?;
         // Without a frontier in the snapshot, every check-in goes to the server.
         let read = Frontier::read(head, &mut said)?.map(Arc::new);
         // The watch task and a caller of `snapshot` may run at the same time, so the newer reply is
@@ -255,7 +292,15 @@ impl Shared {
             Some(known) if known.at > head.now => Some(Arc::clone(known)),
             _ => read.clone(),
         });
-        let mut snapshot = RoomSnapshot::empty(head.now, &self.rules());
+        let is_more = said.signed()? == 1;
+        let (first_touches, abandoned) = (said.number()?, said.number()?);
+        self.take_changed(head.version, &rules, &said.bytes()?, said.fields()?);
+        let (tag, entrants): (u32, u32) = (said.number()?, said.number()?);
+        let known = self.known();
+        let mut snapshot = RoomSnapshot::empty(head.now, &known.plan().rules_at(head.now));
+        let of_draw = |commitment: Commitment| (commitment.tag() == tag).then_some(entrants);
+        let phase = known.plan().phase_at(head.now);
+        snapshot.event = EventFigures::of(phase, head.now, |it| of_draw(it).unwrap_or_default());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
         snapshot.waiting = waiting;
@@ -263,9 +308,8 @@ impl Shared {
         self.present.store(head.present, Ordering::Relaxed);
         snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
         snapshot.admissions_per_minute = head.per_second * 60.0;
-        let is_more = said.signed()? == 1;
-        snapshot.first_touches_in_last_minute = said.number()?;
-        snapshot.abandoned = said.number()?;
+        snapshot.first_touches_in_last_minute = first_touches;
+        snapshot.abandoned = abandoned;
         Ok((snapshot, is_more))
     }
 
@@ -282,7 +326,13 @@ impl Shared {
     /// never reported would become away although it checks in.
     pub(crate) fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
         let frontier = self.frontier.load();
-        let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules())?;
+        let (frontier, now, known) = (frontier.as_ref()?, self.clock.now(), self.known());
+        // The frontier was drawn under the rules of its time.
+        let change = known.plan().schedule().next_change(frontier.at);
+        if change.is_some_and(|change| change <= now) {
+            return None;
+        }
+        let verdict = frontier.check_in(ticket, known.order(ticket)?, now, &known.in_force)?;
         let mut heartbeats = self.heartbeats();
         match verdict {
             Verdict::Wait { ticket, .. } if heartbeats.len() < Self::MAX_HEARTBEATS => {
@@ -291,6 +341,35 @@ impl Shared {
             }
             _ => None,
         }
+    }
+
+    /// Returns what the script is told of the entrant of a ticket, or `None` if the visitor takes part
+    /// in no draw.
+    pub(crate) fn shown(&self, ticket: &Ticket) -> Option<ShownEntrant> {
+        ticket.entrant.and_then(|_| self.known().shown(ticket))
+    }
+
+    /// Computes the places for which a script has asked: what the script is told of the visitor, and
+    /// the places of departed entrants. Returns `None` if this node does not know the draw.
+    pub(crate) fn places(
+        &self,
+        question: &DrawQuestion,
+    ) -> Option<(ShownEntrant, Vec<(u32, u32)>)> {
+        let DrawQuestion { tag, number, entrants, .. } = *question;
+        let known = self.known.load();
+        let known = match known.with_entrants(tag, entrants, self.clock.now()) {
+            None => known,
+            Some(next) => {
+                self.known.compare_and_swap(&known, Arc::new(next));
+                self.known.load()
+            }
+        };
+        let (place, entrants) = known.place_of(tag, number)?;
+        let departed = question.departed.iter().map(|&departed| {
+            // An entrant without a place is behind all others, and is not asked for again.
+            (departed, known.place_of(tag, departed).map_or(u32::MAX, |(place, _)| place))
+        });
+        Some((ShownEntrant { number, tag, place, entrants }, departed.collect()))
     }
 
     /// Takes the tickets of the visitors who were answered since the last call.

@@ -28,7 +28,10 @@ use tokio::{
 use waiting_room_core::{
     ConfigError, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::{ConfigErrorKind, StoreErrorKind},
-    room::{Renewal, RoomNode, RoomSnapshot},
+    room::{
+        Renewal, RoomNode, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
 };
 
 use crate::{
@@ -38,7 +41,8 @@ use crate::{
     reply::{Head, ReplyFields},
     scripts::Verb,
     shared::Shared,
-    verbs, watch,
+    verbs::{self, CheckInReply, Stays},
+    watch,
 };
 
 /// A [`Store`] on a Redis or Valkey server that any number of nodes can share.
@@ -84,7 +88,7 @@ impl RedisStore {
         C: ConnectionLike + Clone + Send + Sync + 'static,
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let (options, rules) = (options.validate()?, rules.validate()?);
+        let (options, rules) = validated(options, rules)?;
         let connections = Connections::opened(open).await?;
         Self::start(connections, rules, options).await
     }
@@ -107,7 +111,7 @@ impl RedisStore {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let (options, rules) = (options.validate()?, rules.validate()?);
+        let (options, rules) = validated(options, rules)?;
         Self::start(Connections::only(connection), rules, options).await
     }
 
@@ -180,6 +184,40 @@ impl RedisStore {
             Err(_) => Err(breaker.overdue()),
         }
     }
+
+    /// Checks in a visitor.
+    ///
+    /// Just after the start of an event with a draw, the script may ask for places of entrants, which
+    /// only nodes can compute. The call is then repeated with these places.
+    async fn ask_for(&self, stays: Stays, ticket: &Ticket) -> Result<Verdict, StoreError> {
+        let (mut shown, mut departed) = (self.shared.shown(ticket), Vec::new());
+        for _ in 0..MAX_QUESTIONS {
+            let arguments = verbs::check_in(ticket, self.now(), stays, shown, &departed);
+            let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
+            match verbs::answer(&head, said, ticket, &self.shared.rules())? {
+                CheckInReply::Verdict(verdict) => return Ok(verdict),
+                CheckInReply::Draw(question) => match self.shared.places(&question) {
+                    Some((entrant, places)) => (shown, departed) = (Some(entrant), places),
+                    // The snapshot contains the seed of the draw.
+                    None => _ = self.snapshot().await?,
+                },
+            }
+        }
+        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the draw is unknown"))
+    }
+
+    /// Puts a plan into force in place of the one with this version. Returns false if the version is
+    /// no longer current. In either case, this node then knows the current plan.
+    async fn replace_plan(&self, version: u64, plan: &RoomPlan) -> Result<bool, StoreError> {
+        let arguments = verbs::configure(version, plan);
+        let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
+        let is_set = said.signed()? == 1;
+        let rules = said.bytes()?;
+        // The longest lifetime of a pass is only needed by a node that opens the room.
+        said.next()?;
+        self.shared.take_plan(head.version, &rules, &said.bytes()?, said.fields()?)?;
+        Ok(is_set)
+    }
 }
 
 impl Store for RedisStore {
@@ -194,6 +232,12 @@ impl Store for RedisStore {
 
     fn rules(&self) -> Arc<RoomRules> {
         self.shared.rules()
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        let known = self.shared.known();
+        let plan = known.plan();
+        (!plan.schedule().events().is_empty()).then(|| Arc::clone(plan))
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
@@ -237,9 +281,7 @@ impl Store for RedisStore {
         if let Some(verdict) = self.shared.answer(&ticket) {
             return Ok(verdict);
         }
-        let arguments = verbs::check_in(&ticket, self.now());
-        let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
-        verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules())
+        self.ask_for(Stays::No, &ticket).await
     }
 
     async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
@@ -248,9 +290,7 @@ impl Store for RedisStore {
         if let Some(verdict) = self.shared.answer(&ticket) {
             return Ok(verdict);
         }
-        let arguments = verbs::stay(&ticket, self.now());
-        let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
-        verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules())
+        self.ask_for(Stays::Yes, &ticket).await
     }
 
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
@@ -286,8 +326,9 @@ impl Store for RedisStore {
         // longer current, and returns the current rules. The change is then applied again to the
         // current rules.
         for _ in 0..MAX_CHANGES {
-            let (version, old) = self.shared.known();
-            let new = change(RoomRules::clone(&old)).validate()?;
+            let (version, plan) = self.shared.known_plan();
+            let old = plan.rules();
+            let new = change(old.clone()).validate()?;
             // The name is part of every key, so a different name would mean a different room.
             if new.name() != old.name() {
                 let expected = format!("{:?}, the name of the room in use", old.name());
@@ -295,16 +336,27 @@ impl Store for RedisStore {
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "name", given, expected).into());
             }
-            let arguments = verbs::configure(version, &new);
-            let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
-            let is_set = said.signed()? == 1;
-            // In either case, the reply contains the current rules and their version.
-            self.shared.take_rules(head.version, &said.bytes()?)?;
-            if is_set {
+            let new = RoomPlan::new(new, plan.schedule().clone()).validate()?;
+            if self.replace_plan(version, &new).await? {
                 return Ok(());
             }
         }
         // Another change preceded every attempt.
+        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules change too often"))
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        // A change is refused only if it contradicts the current events, not those of a second ago.
+        self.snapshot().await?;
+        for _ in 0..MAX_CHANGES {
+            let (version, plan) = self.shared.known_plan();
+            let mut next = plan.schedule().clone();
+            next.follow(schedule.clone(), self.now())?;
+            let next = RoomPlan::new(plan.rules().clone(), next).validate()?;
+            if self.replace_plan(version, &next).await? {
+                return Ok(());
+            }
+        }
         Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules change too often"))
     }
 }
@@ -318,6 +370,16 @@ impl fmt::Debug for RedisStore {
     }
 }
 
+/// Checks the options, the rules, and the events against the rules.
+fn validated(
+    options: RedisStoreOptions,
+    rules: RoomRules,
+) -> Result<(RedisStoreOptions, RoomRules), StoreError> {
+    let options = options.validate()?;
+    let plan = RoomPlan::new(rules, options.schedule.clone().unwrap_or_default()).validate()?;
+    Ok((options, plan.rules().clone()))
+}
+
 /// The source of the errors that calls return while the breaker is open.
 pub(crate) const BREAKER_IS_OPEN: &str =
     "recent calls have failed, and no call is sent until a probe succeeds";
@@ -325,6 +387,9 @@ pub(crate) const BREAKER_IS_OPEN: &str =
 /// The maximum number of calls of one operation that wait while a batch is in flight. Further calls
 /// fail immediately.
 const MAX_WAITING: usize = 4_096;
+
+/// The maximum number of times that one check-in is sent because the script needs places of a draw.
+const MAX_QUESTIONS: usize = 5;
 
 /// The maximum number of attempts at an operator's change if another change to the rules precedes
 /// each attempt.

@@ -9,27 +9,33 @@
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
 //!  first         reason, interval_s                  a ticket without a place
-//!  wait          reason, is_new, first_seen_us, interval_s, ahead, is_over_share
-//!  full          is_new, first_seen_us, interval_s   the line is full
+//!  wait          reason, is_new, first_seen_us, interval_s, ahead, is_over_share, entrant
+//!  full          is_new, first_seen_us, interval_s, entrant   the line is full
 //!  network_full  interval_s                          the network has all its places
 //!  refuse        reason, retry_us or -1
 //!  turn                                              `stay` only: the turn of a visitor without a place
 //!  late                                              `enter` only: the caller has given up
+//!  draw          tag, number, entrants, departed     the script needs the places of these numbers
 //! ```
+//!
+//! `entrant` is nothing in a room that never had a draw, and otherwise number or 0, tag, place or 0,
+//! entrants or -1, and 1 if the position is not known before the start.
 
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Renewal, RoomMode, SessionRenewal,
-        WaitEstimate,
+        QueueingMethod, Renewal, WaitEstimate,
+        event::{Entrant, RoomPlan},
     },
 };
 
 use crate::{
     clock::{from_micros, micros},
+    known::{DrawQuestion, ShownEntrant},
+    phases::encode_plan,
     reply::{Head, ReplyFields, malformed},
 };
 
@@ -46,19 +52,18 @@ pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
 /// One of the numbers is the lot of the visitor for [`QueueingMethod::Random`], a number
 /// of 53 bits, which a script can represent exactly. The lot is derived from the id and the minute,
 /// so it changes every minute and is the same on all nodes.
-pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
-    asks(ticket, now, 0)
-}
-
-/// Returns the arguments of `stay`, which are those of [`check_in`] except for the last one.
-pub(crate) fn stay(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
-    asks(ticket, now, 1)
-}
-
-/// Returns the arguments of a check-in. `stays` is 1 if the visitor does not ask for a slot.
-fn asks(ticket: &Ticket, now: Timestamp, stays: u64) -> Vec<Vec<u8>> {
+///
+/// `stays` is whether the visitor does not ask for a slot. `shown` is what the node knows of an
+/// entrant, and `departed` are the numbers and places for which a script has asked.
+pub(crate) fn check_in(
+    ticket: &Ticket,
+    now: Timestamp,
+    stays: Stays,
+    shown: Option<ShownEntrant>,
+    departed: &[(u32, u32)],
+) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
-    vec![pack(
+    let mut packed = pack(
         ticket.id,
         &[
             (micros(ticket.first_seen), 8),
@@ -67,19 +72,33 @@ fn asks(ticket: &Ticket, now: Timestamp, stays: u64) -> Vec<Vec<u8>> {
             (ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER, 2),
             (lot, 8),
             (u64::from(ticket.is_reissued()), 1),
-            (stays, 1),
+            (u64::from(stays == Stays::Yes), 1),
         ],
-    )]
+    );
+    append_entrant(&mut packed, shown);
+    for (number, place) in departed {
+        packed.extend([number.to_be_bytes(), place.to_be_bytes()].as_flattened());
+    }
+    vec![packed]
+}
+
+/// Appends what a script reads of an entrant.
+fn append_entrant(packed: &mut Vec<u8>, shown: Option<ShownEntrant>) {
+    if let Some(ShownEntrant { number, tag, place, entrants }) = shown {
+        packed.extend([number, tag, place, entrants].map(u32::to_be_bytes).as_flattened());
+    }
 }
 
 /// Returns the arguments of `heartbeat` for a visitor whose check-in this node has answered by
 /// itself.
 ///
 /// The last number is the number of seconds after which the visitor was asked to return.
-pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
+pub(crate) fn heartbeat(ticket: &Ticket, shown: Option<ShownEntrant>) -> Vec<Vec<u8>> {
     // From the interval, the script derives how long the visitor counts as present.
     let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
-    vec![pack(ticket.id, &[(micros(ticket.first_seen), 8), (interval, 4)])]
+    let mut packed = pack(ticket.id, &[(micros(ticket.first_seen), 8), (interval, 4)]);
+    append_entrant(&mut packed, shown);
+    vec![packed]
 }
 
 /// Returns the arguments of `renew`: every field of the pass, so that a room that does not know
@@ -101,84 +120,14 @@ pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
     vec![pack(id, &[])]
 }
 
-/// Returns the arguments of `configure` for an operator's change to the rules with this version.
+/// Returns the arguments of `configure` for an operator's change to the plan with this version.
 ///
 /// The script makes the change only if that version is still current.
-pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
+pub(crate) fn configure(version: u64, plan: &RoomPlan) -> Vec<Vec<u8>> {
     // The next two arguments, a time and the configured rules, are read only when a node opens or
     // joins a room.
     let head = [number(version), number(0), Vec::new()];
-    head.into_iter().chain(encode_rules(rules, Duration::ZERO)).collect()
-}
-
-/// Encodes rules as arguments of `configure`, first as JSON for the nodes, and then field by field
-/// for the scripts, in the order of `FIELDS` in `lua/room/state.lua`.
-///
-/// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
-/// knows. A pause after a loss must not be shorter than `lifetime`, even if passes under the
-/// current rules are shorter. A limit that does not apply is encoded as an empty string.
-pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>> {
-    // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
-    let hold = match rules.recovery_pause() {
-        Duration::ZERO => Duration::ZERO,
-        hold => hold.max(lifetime),
-    };
-    let micros = |duration: Duration| duration.as_micros().to_string();
-    let (slots, minute) = (rules.total_active_users(), rules.new_users_per_minute());
-    let share = rules.places_per_network();
-    let fields = [
-        slots.to_string(),
-        minute.map_or_else(String::new, |users| users.to_string()),
-        micros(rules.pass_lifetime()),
-        u8::from(rules.session_renewal() == SessionRenewal::Fixed).to_string(),
-        match rules.queueing_method() {
-            QueueingMethod::Passthrough => "passthrough",
-            QueueingMethod::Random => "random",
-            QueueingMethod::Reject => "reject",
-            _ => "fifo",
-        }
-        .to_owned(),
-        match rules.mode() {
-            RoomMode::Drain => "drain",
-            RoomMode::QueueAll => "queue_all",
-            _ => "auto",
-        }
-        .to_owned(),
-        rules.line_capacity().to_string(),
-        micros(rules.place_retention()),
-        micros(rules.refresh_interval()),
-        match rules.cookie_test() {
-            CookieTest::AboveUtilization(percent) => percent.to_string(),
-            _ => String::new(),
-        },
-        micros(hold),
-        format!("{:?}", rules.configured_rate()),
-        share.number().map_or_else(String::new, |places| places.to_string()),
-        u8::from(matches!(share, PlacesPerNetwork::Shadow(_))).to_string(),
-    ];
-    std::iter::once(rules_json(rules)).chain(fields.map(String::into_bytes)).collect()
-}
-
-/// Encodes rules for other nodes.
-///
-/// A field that is added in a later release needs a default, because nodes of that release also
-/// read the rules of rooms that an earlier release has opened.
-pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
-    serde_json::to_vec(rules).expect("rules can always be serialized")
-}
-
-/// Decodes rules that another node has written, and validates them as if they were configured on
-/// this node.
-///
-/// # Errors
-///
-/// Returns a [`Rules`](StoreErrorKind::Rules) error if this release cannot read the JSON, or if a
-/// rule is out of bounds.
-pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
-    let foreign =
-        |error: serde_json::Error| StoreError::new(StoreErrorKind::Rules).with_source(error);
-    let rules: RoomRules = serde_json::from_slice(json).map_err(foreign)?;
-    rules.validate().map_err(|error: ConfigError| error.into())
+    head.into_iter().chain(encode_plan(plan, Duration::ZERO, None)).collect()
 }
 
 /// Decodes the reply of `enter` or `check_in` for one visitor. The module docs list the forms of
@@ -199,7 +148,19 @@ pub(crate) fn verdict(
     rules: &RoomRules,
 ) -> Result<Verdict, StoreError> {
     let kind = said.text()?;
-    match kind.as_str() {
+    verdict_of(&kind, head, said, id, shown, rules)
+}
+
+/// Decodes the rest of a reply of this kind.
+fn verdict_of(
+    kind: &str,
+    head: &Head,
+    mut said: ReplyFields,
+    id: VisitorId,
+    shown: Option<&Ticket>,
+    rules: &RoomRules,
+) -> Result<Verdict, StoreError> {
+    match kind {
         "admit" => {
             let reason = reason(&said.text()?)?;
             let pass = Pass::new(id, said.number()?, said.time()?, head.now, said.time()?);
@@ -218,7 +179,8 @@ pub(crate) fn verdict(
         "full" => {
             // The ticket keeps its order of arrival, because its visitor may get a place at a later
             // check-in.
-            let ticket = resumed(head, &mut said, id, shown)?;
+            let mut ticket = resumed(head, &mut said, id, shown)?;
+            take_entrant(&mut ticket, &mut said)?;
             let retry_after = Some(ticket.retry_after(head.now));
             let reason = Reason::RefusedLineFull;
             Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
@@ -267,6 +229,7 @@ fn waits(
     // At this instant the position is exact, because it is the rank among the present visitors.
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
+    let will_be_drawn = take_entrant(&mut ticket, &mut said)?;
     let is_drawn = rules.queueing_method() == QueueingMethod::Random;
     // A closed room admits no visitor even if slots become free, so the wait is unknown.
     ticket.wait = match (is_closed(&reason), is_drawn) {
@@ -274,7 +237,7 @@ fn waits(
         (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
         (false, false) => WaitEstimate::behind(ahead, head.per_second, head.dispersion),
     };
-    if is_drawn {
+    if is_drawn || will_be_drawn {
         (ticket.shown_position, ticket.is_approximate) = (None, false);
     } else {
         ticket.show(ahead.saturating_add(1), false);
@@ -283,6 +246,45 @@ fn waits(
     // In shadow mode, a place beyond the share of a network is granted, but reported.
     let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
     Ok(Verdict::Wait { ticket, reason })
+}
+
+/// Decodes the number in a draw at the end of a reply, which is absent if the room never had a draw.
+/// Returns whether the order of the line is unknown until the start of an event.
+fn take_entrant(ticket: &mut Ticket, said: &mut ReplyFields) -> Result<bool, StoreError> {
+    let Some(number) = said.next_number_if_any()? else { return Ok(false) };
+    let (tag, place): (u32, u32) = (said.number()?, said.number()?);
+    let entrants = u32::try_from(said.signed()?).ok();
+    if number > 0 {
+        let mut entrant = Entrant::new(number, tag);
+        (entrant.place, entrant.entrants) = (Some(place).filter(|place| *place > 0), entrants);
+        ticket.entrant = Some(entrant);
+    }
+    Ok(said.signed()? == 1)
+}
+
+/// Decodes the reply of `check_in` for one visitor, which may be a question.
+///
+/// # Errors
+///
+/// Returns the same errors as [`verdict`].
+pub(crate) fn answer(
+    head: &Head,
+    mut said: ReplyFields,
+    shown: &Ticket,
+    rules: &RoomRules,
+) -> Result<CheckInReply, StoreError> {
+    let kind = said.text()?;
+    if kind != "draw" {
+        return verdict_of(&kind, head, said, shown.id, Some(shown), rules)
+            .map(CheckInReply::Verdict);
+    }
+    let (tag, number, entrants) = (said.number()?, said.number()?, said.number()?);
+    let mut departed = said.fields()?;
+    let mut numbers = Vec::new();
+    while let Some(number) = departed.next_number_if_any()? {
+        numbers.push(number);
+    }
+    Ok(CheckInReply::Draw(DrawQuestion { tag, number, entrants, departed: numbers }))
 }
 
 /// Decodes the reply of `renew` for one visitor.
@@ -341,6 +343,7 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
         "cookie_test" => Reason::QueuedCookieTest,
         "draining" => Reason::RefusedDraining,
         "passthrough" => Reason::AdmittedPassthrough,
+        "prequeue" => Reason::Prequeue,
         "queue_all" => Reason::QueueAll,
         "rate" => Reason::QueuedRate,
         "recovery" => Reason::QueuedRecovery,
@@ -352,7 +355,23 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
 
 /// Returns whether a room that gives this reason admits no visitors, even if slots become free.
 const fn is_closed(reason: &Reason) -> bool {
-    matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
+    matches!(reason, Reason::Prequeue | Reason::QueueAll | Reason::QueuedRecovery)
+}
+
+/// A decoded reply to a check-in.
+#[derive(Debug)]
+pub(crate) enum CheckInReply {
+    /// The script needs the places of entrants before it can decide.
+    Draw(DrawQuestion),
+    /// The script has decided.
+    Verdict(Verdict),
+}
+
+/// Whether a visitor only confirms that it is still waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stays {
+    No,
+    Yes,
 }
 
 /// The number of possible jitter values, from 0 to 300 thousandths of an interval.

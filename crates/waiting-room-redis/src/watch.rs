@@ -274,7 +274,8 @@ async fn tell_of_those_far_back<C: ConnectionLike>(
     let heartbeats = shared.take_heartbeats();
     for (index, some) in heartbeats.chunks(AT_ONCE).enumerate() {
         // The script expects one argument for each visitor and needs no count.
-        let arguments: Vec<_> = some.iter().flat_map(verbs::heartbeat).collect();
+        let arguments: Vec<_> =
+            some.iter().flat_map(|ticket| verbs::heartbeat(ticket, shared.shown(ticket))).collect();
         if let Err(error) = run(Verb::Heartbeat, &arguments, connection, shared).await {
             shared.put_back(&heartbeats[index * AT_ONCE..]);
             return Err(error);

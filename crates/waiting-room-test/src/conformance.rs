@@ -15,6 +15,9 @@
 //!       └──────────── tickets and passes, old ones too ────────────┘
 //! ```
 //!
+//! The commands also schedule events, with prequeues and draws. A store without events, which refuses
+//! a schedule as unsupported, is not asked again.
+//!
 //! Three things are up to the store: the intervals after which visitors are to return, within
 //! bounds; the estimates of their waits; and the draw of a random line. The model takes them from
 //! the replies.
@@ -24,6 +27,7 @@
 //! | part of the contract | is tested |
 //! |---|---|
 //! | the replies, and the rules that they follow | all verbs, against the model, with proofs that are old, lapsed or presented twice |
+//! | events | the rules in force, the prequeue, the numbers of the entrants and their places after a draw; changes that are refused |
 //! | "cheap to clone" | each command goes to a fresh clone, so clones must share the state |
 //! | "owns its time" | the store's time never runs backwards, and equals the clock it was given |
 //! | `remembers_since` | the store does not claim to know passes that are older than its room |
@@ -52,6 +56,7 @@ mod at_once;
 mod commands;
 mod model;
 mod plan;
+mod schedule;
 mod settings;
 pub(crate) mod suite;
 

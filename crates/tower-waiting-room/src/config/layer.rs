@@ -153,8 +153,8 @@ impl WaitingRoomConfig {
         self.room.as_ref()
     }
 
-    /// Returns the events of the room. A store other than the one in memory has to be given them with
-    /// [`Store::schedule`](crate::room::Store::schedule).
+    /// Returns the events of the room. A store other than the one in memory has to be given them when
+    /// it is created, or with [`Store::schedule`](crate::room::Store::schedule).
     #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule

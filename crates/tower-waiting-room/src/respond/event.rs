@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use waiting_room_core::{
     Ticket, Timestamp,
-    room::event::{Commitment, Event, Phase, RoomPlan},
+    room::event::{Event, Phase, RoomPlan},
 };
 
 use super::iso::Iso;
@@ -72,7 +72,7 @@ impl EventFacts {
             Phase::Before { .. } | Phase::Over => return None,
         };
         let commitment = event.shuffle_at_start();
-        let is_of = |draw| commitment.is_some_and(|it| draw == tag(it));
+        let is_of = |draw| commitment.is_some_and(|it| draw == it.tag());
         let entrant = ticket.and_then(|ticket| ticket.entrant).filter(|it| is_of(it.draw));
         let (entrants, seed) = revealed(plan, event).unzip();
         Some(Box::new(Self {
@@ -103,12 +103,6 @@ fn revealed(plan: &RoomPlan, event: &Event) -> Option<(u32, String)> {
 #[cfg(not(feature = "room"))]
 fn revealed(_plan: &RoomPlan, _event: &Event) -> Option<(u32, String)> {
     None
-}
-
-/// Returns the bits that identify a draw in tickets.
-fn tag(commitment: Commitment) -> u32 {
-    let [a, b, c, d, ..] = *commitment.as_bytes();
-    u32::from_be_bytes([a, b, c, d])
 }
 
 fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {

@@ -66,12 +66,16 @@ mod event;
 #[cfg(feature = "lottery")]
 mod lottery;
 mod plan;
+#[cfg(feature = "serde")]
+mod record;
 mod schedule;
 #[cfg(feature = "lottery")]
 mod seeds;
 #[cfg(feature = "lottery")]
 mod shuffle;
 
+#[cfg(feature = "serde")]
+pub use self::record::ScheduleRecord;
 pub use self::{
     commitment::Commitment,
     entrant::Entrant,

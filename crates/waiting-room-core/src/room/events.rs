@@ -208,22 +208,10 @@ impl Room {
 
     /// Returns the figures of the event that takes place or comes next.
     pub(super) fn event_figures(&self, now: Timestamp) -> Option<EventFigures> {
-        let phase = self.course.schedule.phase_at(now);
-        let (Phase::Active { event, .. }
-        | Phase::Before { event, .. }
-        | Phase::Prequeue { event, .. }) = phase
-        else {
-            return None;
-        };
         let drawing = self.course.drawing.as_ref();
-        let drawing = drawing.filter(|it| event.shuffle_at_start().is_some_and(|c| it.is_of(c)));
-        Some(EventFigures {
-            name: event.name().into(),
-            is_prequeue: matches!(phase, Phase::Prequeue { .. }),
-            starts_in: event.start().since(now),
-            ends_in: event.end().since(now),
-            is_shuffled: event.shuffle_at_start().is_some(),
-            entrants: drawing.map_or(0, |it| it.entrants().unwrap_or(it.numbered())),
+        EventFigures::of(self.course.schedule.phase_at(now), now, |commitment| {
+            let drawing = drawing.filter(|it| it.is_of(commitment));
+            drawing.map_or(0, |it| it.entrants().unwrap_or(it.numbered()))
         })
     }
 

@@ -148,7 +148,8 @@ impl Room {
                 Purpose::Stay => Verdict::Wait { ticket: *ticket, reason: Reason::QueuedTurn },
             };
         }
-        let mut ticket = *ticket;
+        let shown = ticket;
+        let mut ticket = *shown;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
         // A reissued ticket may outlive its place by one retention time. It then gets a place only
         // under the same conditions as a first ticket. Otherwise the clients of one network could
@@ -187,7 +188,7 @@ impl Room {
             false => self.may_enter(ahead, now),
         };
         match decision {
-            Ok(_) if purpose == Purpose::Stay => self.turn(ticket, needs_place, now),
+            Ok(_) if purpose == Purpose::Stay => self.turn(shown, ticket, needs_place, now),
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
             Err(reason) => self.stand(purpose, ticket, needs_place, ahead, reason, now),
         }

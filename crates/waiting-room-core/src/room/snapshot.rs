@@ -4,7 +4,13 @@ use std::time::Duration;
 
 #[cfg(feature = "serde")]
 use crate::time::as_seconds;
-use crate::{RoomRules, Timestamp, room::RoomMode};
+use crate::{
+    RoomRules, Timestamp,
+    room::{
+        RoomMode,
+        event::{Commitment, Phase},
+    },
+};
 
 /// The figures of a room, all taken at the same instant.
 ///
@@ -87,6 +93,33 @@ pub struct EventFigures {
     pub is_shuffled: bool,
     /// The number of entrants of the draw so far.
     pub entrants: u32,
+}
+
+impl EventFigures {
+    /// Returns the figures of the event of a phase at `now`, or `None` if no event is to come.
+    ///
+    /// `entrants` returns the number of entrants of the draw with a given commitment so far.
+    #[must_use]
+    pub fn of(
+        phase: Phase<'_>,
+        now: Timestamp,
+        entrants: impl FnOnce(Commitment) -> u32,
+    ) -> Option<Self> {
+        let (Phase::Active { event, .. }
+        | Phase::Before { event, .. }
+        | Phase::Prequeue { event, .. }) = phase
+        else {
+            return None;
+        };
+        Some(Self {
+            name: event.name().into(),
+            is_prequeue: matches!(phase, Phase::Prequeue { .. }),
+            starts_in: event.start().since(now),
+            ends_in: event.end().since(now),
+            is_shuffled: event.shuffle_at_start().is_some(),
+            entrants: event.shuffle_at_start().map_or(0, entrants),
+        })
+    }
 }
 
 /// A node that shares the store of a room with other nodes.

@@ -36,11 +36,17 @@ impl Room {
     }
 
     /// Lets a visitor wait who would be admitted if it checked in. A visitor without a place gets
-    /// none, because its check-in does not need one.
-    pub(super) fn turn(&mut self, ticket: Ticket, needs_place: bool, now: Timestamp) -> Verdict {
+    /// none, because its check-in does not need one: it keeps the ticket that it has `shown`.
+    pub(super) fn turn(
+        &mut self,
+        shown: &Ticket,
+        ticket: Ticket,
+        needs_place: bool,
+        now: Timestamp,
+    ) -> Verdict {
         let reason = Reason::QueuedTurn;
         match needs_place {
-            true => Verdict::Wait { ticket, reason },
+            true => Verdict::Wait { ticket: *shown, reason },
             // A slot is free for this visitor, so it is at the front, whatever is ahead of it.
             false => self.stand(Purpose::Stay, ticket, needs_place, 0, reason, now),
         }

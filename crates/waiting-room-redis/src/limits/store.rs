@@ -109,7 +109,7 @@ impl RedisLimits {
     async fn start<C>(
         connections: Arc<Connections<C>>,
         name: String,
-        RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
+        RedisStoreOptions { deadline, prefix, clock, .. }: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,

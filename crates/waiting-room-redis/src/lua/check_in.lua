@@ -4,16 +4,21 @@
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), last_check_in_us (8), 1 if it has a
 --       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
---       1 if it only stays (1)
+--       1 if it only stays (1); for an entrant also: number (4), tag of the draw (4), place (4)
+--       and number of entrants (4), both 0 if unknown; after a question also the number (4) and
+--       the place (4) of each departed entrant
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
---        ahead, 1 if its network is over its share in shadow mode}
---       {'full', 1 if the ticket had lapsed, first_seen_us, interval_s}
+--        ahead, 1 if its network is over its share in shadow mode, entrant}
+--       {'full', 1 if the ticket had lapsed, first_seen_us, interval_s, entrant}
 --       {'network_full', interval_s}
 --       {'first', reason, interval_s}
 --       {'refuse', reason, retry_us or -1}
 --       {'turn'}, for a visitor who stays and whose turn it is, but who has no place
+--       {'draw', tag, number, number of entrants, {numbers of departed entrants}}, if the node has
+--        to compute the places of these numbers, and then to ask again
+--       entrant is nothing in a room that never had a draw, see `with_entrant` in draw.lua
 -- time  the clock of the room
 
 -- The number of visitors at the front of the line whose presence lasts for the shortest interval
@@ -40,15 +45,19 @@ local function stand(id, ticket, ahead, reason)
     if ticket.needs_place and room.places >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
-        return {'full', ticket.is_new, ticket.first_seen_us, interval}
+        return with_entrant({'full', ticket.is_new, ticket.first_seen_us, interval}, ticket)
     end
     local interval = interval_s(ahead, reason, ticket.jitter)
     if ticket.stays and ahead < FRONT then
         interval = math.min(interval, SHORTEST_INTERVAL_US / 1000000)
     end
+    arrive(id, ticket)
     keep_place(id, ticket.first_seen_us, interval)
     local is_told = is_over and 1 or 0
-    return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told}
+    local reply = {
+        'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told,
+    }
+    return with_entrant(reply, ticket)
 end
 
 -- Returns the time for which a ticket keeps its order of arrival. For a ticket without a place, it
@@ -57,14 +66,13 @@ local function ticket_lifetime_us(ticket)
     return ticket.placed and room.retention_us or room.refresh_us * 1.5
 end
 
--- Makes a visitor present, and returns the number of visitors ahead. `arrival_us` is the rank that
--- a present visitor already has, unless the order is random.
-local function stand_up(id, ticket, arrival_us)
+-- Makes a visitor present at its rank, and returns the number of visitors ahead. `stood_us` is the
+-- rank that a present visitor already has. Both ranks are those in the order of arrival.
+local function stand_up(id, ticket, order_us, stood_us)
     local is_random = room.method == 'random'
-    local ahead = not is_random and arrival_us == ticket.first_seen_us
-        and redis.call('ZRANK', PRESENT, id)
+    local ahead = not is_random and stood_us == order_us and redis.call('ZRANK', PRESENT, id)
     if not ahead then
-        redis.call('ZADD', PRESENT, digits(is_random and ticket.lot or ticket.first_seen_us), id)
+        redis.call('ZADD', PRESENT, digits(is_random and ticket.lot or order_us), id)
         room.present = nil
         ahead = redis.call('ZRANK', PRESENT, id)
     end
@@ -84,7 +92,8 @@ local function turn(id, ticket, kind)
 end
 
 -- Decides whether one visitor is admitted, gets a place, or is refused.
-local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays)
+local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays,
+    rest)
     local ticket = {
         first_seen_us = first_seen_us, last_check_in_us = last_check_in_us, placed = placed == 1,
         jitter = jitter, lot = lot, reissued = reissued == 1, stays = stays == 1, is_new = 0,
@@ -114,12 +123,23 @@ local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot
     elseif has_lapsed then
         ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
     end
+    local shown = ticket.is_new == 0 and shown_entrant(rest)
     ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)
     if not ticket.placed and room.mode == 'drain' then
         return newcomer(id, ticket.jitter)
     end
-    local ahead = stand_up(id, ticket, kind == PRESENT_PLACE and arrival_us)
+    local stood_us = kind == PRESENT_PLACE and rank_us(id, arrival_us)
+    local order_us = recognize(ticket, arrival_us and entrant_of(id), shown)
+    local asked = question(ticket, shown)
+    if asked then
+        return asked
+    end
+    note_place(id, ticket)
+    local ahead = ahead_after_draw(ticket, order_us, stand_up(id, ticket, order_us, stood_us))
     local enters, reason = may_enter(ahead)
+    if awaits_draw(ticket) then
+        enters, reason = false, 'recovery'
+    end
     if enters and ticket.stays then
         return turn(id, ticket, kind)
     end

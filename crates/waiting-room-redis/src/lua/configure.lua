@@ -3,55 +3,50 @@
 -- The room stores the configured rules of the node that opened it. A node that starts with the same
 -- rules changes nothing, so changes by operators are preserved. A node that starts with different
 -- rules is a new release, and its rules replace the current rules. An operator's change applies
--- only to the version of the rules for which it was made.
+-- only to the version of the rules for which it was made. The schedule belongs to the rules.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV  [2] the version that is changed, 'start' for a node that starts, or 'again' for a node that
---           has found that the room is gone
+-- ARGV  [2] the version that is changed, 'start' for a node that starts, 'start' and the version that
+--           it knows, or 0, for a node that was given no events and keeps those of the room, or
+--           'again' for a node that has found that the room is gone
 --       [3] the node's estimate of the current time, in microseconds; a new room must not start
 --           before this time
---       [4] the rules that the node was configured with
---       [5] the rules in the format for nodes; [6...] the same rules in the format for scripts
--- reply for the one call: 1 if the given rules are now in effect; the current rules; the longest
---       lifetime of a pass under any rules so far, in microseconds; and, for a node that is
---       starting, the server's maxmemory and maxmemory-policy
+--       [4] the rules and the schedule that the node was configured with
+--       [5] the rules in the format for nodes [6] the schedule in the format for nodes, or ''
+--       [7] the phases of the schedule, see `phases.rs`, or '' [8] the tag and the number of
+--       entrants of the latest draw, or '' if the node does not know them
+--       [9...] the rules in the format for scripts
+-- reply for the one call: 1 if the given rules are now in effect, 2 if the node has to start again
+--       with the events that follow; the current rules; the longest
+--       lifetime of a pass under any rules so far, in microseconds; the schedule or ''; the latest
+--       draw, see `read_plan` in course.lua; and, for a node that is starting, the server's
+--       maxmemory and maxmemory-policy
 -- time  the clock of the room
 
--- Ensures that the pause after a loss of state is at least as long as the longest lifetime of any
--- pass that was ever issued, including passes under earlier rules.
-local function hold_for_the_longest(before_us)
-    local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
-    longest_us = math.max(longest_us, before_us, room.lifetime_us)
-    if room.hold_us > 0 then
-        room.hold_us = math.max(room.hold_us, longest_us)
+-- Replaces the current rules and the schedule with those in ARGV, under a new version.
+local function set_rules()
+    redis.call('HSET', ROOM, 'rules', ARGV[5], 'schedule', ARGV[6], 'phases', ARGV[7])
+    room.version = next_version()
+    if ARGV[7] ~= '' then
+        room.course = room.course or {}
+        change_phase(cjson.decode(ARGV[7]))
+        return
     end
-    redis.call('HSET', ROOM, 'longest_us', digits(longest_us), 'hold_us', digits(room.hold_us))
+    -- The latest draw outlives its event, so that entrants who are waiting keep their order.
+    if room.course then
+        room.course = {stage = 'idle', draw = room.course.draw}
+    end
+    apply_rules({unpack(ARGV, 9)})
 end
 
--- Replaces the current rules with the rules in ARGV, under a new version.
-local function set_rules()
-    local old_method, before_us = room.method, room.lifetime_us or 0
-    local values = {unpack(ARGV, 6)}
-    local fields = {'rules', ARGV[5]}
-    for i, name in ipairs(FIELDS) do
-        table.insert(fields, name)
-        table.insert(fields, values[i])
+-- Continues a draw that has taken place before the room was lost, with the number of entrants that
+-- the node knows.
+local function continue_draw()
+    local draw = current_draw()
+    local tag, count = string.match(ARGV[8], '(%d+) (%d+)')
+    if draw and draw.started_us and not draw.entrants and tonumber(tag) == draw.tag then
+        freeze_draw(draw, tonumber(count))
     end
-    redis.call('HSET', ROOM, unpack(fields))
-    read_rules(values)
-    hold_for_the_longest(before_us)
-    room.version = next_version()
-    -- After a change to a random order, each lot is drawn at the visitor's next check-in. A room
-    -- whose order is no longer random immediately returns to the order of arrival. ARRIVALS
-    -- contains the visitors whose arrival is not their rank.
-    if old_method == 'random' and room.method ~= 'random' then
-        redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, ARRIVALS, 'WEIGHTS', 0, 1)
-        redis.call('ZDIFFSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
-    elseif old_method ~= 'random' and room.method == 'random' then
-        redis.call('ZUNIONSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
-    end
-    keep_key(PRESENT)
-    keep_key(ARRIVALS)
 end
 
 -- Opens a room that has never existed, or that was lost.
@@ -65,19 +60,29 @@ local function create()
     room.pace = {began_us = 0, current = 0, slices = {}, touches = {0, 0, 0, 0, 0, 0}}
     read_sizes(0, 0, 0, 1)
     set_rules()
+    continue_draw()
     room.hold_until_us = room.now_us + room.hold_us
 end
+
+-- Whether a node starts, and the version that it has seen if it was given no events.
+local starts, seen = string.match(ARGV[2], '^(start) ?(%d*)$')
+-- Whether the node has to learn the events of the room first, because it keeps them.
+local is_behind = false
 
 -- Returns whether the given rules replace the rules of an existing room.
 local function replaces()
     if ARGV[2] == 'again' then
         return false
-    elseif ARGV[2] ~= 'start' then
+    elseif not starts then
         return tonumber(ARGV[2]) == room.version
+    elseif redis.call('HGET', ROOM, 'origin') == ARGV[4] then
+        return false
+    elseif seen ~= '' and tonumber(seen) ~= room.version then
+        is_behind = true
+        return false
     end
-    local is_release = redis.call('HGET', ROOM, 'origin') ~= ARGV[4]
     redis.call('HSET', ROOM, 'origin', ARGV[4])
-    return is_release
+    return true
 end
 
 local is_set = true
@@ -91,9 +96,10 @@ else
         set_rules()
     end
 end
-local reply = {is_set and 1 or 0, redis.call('HGET', ROOM, 'rules'),
-    tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)}
-if ARGV[2] == 'start' then
+local plan = read_plan()
+local reply = {is_behind and 2 or is_set and 1 or 0, plan[1], tonumber(redis.call('HGET', ROOM, 'longest_us') or 0),
+    plan[2], plan[3]}
+if starts then
     local memory = redis.call('INFO', 'memory')
     table.insert(reply, string.match(memory, 'maxmemory:(%d+)'))
     table.insert(reply, string.match(memory, 'maxmemory_policy:([%w-]+)'))

@@ -6,7 +6,7 @@
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1,
 --       rules or '', frontier_us or -1, {arrivals of present visitors, evenly spaced},
 --       1 if more entries have to be swept, first tickets in the last 50 to 60 seconds, places
---       given up
+--       given up, schedule or '', draw or {}, the tag of the latest draw or 0, its entrants so far
 -- time  the clock of the room
 
 -- The time for which a node may use a snapshot to answer check-ins.
@@ -35,7 +35,9 @@ end
 -- if its order is random, if the room is closed, or if the room admits every visitor. The server
 -- then decides each check-in.
 local function frontier_us()
+    local draw = current_draw()
     local is_closed = room.mode == 'queue_all' or room.now_us < room.hold_until_us
+        or draw and draw.settled_us
     if is_closed or room.method == 'random' or room.method == 'passthrough' then
         return -1
     end
@@ -78,16 +80,18 @@ local is_more = clear()
 for _, key in ipairs(KEYS) do
     keep_key(key)
 end
-local rules = ''
+local rules, schedule, drawn = '', '', {}
 if tonumber(ARGV[2]) ~= room.version then
-    rules = redis.call('HGET', ROOM, 'rules')
+    rules, schedule, drawn = unpack(read_plan())
 end
+local draw = current_draw()
 local frontier = frontier_us()
 local samples = frontier < 0 and {} or arrivals_us()
 local numbers = {active(), count_minute(), room.places, first_arrival_us()}
 local reply = close({{
     numbers[1], numbers[2], numbers[3], numbers[4], rules, frontier, samples, is_more and 1 or 0,
     first_touches_in_last_minute(), tonumber(redis.call('HGET', ROOM, 'abandoned') or 0),
+    schedule, drawn, draw and draw.tag or 0, draw and (draw.entrants or draw.highest) or 0,
 }})
 leave_glance(reply[1], numbers, frontier, samples)
 return reply

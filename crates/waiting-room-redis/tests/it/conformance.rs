@@ -5,7 +5,7 @@ use std::{cell::Cell, env};
 use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
-use waiting_room_sim::fresh_seeds;
+use waiting_room_sim::seeds;
 use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
 use crate::support::{open, patient, start};
@@ -25,7 +25,7 @@ async fn valkey_says_what_the_model_says() {
 async fn agrees_with_the_model(engine: Engine) {
     let server = start(engine);
     let client = redis::Client::open(server.url()).unwrap();
-    let seeds = fresh_seeds(number("CONFORMANCE_SEEDS", 4));
+    let seeds = seeds(number("CONFORMANCE_SEEDS", 4));
     let runs = seeds.iter().map(async |&seed| run(&client, seed).await);
     let mut coverage = Coverage::default();
     for run in join_all(runs).await {

@@ -4,6 +4,7 @@
 mod clock;
 mod cluster;
 mod conformance;
+mod events;
 mod examples;
 mod failure;
 mod far_back;

@@ -4,9 +4,13 @@ use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration
 
 use redis::{Client, Value};
 use waiting_room_core::{
-    Quota, RoomRules, Store, Verdict, VisitorId,
+    Quota, RoomRules, Store, Timestamp, Verdict, VisitorId,
     rate::RateStore,
-    room::{QueueingMethod, Renewal},
+    room::{
+        QueueingMethod, Renewal,
+        event::{Event, Schedule, Seed},
+    },
+    time::ManualClock,
 };
 use waiting_room_redis::{
     Demand, GateShare, GateStoreFailure, RedisLimits, RedisStore, RedisStoreOptions,
@@ -33,6 +37,12 @@ async fn the_rights_in_the_manual_are_enough() {
         let rules = RoomRules::new("shop", 1);
         let store = RedisStore::connect(connect.clone(), rules, patient()).await.unwrap();
         goes_in_and_out(&store).await;
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let options = patient().prefix("wr:drawn").clock(clock.clone());
+        let rules = RoomRules::new("shop", 1);
+        let drawn = RedisStore::connect(connect.clone(), rules, options).await.unwrap();
+        admitted(&drawn, 3).await;
+        takes_part_in_a_draw(&drawn, &clock).await;
         let limits = RedisLimits::connect(connect.clone(), "api", patient()).await.unwrap();
         for algorithm in ALL {
             let ask = ask(&policy(algorithm, Quota::per_hour(10)), "ann", 2);
@@ -61,6 +71,29 @@ async fn goes_in_and_out(store: &RedisStore) {
     store.enter(VisitorId::new(3)).await.unwrap();
     store.sweep().await.unwrap();
     assert_eq!(store.snapshot().await.unwrap().active, 1);
+}
+
+/// Lets an entrant take its place in a draw.
+async fn takes_part_in_a_draw(store: &RedisStore, clock: &ManualClock) {
+    let [prequeue, start, end] = [1, 21, 91].map(|secs| store.now() + Duration::from_secs(secs));
+    let doors = Event::new("doors", start, end).with_prequeue_start(prequeue);
+    let schedule = Schedule::new([doors]).unwrap();
+    let seed = Seed::new([7; 32]);
+    store.schedule(schedule.with_seed("shop", "doors", seed).unwrap()).await.unwrap();
+    clock.advance(Duration::from_secs(2));
+    for who in [4, 5] {
+        let ticket = queued(store, who).await;
+        clock.advance(Duration::from_secs(2));
+        let Verdict::Wait { ticket, .. } = store.check_in(ticket).await.unwrap() else { panic!() };
+        assert!(ticket.entrant.is_some());
+        if who == 4 {
+            store.leave(ticket.id).await.unwrap();
+            continue;
+        }
+        clock.advance(start.since(store.now()));
+        let Verdict::Wait { ticket, .. } = store.check_in(ticket).await.unwrap() else { panic!() };
+        assert!(ticket.entrant.is_some_and(|entrant| entrant.place.is_some()));
+    }
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! Changes of rules, by releases and by operators.
 
-use waiting_room_core::{
-    RoomRules, Store, Timestamp,
-    error::StoreErrorKind,
-    room::event::{Event, Schedule},
-};
+use waiting_room_core::{RoomRules, Store};
 
 use crate::support::{eventually, manager, node, on_each, start};
 
@@ -37,21 +33,6 @@ async fn a_node_that_is_started_again_keeps_what_operators_changed_and_a_release
         let release = node(&server, RoomRules::new("shop", 30)).await;
         assert_eq!(release.rules().total_active_users(), 30);
         eventually(async || (first.rules().total_active_users() == 30).then_some(())).await;
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_refused_with_a_clear_error() {
-    on_each(async |engine| {
-        let server = start(engine);
-        let store = node(&server, RoomRules::new("shop", 10)).await;
-        let at = Timestamp::from_secs;
-        let doors = Event::new("doors", at(4_000_000_000), at(4_000_003_600));
-        let error = store.schedule(Schedule::new([doors]).unwrap()).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Unsupported);
-        assert_eq!(error.to_string(), "the store does not support scheduled events");
-        assert_eq!(store.plan(), None);
     })
     .await;
 }

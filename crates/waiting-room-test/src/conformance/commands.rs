@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{Pass, Ticket, Timestamp, Verdict, VisitorId, room::Renewal};
 
-use super::settings::Settings;
+use super::{schedule::PlannedEvent, settings::Settings};
 
 /// One command of a run.
 #[derive(Clone, Debug)]
@@ -28,8 +28,12 @@ pub(crate) enum Command {
     Renew(Pass),
     /// The process dies, and another takes its place.
     Restart,
+    /// The events of the room are replaced, which may be refused.
+    Schedule(Vec<PlannedEvent>),
     /// An operator requests the numbers of the room.
     Snapshot,
+    /// A waiting visitor confirms that it is still waiting, with its last ticket or an old one.
+    Stay(Ticket),
     /// Lapsed sessions and places are dropped.
     Sweep,
 }
@@ -42,6 +46,9 @@ pub(crate) enum Command {
 pub(crate) struct Commands {
     rng: Pcg64Mcg,
     settings: Settings,
+    /// The events of the room, and the number of events that were drawn so far.
+    events: Vec<PlannedEvent>,
+    planned: u32,
     tickets: VecDeque<Ticket>,
     passes: VecDeque<Pass>,
 }
@@ -59,7 +66,8 @@ impl Commands {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let settings = Settings::draw(&mut rng);
-        Self { rng, settings, tickets: VecDeque::new(), passes: VecDeque::new() }
+        let (tickets, passes) = (VecDeque::new(), VecDeque::new());
+        Self { rng, settings, events: Vec::new(), planned: 0, tickets, passes }
     }
 
     /// The rules in force.
@@ -72,7 +80,8 @@ impl Commands {
     pub(crate) fn draw(&mut self, now: Timestamp) -> Command {
         match self.rng.random_range(0..1_000) {
             0..220 => Command::Enter(self.visitor()),
-            220..520 => self.shown_ticket(now).map_or(Command::Sweep, Command::CheckIn),
+            220..440 => self.shown_ticket(now).map_or(Command::Sweep, Command::CheckIn),
+            440..520 => self.shown_ticket(now).map_or(Command::Sweep, Command::Stay),
             520..640 => self.pass().map_or(Command::Sweep, Command::Renew),
             640..690 => Command::Leave(self.visitor()),
             690..740 => Command::Snapshot,
@@ -87,8 +96,43 @@ impl Commands {
                 Command::Configure(self.settings)
             }
             785..786 => Command::Restart,
+            786..794 => Command::Schedule(self.schedule(now)),
             _ => Command::Advance(self.pause(now)),
         }
+    }
+
+    /// Draws other events: one more, one changed, only those to come, or none.
+    fn schedule(&mut self, now: Timestamp) -> Vec<PlannedEvent> {
+        let mut events = self.events.clone();
+        let is_open = events.iter().any(|event| now < event.end);
+        match self.rng.random_range(0..10) {
+            0 => events.clear(),
+            1 => events.retain(|event| now < event.begins_at()),
+            2..5 if is_open => {
+                let index = self.rng.random_range(0..events.len());
+                events[index] = events[index].change(&mut self.rng, now);
+            }
+            _ => {
+                // Some events begin in the past or overlap, and are refused.
+                let last = events.iter().map(|event| event.end).max().unwrap_or(now).max(now);
+                let is_early = self.rng.random_bool(0.05);
+                let from = if is_early { now.before(Duration::from_secs(30)) } else { last };
+                events.retain(|event| now < event.end);
+                self.planned += 1;
+                events.push(PlannedEvent::draw(&mut self.rng, self.planned, from));
+            }
+        }
+        events
+    }
+
+    /// Takes note of the events of the room.
+    pub(crate) fn saw_schedule(&mut self, events: &[PlannedEvent]) {
+        self.events = events.to_vec();
+    }
+
+    /// Takes note that the room is new, and has no events.
+    pub(crate) fn saw_restart(&mut self) {
+        self.events.clear();
     }
 
     /// Keeps the proof in a verdict.
@@ -168,7 +212,9 @@ impl Commands {
             let minute = pass.accepted_at + Duration::from_secs(60);
             [pass.expires_at, minute, pass.accepted_at + self.settings.retention]
         });
-        let ahead: Vec<_> = [of_ticket, of_pass]
+        let of_event = |event: &PlannedEvent| [event.begins_at(), event.start, event.end];
+        let of_events = self.events.choose(&mut self.rng).map(of_event);
+        let ahead: Vec<_> = [of_ticket, of_pass, of_events]
             .into_iter()
             .flatten()
             .flatten()

@@ -3,16 +3,26 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, Ticket, Timestamp, Verdict, VisitorId,
-    room::{QueueingMethod, Recovery, Renewal, RoomMode},
+    Pass, Reason, Ticket, Timestamp, Verdict, VisitorId,
+    room::{QueueingMethod, Recovery, Renewal, RoomMode, event::Schedule},
 };
 
-use super::settings::Settings;
+use self::draw::ModelDraw;
+use super::{schedule::PlannedEvent, settings::Settings};
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
+    /// The rules of the room itself.
+    base: Settings,
+    /// The rules in force, which an event may override.
     settings: Settings,
+    events: Vec<PlannedEvent>,
+    /// The same events as a schedule, which decides which changes are possible.
+    schedule: Schedule,
+    /// The event for whose start visitors wait.
+    prequeue: Option<PlannedEvent>,
+    draw: Option<ModelDraw>,
     sessions: Vec<Pass>,
     ended: Vec<Ended>,
     places: Vec<Place>,
@@ -27,7 +37,7 @@ pub(crate) struct Model {
 pub(crate) struct StoreChoice {
     /// The time after which the visitor is to return.
     pub(crate) interval: Duration,
-    /// Whether the visitor was admitted. Matters only in a random line, where a draw decides.
+    /// Whether it was the visitor's turn. Matters only in a random line, where a draw decides.
     pub(crate) let_in: bool,
 }
 
@@ -60,6 +70,10 @@ struct Ended {
 struct Place {
     id: VisitorId,
     first_seen: Timestamp,
+    /// The first touch in nanoseconds, or the place of an entrant after a draw.
+    order: u64,
+    /// The draw in which the visitor has a number, and the number.
+    number: Option<(u32, u32)>,
     present_until: Timestamp,
     kept_until: Timestamp,
 }
@@ -75,7 +89,12 @@ impl Model {
             _ => Timestamp::ZERO,
         };
         Self {
+            base: settings,
             settings,
+            events: Vec::new(),
+            schedule: Schedule::default(),
+            prequeue: None,
+            draw: None,
             sessions: Vec::new(),
             ended: Vec::new(),
             places: Vec::new(),
@@ -92,20 +111,22 @@ impl Model {
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now, told))
     }
 
-    /// A waiting visitor checks in.
+    /// A waiting visitor checks in or, if it `stays`, only confirms that it is still waiting.
     pub(crate) fn check_in(
         &mut self,
-        ticket: &Ticket,
+        shown: &Ticket,
+        stays: bool,
         now: Timestamp,
         told: StoreChoice,
     ) -> Verdict {
         self.sweep(now);
-        let mut ticket = *ticket;
+        let mut ticket = *shown;
+        let turn = Verdict::Wait { ticket, reason: Reason::QueuedTurn };
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
         if self.ended.iter().any(|ended| ended.voids(ticket.id, ticket.first_seen)) {
-            return self.newcomer(ticket.id, now, told);
+            return if stays { turn } else { self.newcomer(ticket.id, now, told) };
         }
         let first_lifetime = self.settings.refresh * 3 / 2;
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
@@ -125,15 +146,24 @@ impl Model {
         if !ticket.placed && self.settings.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now, told);
         }
-        let rank = (ticket.first_seen, ticket.id);
+        let order = self.recognize(&mut ticket);
+        let expected = self.expected_ahead(&ticket, order, now);
+        let rank = (order, ticket.id);
         let ahead = match self.settings.method {
             QueueingMethod::Random if told.let_in => 0,
-            QueueingMethod::Random => {
-                self.present(now).filter(|place| place.id != ticket.id).count()
+            QueueingMethod::Random => self.others(ticket.id, now).count().max(expected),
+            _ => {
+                let others = self.others(ticket.id, now);
+                others.filter(|place| place.rank() < rank).count().max(expected)
             }
-            _ => self.present(now).filter(|place| place.rank() < rank).count(),
         };
-        match self.may_enter(ahead, now) {
+        let decision = match self.awaits_draw(&ticket) {
+            true => Err(Reason::QueuedRecovery),
+            false => self.may_enter(ahead, now),
+        };
+        match decision {
+            Ok(_) if stays && needs_place => turn,
+            Ok(_) if stays => self.stand(ticket, needs_place, 0, Reason::QueuedTurn, now, told),
             Ok(reason) => self.admit(ticket.id, ticket.bucket(), reason, now),
             Err(reason) => self.stand(ticket, needs_place, ahead, reason, now, told),
         }
@@ -149,7 +179,7 @@ impl Model {
             return Renewal::End;
         }
         let renewed = self.prolonged(known.unwrap_or(*pass), now);
-        self.places.retain(|place| place.id != pass.id);
+        self.remove_places(|place| place.id == pass.id);
         self.hold(renewed);
         Renewal::Renew(renewed)
     }
@@ -183,6 +213,7 @@ impl Model {
 
     /// Drops sessions, places and records that have lapsed.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
+        self.follow(now);
         self.ended.retain(|ended| ended.forget_at > now);
         self.give_up(|place| place.kept_until <= now);
         self.admissions.retain(|&at| at + Self::MINUTE > now);
@@ -201,8 +232,8 @@ impl Model {
     /// The room in numbers.
     pub(crate) fn numbers(&mut self, now: Timestamp) -> Numbers {
         self.sweep(now);
-        let first = self.places.iter().map(|place| place.rank()).min();
-        let oldest = first.map_or(Duration::ZERO, |(first_seen, _)| now.since(first_seen));
+        let first = self.places.iter().min_by_key(|place| place.rank());
+        let oldest = first.map_or(Duration::ZERO, |first| now.since(first.first_seen));
         Numbers {
             active: self.sessions.len(),
             new_in_last_minute: self.admissions.len(),
@@ -215,15 +246,24 @@ impl Model {
 
     /// Removes the places of visitors who did not come back, or who left.
     fn give_up(&mut self, is_gone: impl Fn(&Place) -> bool) {
-        let before = self.places.len();
-        self.places.retain(|place| !is_gone(place));
-        self.abandoned += (before - self.places.len()) as u64;
+        self.abandoned += self.remove_places(is_gone) as u64;
     }
 
-    /// Puts new rules in force.
+    /// Replaces the rules of the room itself.
     pub(crate) fn configure(&mut self, settings: Settings, now: Timestamp) {
         self.sweep(now);
-        self.settings = settings;
+        self.base = settings;
+        self.follow(now);
+    }
+
+    /// The rules in force.
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The events of the room.
+    pub(crate) const fn events(&self) -> &Schedule {
+        &self.schedule
     }
 }
 
@@ -235,8 +275,8 @@ impl Ended {
 }
 
 impl Place {
-    const fn rank(&self) -> (Timestamp, VisitorId) {
-        (self.first_seen, self.id)
+    const fn rank(&self) -> (u64, VisitorId) {
+        (self.order, self.id)
     }
 
     /// Whether it belongs to the network of this visitor, if that is known.
@@ -246,3 +286,5 @@ impl Place {
 }
 
 mod decisions;
+mod draw;
+mod events;

@@ -42,11 +42,13 @@ pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     /// The kinds of replies that a meaningful set of runs must contain: all but the rarest.
-    pub const SAID: [&str; 16] = [
+    pub const SAID: [&str; 20] = [
         "admitted:active",
         "admitted:passthrough",
         "admitted:slot",
+        "drawn",
         "ended",
+        "prequeue",
         "queue_all",
         "queued:active_limit",
         "queued:behind_others",
@@ -54,15 +56,18 @@ impl Coverage {
         "queued:network_full",
         "queued:rate",
         "queued:recovery",
+        "queued:turn",
         "refused:draining",
         "refused:line_full",
         "refused:network_full",
         "refused:reject",
         "renewed",
+        "scheduled",
     ];
 
     /// Returns the number of replies of one kind: a [`Reason`](waiting_room_core::Reason) as it is
-    /// displayed, `renewed` or `ended`.
+    /// displayed, `renewed` or `ended`, `drawn` for a place in the draw of an event, or `scheduled` for
+    /// a change of the events.
     #[must_use]
     pub fn count(&self, said: &str) -> u64 {
         self.0.get(said).copied().unwrap_or(0)

@@ -28,7 +28,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The name of every room in the suite.
-    const NAME: &str = "conformance";
+    pub(super) const NAME: &str = "conformance";
 
     /// Draws small limits, so that all of them are reached, and mostly default rules.
     ///

@@ -5,7 +5,11 @@ use std::{error::Error, fmt, time::Duration};
 
 use waiting_room_core::{
     Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
-    room::{Renewal, RoomSnapshot},
+    error::StoreErrorKind,
+    room::{
+        Renewal, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
     time::ManualClock,
 };
 
@@ -14,6 +18,7 @@ use super::{
     commands::{Command, Commands},
     model::{Model, Numbers, StoreChoice},
     plan::{Coverage, Divergence, Durability, SuitePlan},
+    schedule::{PlannedEvent, schedule_of},
     settings::Settings,
 };
 use crate::seed::{SEED_VARIABLE, seed};
@@ -77,6 +82,8 @@ pub async fn run<S: Store>(
         built: START,
         now: START,
         step: 0,
+        has_events: true,
+        tells_turns: false,
         coverage: Coverage::default(),
     };
     for step in 1..=plan.commands {
@@ -86,12 +93,14 @@ pub async fn run<S: Store>(
             Command::Advance(pause) => {
                 clock.advance(pause);
                 run.now = run.now + pause;
+                run.catch_up(&command).await?;
             }
             Command::Restart => {
                 run.store = build(run.settings.rules(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
                     run.model = Model::new(run.settings, run.now);
                     run.built = run.now;
+                    commands.saw_restart();
                 }
             }
             command => run.compare(&command, &mut commands).await?,
@@ -109,6 +118,10 @@ struct SuiteRun<S> {
     built: Timestamp,
     now: Timestamp,
     step: u64,
+    /// Whether the store has not refused a schedule as unsupported.
+    has_events: bool,
+    /// Whether the store has told a visitor of its turn, and thus does not admit visitors who stay.
+    tells_turns: bool,
     coverage: Coverage,
 }
 
@@ -129,9 +142,14 @@ impl<S: Store> SuiteRun<S> {
             Command::CheckIn(ticket) => {
                 let given = store.check_in(*ticket).await;
                 self.verdict(command, given, commands, |model, told| {
-                    model.check_in(ticket, now, told)
+                    model.check_in(ticket, false, now, told)
                 })
             }
+            Command::Stay(ticket) => {
+                let given = store.stay(*ticket).await;
+                self.stay(command, given, ticket, commands)
+            }
+            Command::Schedule(events) => self.schedule(command, events, commands).await,
             Command::Renew(pass) => {
                 let given = store.renew(*pass).await;
                 let given = given.map_err(|error| self.failure(command, &error))?;
@@ -156,7 +174,7 @@ impl<S: Store> SuiteRun<S> {
                 self.settings = *settings;
                 self.succeeded(command, given)?;
                 let given = RoomRules::clone(&self.store.rules());
-                self.same(command, &settings.rules(), &given)
+                self.same(command, &self.model.settings().rules(), &given)
             }
             Command::Misconfigure(settings) => {
                 let given = store.configure(|_| settings.rules()).await;
@@ -165,11 +183,108 @@ impl<S: Store> SuiteRun<S> {
             Command::Snapshot => {
                 let given = store.snapshot().await;
                 let given = given.map_err(|error| self.failure(command, &error))?;
-                let expected = snapshot(&self.settings, self.model.numbers(now), now, &given);
-                self.same(command, &expected, &given)
+                let numbers = self.model.numbers(now);
+                let mut expected = snapshot(self.model.settings(), numbers, now, &given);
+                expected.event = self.model.event_figures(now);
+                self.same(command, &expected, &given)?;
+                self.check_plan(command)
             }
             Command::Advance(_) | Command::Restart => Ok(()),
         }
+    }
+
+    /// Lets the store and the model notice what an advance of the time has changed.
+    ///
+    /// A store may notice a change of the phase between two commands, in a task of its own, and a
+    /// room does a bounded part of the work of a draw at a time.
+    async fn catch_up(&mut self, command: &Command) -> Result<(), Divergence> {
+        self.model.sweep(self.now);
+        for _ in 0..if self.model.is_unsettled(self.now) { SWEEPS } else { 1 } {
+            let given = self.store.sweep().await;
+            self.succeeded(command, given)?;
+        }
+        Ok(())
+    }
+
+    /// Compares the events of the store and its latest draw with those of the model.
+    fn check_plan(&self, command: &Command) -> Result<(), Divergence> {
+        let plan = self.store.plan();
+        let (events, base) = (self.model.events().events(), self.settings.rules());
+        let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
+        self.same(command, &(!events.is_empty()).then_some((events, &base)), &given)?;
+        let Some(plan) = plan else { return Ok(()) };
+        let given = plan.reveal().map(|it| (it.event().to_owned(), it.entrants()));
+        self.same(command, &self.model.drawn(), &given)
+    }
+
+    /// Replaces the events of the room.
+    async fn schedule(
+        &mut self,
+        command: &Command,
+        events: &[PlannedEvent],
+        commands: &mut Commands,
+    ) -> Result<(), Divergence> {
+        let Ok(next) = schedule_of(events) else { return Ok(()) };
+        if !self.has_events {
+            return Ok(());
+        }
+        let given = self.store.clone().schedule(next.clone()).await;
+        if given.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Unsupported) {
+            self.has_events = false;
+            return Ok(());
+        }
+        let expected = self.changed(next);
+        self.same(command, &expected.is_some(), &given.is_ok())?;
+        if let Some(next) = expected {
+            self.model.schedule(events, next, self.now);
+            commands.saw_schedule(events);
+            self.coverage.note("scheduled");
+        }
+        self.check_plan(command)?;
+        let given = RoomRules::clone(&self.store.rules());
+        self.same(command, &self.model.settings().rules(), &given)
+    }
+
+    /// Returns the schedule after a change, or `None` if the change has to be refused.
+    fn changed(&mut self, next: Schedule) -> Option<Schedule> {
+        self.model.sweep(self.now);
+        let mut schedule = self.model.events().clone();
+        schedule.follow(next, self.now).ok()?;
+        RoomPlan::new(self.settings.rules(), schedule.clone()).validate().ok()?;
+        Some(schedule)
+    }
+
+    /// Compares the reply to a visitor who stays. A store that does not implement `stay` checks the
+    /// visitor in instead.
+    fn stay(
+        &mut self,
+        command: &Command,
+        given: Result<Verdict, StoreError>,
+        ticket: &Ticket,
+        commands: &mut Commands,
+    ) -> Result<(), Divergence> {
+        let now = self.now;
+        let Ok(verdict) = &given else {
+            return self.verdict(command, given, commands, |model, told| {
+                model.check_in(ticket, true, now, told)
+            });
+        };
+        let told = self.told(verdict);
+        let expected = self.model.clone().check_in(ticket, true, now, told);
+        let is_stay = without_estimate(expected) == without_estimate(verdict.clone());
+        self.tells_turns |= *verdict.reason() == Reason::QueuedTurn;
+        let stays = is_stay || self.tells_turns;
+        self.verdict(command, given, commands, |model, told| {
+            model.check_in(ticket, stays, now, told)
+        })
+    }
+
+    /// Returns what is up to the store in a verdict.
+    fn told(&self, given: &Verdict) -> StoreChoice {
+        let interval = ticket_of(given).map(|ticket| ticket.retry_after(self.now));
+        let is_turn = *given.reason() == Reason::QueuedTurn;
+        let let_in = is_turn || matches!(given, Verdict::Admit { .. });
+        StoreChoice { interval: interval.unwrap_or_default(), let_in }
     }
 
     /// Compares the store's time with the clock that the store was given, and checks that the store
@@ -202,18 +317,22 @@ impl<S: Store> SuiteRun<S> {
         commands.saw_verdict(&given);
         self.coverage.note(given.reason());
         let interval = ticket_of(&given).map(|ticket| ticket.retry_after(self.now));
-        let longest = longest_interval(&self.settings, given.reason());
-        let is_sound = interval.is_none_or(|interval| {
-            interval.subsec_nanos() == 0 && (Duration::from_secs(1)..=longest).contains(&interval)
-        });
+        if ticket_of(&given).is_some_and(|it| it.entrant.is_some_and(|it| it.place.is_some())) {
+            self.coverage.note("drawn");
+        }
+        let longest = longest_interval(self.model.settings(), given.reason());
+        // A visitor whose turn it is may keep the ticket that it has shown.
+        let is_kept = *given.reason() == Reason::QueuedTurn;
+        let is_sound = is_kept
+            || interval.is_none_or(|interval| {
+                interval.subsec_nanos() == 0
+                    && (Duration::from_secs(1)..=longest).contains(&interval)
+            });
         if !is_sound {
             let expected = format!("whole seconds, at most {longest:?}");
             return Err(self.divergence(command, expected, format!("{given:?}")));
         }
-        let told = StoreChoice {
-            interval: interval.unwrap_or_default(),
-            let_in: matches!(given, Verdict::Admit { .. }),
-        };
+        let told = self.told(&given);
         let expected = verb(&mut self.model, told);
         self.same(command, &without_estimate(expected), &without_estimate(given))
     }
@@ -275,6 +394,8 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
 fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
     match reason {
         Reason::QueuedCookieTest => Duration::from_secs(1),
+        // The last check-in before a start is postponed to just after it.
+        Reason::Prequeue => Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10)),
         _ => {
             Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
                 + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
@@ -314,6 +435,10 @@ fn snapshot(
     expected.mode = settings.mode;
     expected
 }
+
+/// The number of sweeps after which a room has done its work for a draw, as long as a part of it is
+/// left for the next operation.
+const SWEEPS: u32 = 8;
 
 /// The number of streams.
 const SEEDS: u64 = 4;

@@ -2,12 +2,17 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
     MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot},
+    room::{
+        PlacesPerNetwork, Renewal, RoomMode, RoomSnapshot,
+        event::{Event, RoomPlan, Schedule},
+    },
     time::ManualClock,
 };
 
 use super::{Coverage, Divergence, SuitePlan, run as check, run_at_once, suite::store_conformance};
 use crate::seed::{SEED_VARIABLE, seed};
+
+mod plain;
 
 const COMMANDS: u64 = 20_000;
 
@@ -109,6 +114,8 @@ enum Fault {
     None,
     /// The line is ordered by the second touch.
     ForgetsArrivals,
+    /// The order of a prequeue is not drawn.
+    KeepsArrivals,
     /// Visitors who have left keep their slots.
     KeepsSlots,
     /// Visitors who give up are not counted.
@@ -131,13 +138,16 @@ enum Fault {
     SharesTooMuch,
     /// Each clone has a state of its own.
     Splits,
+    /// Events start a millisecond early.
+    StartsEarly,
     /// The store's time is a millisecond ahead.
     TimeAhead,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 14] = [
     Fault::ForgetsArrivals,
     Fault::IgnoresAbandoned,
+    Fault::KeepsArrivals,
     Fault::KeepsSlots,
     Fault::LapsesLate,
     Fault::OneTooMany,
@@ -147,6 +157,7 @@ const FAULTS: [Fault; 12] = [
     Fault::Resurrects,
     Fault::SharesTooMuch,
     Fault::Splits,
+    Fault::StartsEarly,
     Fault::TimeAhead,
 ];
 
@@ -223,6 +234,32 @@ impl Store for Faulty {
 
     fn rules(&self) -> Arc<RoomRules> {
         self.room().rules()
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.room().plan()
+    }
+
+    async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.room().stay(ticket).await
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        let event = |event: &Event| match self.fault {
+            Fault::KeepsArrivals => event.clone().with_shuffle_at_start(None),
+            Fault::StartsEarly => {
+                event.clone().with_start(event.start().before(Duration::from_millis(1)))
+            }
+            _ => event.clone(),
+        };
+        match self.fault {
+            Fault::KeepsArrivals | Fault::StartsEarly => {
+                let mut changed = schedule.clone();
+                changed.replace(schedule.events().iter().map(event), Timestamp::ZERO)?;
+                self.room().schedule(changed).await
+            }
+            _ => self.room().schedule(schedule).await,
+        }
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {

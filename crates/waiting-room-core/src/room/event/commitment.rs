@@ -35,6 +35,14 @@ impl Commitment {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Returns the first 32 bits, which identify the draw in tickets, see
+    /// [`Entrant::draw`](super::Entrant::draw).
+    #[must_use]
+    pub const fn tag(&self) -> u32 {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_be_bytes([a, b, c, d])
+    }
 }
 
 impl fmt::Display for Commitment {

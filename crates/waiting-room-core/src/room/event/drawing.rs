@@ -99,8 +99,7 @@ impl Drawing {
 
     /// Returns the bits that identify this draw in tickets and places.
     pub(in crate::room) fn tag(&self) -> u32 {
-        let [a, b, c, d, ..] = *self.commitment.as_bytes();
-        u32::from_be_bytes([a, b, c, d])
+        self.commitment.tag()
     }
 
     /// Assigns the next number. Returns `None` after the start, and before numbers are assigned.

@@ -36,23 +36,23 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    name: String,
-    start: Timestamp,
-    end: Timestamp,
-    prequeue_start: Option<Timestamp>,
+    pub(super) name: String,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    pub(super) prequeue_start: Option<Timestamp>,
     /// The commitment to the seed of the draw, if the prequeue is shuffled at the start.
-    shuffle_at_start: Option<Commitment>,
-    limits: Option<EventLimits>,
-    session_duration: Option<Duration>,
-    session_renewal: Option<SessionRenewal>,
-    queueing_method: Option<QueueingMethod>,
+    pub(super) shuffle_at_start: Option<Commitment>,
+    pub(super) limits: Option<EventLimits>,
+    pub(super) session_duration: Option<Duration>,
+    pub(super) session_renewal: Option<SessionRenewal>,
+    pub(super) queueing_method: Option<QueueingMethod>,
 }
 
 /// The limits of a room during an event. As in Cloudflare's API, they are overridden together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct EventLimits {
-    total_active_users: u32,
-    new_users_per_minute: Option<u32>,
+pub(super) struct EventLimits {
+    pub(super) total_active_users: u32,
+    pub(super) new_users_per_minute: Option<u32>,
 }
 
 impl Event {

@@ -96,6 +96,14 @@ impl Seed {
         Self(bits)
     }
 
+    /// Returns the seed as 64 hexadecimal digits.
+    pub(super) fn digits(&self) -> String {
+        let mut digits = String::with_capacity(64);
+        // Writing to a string cannot fail.
+        _ = write_hex(&mut digits, &self.0);
+        digits
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_hex(f, &self.0)
     }
@@ -172,6 +180,12 @@ impl Lottery {
         &self.room
     }
 
+    /// Returns the secret seed.
+    #[cfg(feature = "serde")]
+    pub(super) const fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
     /// Returns the commitment to the seed, which is published before the prequeue.
     #[must_use]
     pub fn commitment(&self) -> Commitment {
@@ -236,10 +250,7 @@ impl Reveal {
     /// Returns the seed, which is public from the start of the event, as 64 hexadecimal digits.
     #[must_use]
     pub fn seed(&self) -> String {
-        let mut digits = String::with_capacity(64);
-        // Writing to a string cannot fail.
-        _ = write_hex(&mut digits, &self.lottery.seed.0);
-        digits
+        self.lottery.seed.digits()
     }
 
     /// Returns the number of entrants.

@@ -3,7 +3,7 @@
 #[cfg(feature = "lottery")]
 use crate::room::event::Reveal;
 use crate::{
-    RoomRules, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     room::event::{Phase, Schedule},
 };
 
@@ -37,6 +37,20 @@ impl RoomPlan {
             #[cfg(feature = "lottery")]
             reveal: None,
         }
+    }
+
+    /// Checks that the rules are valid, that the events do not contradict them, and that the seed of
+    /// each draw is known. Stores check this before a change of either takes effect.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first rule that is invalid, for the first event that contradicts the
+    /// rules, and for a draw whose seed is missing or for another room.
+    pub fn validate(self) -> Result<Self, ConfigError> {
+        let rules = self.rules.validate()?;
+        self.schedule.check_with(&rules)?;
+        self.schedule.check_seeds(rules.name())?;
+        Ok(Self { rules, ..self })
     }
 
     /// Adds what is published about the latest draw.

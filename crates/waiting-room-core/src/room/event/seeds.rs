@@ -47,6 +47,13 @@ impl Schedule {
         self.lotteries.iter().find(|lottery| lottery.event() == event.name())
     }
 
+    /// Returns the name of the event and the digits of the seed of each known draw.
+    #[cfg(feature = "serde")]
+    pub(super) fn seeds(&self) -> Vec<(String, String)> {
+        let lotteries = self.lotteries.iter();
+        lotteries.map(|it| (it.event().to_owned(), it.seed().digits())).collect()
+    }
+
     /// Checks that the seed of each draw is known, and that it is for the room of this name.
     pub(in crate::room) fn check_seeds(&self, room: &str) -> Result<(), ConfigError> {
         for event in self.events() {

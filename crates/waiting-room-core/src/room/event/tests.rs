@@ -56,6 +56,24 @@ fn assert_refused<T: std::fmt::Debug>(
     assert!(message.starts_with(error.field()));
 }
 
+#[cfg(all(feature = "lottery", feature = "serde"))]
+#[test]
+fn a_record_keeps_all_of_a_schedule_and_shows_no_seed() {
+    let events = [
+        Event::new("doors", at(1_000), at(2_000)).with_prequeue_start(at(500)).with_limits(9, 3),
+        plain("encore", 2_000, 3_000)
+            .with_session_duration(secs(60))
+            .with_session_renewal(SessionRenewal::Fixed)
+            .with_queueing_method(QueueingMethod::Random),
+    ];
+    let original = schedule(events).with_seed("shop", "doors", Seed::new([7; 32])).unwrap();
+    let record = original.to_record();
+    assert_eq!(format!("{record:?}"), "ScheduleRecord { .. }");
+    assert_eq!(Schedule::from_record(record.clone(), "shop").unwrap(), original);
+    // The seed is for another room, so it has another commitment.
+    assert!(Schedule::from_record(record, "club").is_err());
+}
+
 #[test]
 fn an_event_that_ends_before_it_starts_is_refused_with_both_times() {
     assert_refused(

@@ -4,7 +4,9 @@
 -- consists of the head and the `replies` for the visitors.
 local function close(replies)
     local rate, spread = per_second(), dispersion()
-    write_pages(changed_tallies())
+    local set, gone = changed_tallies()
+    add_changed_entrants(set, gone)
+    write_pages(set, gone)
     write_admissions()
     local counts = count_keys()
     keep_new(counts)
@@ -14,6 +16,9 @@ local function close(replies)
         'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
         'server', room.server, 'checked_us', digits(room.checked_us),
         'version', digits(room.version), 'pace', cmsgpack.pack(room.pace))
+    if room.course then
+        redis.call('HSET', ROOM, 'course', cmsgpack.pack(room.course))
+    end
     local head = {
         room.now_us, room.since_us, room.version, redis.call('ZCARD', PRESENT),
         string.format('%.17g', rate), string.format('%.17g', spread), room.losses,

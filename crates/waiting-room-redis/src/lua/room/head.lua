@@ -2,7 +2,7 @@
 -- room.
 --
 -- Times are microseconds on the room's clock, which a double represents exactly until the year
--- 2255. Members of the sorted sets, except DEADLINES, are the 16 bytes of a visitor's id, most
+-- 2255. Members of the sorted sets, except DEADLINES and GONE, are the 16 bytes of a visitor's id, most
 -- significant byte first, so that visitors with the same score are in the order of their ids.
 --
 -- KEYS  the keys of the room, in the order of the variables below
@@ -13,8 +13,8 @@
 --        {one reply for each visitor}}, or {} if there is no room
 -- time  the clock of the room, see clock.lua
 
-local ROOM, VISITORS, DEADLINES, PRESENT, ARRIVALS, ENDED, VOIDS, MINUTE, NETWORKS =
-    unpack(KEYS, 1, 9)
+local ROOM, VISITORS, DEADLINES, PRESENT, ARRIVALS, ENDED, VOIDS, MINUTE, NETWORKS, GONE =
+    unpack(KEYS, 1, 10)
 
 local MINUTE_US = 60 * 1000000
 local SLICE_US = 10 * 1000000
@@ -22,6 +22,7 @@ local SLICES = 18
 local TRUSTED_AFTER_US = 30 * 1000000
 local SHORTEST_INTERVAL_US = 2 * 1000000
 local COOKIE_TEST_INTERVAL_S = 1
+local STARTERS_PER_SECOND = 5000
 local CHECK_SERVER_EVERY_US = 50 * 1000
 local MAX_USERS = 10000000
 local MAX_ENDED = 1000000
@@ -33,7 +34,7 @@ local PAGES_AT_ONCE = 128
 -- The maximum number of seconds for which lapsed sessions are counted before they are removed.
 local COUNTED_S = 1024
 -- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
-local LAYOUT = '2'
+local LAYOUT = '3'
 
 if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
     error('the room needs a server for machines of 64 bits')

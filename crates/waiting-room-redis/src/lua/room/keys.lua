@@ -5,7 +5,7 @@
 -- compares the numbers. A key with fewer entries than before was deleted or evicted, as a whole or
 -- in part.
 
--- All keys except the room's hash, in the order in which their entries are counted.
+-- All keys except the room's hash and GONE, whose loss only delays entrants, in the order in which their entries are counted.
 local COUNTED = {VISITORS, DEADLINES, PRESENT, ARRIVALS, ENDED, VOIDS, MINUTE, NETWORKS}
 -- The keys that are deleted together with a key that was lost as a whole, because they are useless
 -- without it.

@@ -85,9 +85,11 @@ local function write_without_free_memory()
     redis.call('ZREM', DEADLINES, '')
 end
 
--- Handles lapsed sessions and places, in up to PAGES_AT_ONCE pages. Returns whether more lapsed
+-- Follows the schedule, and then handles lapsed sessions and places, in up to PAGES_AT_ONCE pages.
+-- Returns whether more lapsed
 -- entries may be left.
 local function clear()
+    follow_schedule()
     local is_more = clear_ended() >= CLEARED_AT_ONCE
     local due = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', digits(room.now_us), 'WITHSCORES',
         'LIMIT', 0, PAGES_AT_ONCE + 1)
@@ -107,17 +109,22 @@ local function clear()
 end
 
 -- Decides on each visitor in ARGV, and returns the replies. `format` describes the arguments
--- after the visitor's id. `proofs_may_be_void` is whether `decide` looks for ended sessions.
+-- after the visitor's id; `decide` also gets the position of the bytes that follow them, and the
+-- whole argument. `proofs_may_be_void` is whether `decide` looks for ended sessions.
 local function for_each_visitor(format, decide, proofs_may_be_void)
     local ids, replies = {}, {}
     for i = 2, #ARGV do
         ids[i - 1] = string.sub(ARGV[i], 1, ID)
     end
     read_visitors(ids)
+    if current_draw() and ids[1] then
+        read_entrants(ids)
+    end
     if proofs_may_be_void then
         read_voids(ids)
     end
     for i = 2, #ARGV do
+        room.argument = ARGV[i]
         replies[i - 1] = decide(ids[i - 1], struct.unpack(format, ARGV[i], ID + 1))
     end
     return replies

@@ -2,7 +2,8 @@
 --
 -- PRESENT contains the visitors who check in when they are due, by rank: by arrival, or by lot if
 -- the order is random. ARRIVALS contains the visitors whose arrival is not their rank: the visitors
--- who are away, or all visitors in line if the order is random.
+-- who are away, or all visitors in line if the order is random. For an entrant of a draw that has
+-- taken place, its place stands in for its arrival in both keys, see draw.lua.
 
 -- Returns the network of a visitor, which is bytes 5 to 8 of its id, or false if these bytes are
 -- zero because the network is unknown.
@@ -30,6 +31,7 @@ end
 local function leave_line(id, kind)
     room.places = room.places - 1
     count_place(id, -1)
+    depart(id)
     if kind == PRESENT_PLACE then
         redis.call('ZREM', PRESENT, id)
         room.present = nil
@@ -59,7 +61,7 @@ local function keep_place(id, first_seen_us, interval)
         count_place(id, 1)
     end
     if room.method == 'random' then
-        redis.call('ZADD', ARRIVALS, digits(first_seen_us), id)
+        redis.call('ZADD', ARRIVALS, digits(rank_us(id, first_seen_us)), id)
     elseif kind == AWAY_PLACE then
         redis.call('ZREM', ARRIVALS, id)
     end
@@ -71,17 +73,25 @@ local function go_away(id, kept_us, arrival_us)
     redis.call('ZREM', PRESENT, id)
     room.present = nil
     if room.method ~= 'random' then
-        redis.call('ZADD', ARRIVALS, digits(arrival_us), id)
+        redis.call('ZADD', ARRIVALS, digits(rank_us(id, arrival_us)), id)
     end
 end
 
--- Returns the earliest arrival of a visitor in line, or -1 if the line is empty.
+-- Returns the arrival of the visitor at the front of the line, present or away, or -1 if the line is
+-- empty. Unless an order was drawn, it is the earliest arrival.
 local function first_arrival_us()
     local first = redis.call('ZRANGE', ARRIVALS, 0, 0, 'WITHSCORES')
-    local arrival_us = tonumber(first[2] or math.huge)
     if room.method ~= 'random' then
-        first = redis.call('ZRANGE', PRESENT, 0, 0, 'WITHSCORES')
-        arrival_us = math.min(arrival_us, tonumber(first[2] or math.huge))
+        local present = redis.call('ZRANGE', PRESENT, 0, 0, 'WITHSCORES')
+        if tonumber(present[2] or math.huge) < tonumber(first[2] or math.huge) then
+            first = present
+        end
     end
-    return arrival_us < math.huge and arrival_us or -1
+    if first[1] and current_draw() then
+        -- The rank may be a place, so the record is read.
+        read_visitors({first[1]})
+        local _, page, at = find(first[1])
+        return at and select(4, record_at(page, at)) or -1
+    end
+    return tonumber(first[2] or -1)
 end

@@ -25,6 +25,13 @@ local function roll()
     pace.current = math.max(pace.current, index)
 end
 
+-- Forgets the admissions that were counted, because an event that starts changes their rate.
+local function restart_pace()
+    roll()
+    room.pace.began_us, room.pace.slices = room.now_us, {0}
+    room.per_second = nil
+end
+
 -- Counts one admission in the current slice.
 local function record_pace()
     roll()
@@ -95,7 +102,7 @@ end
 
 -- Returns whether a room that gives this reason admits no visitors, even if slots become free.
 local function is_closed(reason)
-    return reason == 'queue_all' or reason == 'recovery'
+    return reason == 'queue_all' or reason == 'recovery' or reason == 'prequeue'
 end
 
 -- Returns the number of seconds after which a newcomer is asked to return for the second touch. The
@@ -109,10 +116,33 @@ local function second_touch_s(jitter)
     return math.floor(base * (1 + jitter / 300) + 0.5)
 end
 
+-- Returns the number of seconds after which a visitor in the prequeue of an event has to check in
+-- again. The last check-in before the start is postponed to just after the start, where the
+-- check-ins are spread over 2 seconds, or over a second for each 5000 visitors, see
+-- `interval_before_start` in the core.
+local function interval_before_start_s(jitter)
+    local refresh_us, shortest_us = room.refresh_us, SHORTEST_INTERVAL_US
+    local until_us = math.max(room.course.start_us - room.now_us, 0)
+    local usual_s = math.ceil((refresh_us + math.floor(refresh_us * jitter / 1000)) / 1000000)
+    if usual_s * 1000000 + math.min(refresh_us / 4, shortest_us) < until_us then
+        return usual_s
+    end
+    local longest_us = refresh_us * 7 / 5
+    local crowd = redis.call('ZCARD', PRESENT)
+    local spread_us = math.floor(crowd / STARTERS_PER_SECOND) * 1000000
+    spread_us = math.min(spread_us, refresh_us, math.max(longest_us - until_us, 0))
+    spread_us = math.max(spread_us, shortest_us)
+    local s = math.ceil(until_us / 1000000) + jitter % math.floor(spread_us / 1000000)
+    return math.max(math.min(s, math.floor(longest_us / 1000000)), 1)
+end
+
 -- Returns the number of seconds after which a visitor with `ahead` visitors ahead of it has to
 -- check in again. The interval is an eighth of the expected wait, at least 2 seconds and at most
 -- the refresh interval, and is then lengthened by `jitter` thousandths, up to 300.
 local function interval_s(ahead, reason, jitter)
+    if reason == 'prequeue' then
+        return interval_before_start_s(jitter)
+    end
     local base_us = room.refresh_us
     if not is_closed(reason) then
         local rate = per_second()

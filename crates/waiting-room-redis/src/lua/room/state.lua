@@ -26,7 +26,7 @@ end
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
         'server', 'checked_us', 'version', 'pace', 'counts', 'losses', 'sizes', 'layout',
-        unpack(FIELDS))
+        'course', unpack(FIELDS))
     if not state[1] then
         return false
     elseif state[12] ~= LAYOUT then
@@ -38,7 +38,8 @@ local function open()
     room.version, room.pace = tonumber(state[7]), cmsgpack.unpack(state[8])
     room.counts, room.losses = cmsgpack.unpack(state[9]), tonumber(state[10])
     read_sizes(unpack(cmsgpack.unpack(state[11])))
-    read_rules({unpack(state, 13, 12 + #FIELDS)})
+    room.course = state[13] and cmsgpack.unpack(state[13])
+    read_rules({unpack(state, 14, 13 + #FIELDS)})
     room.now_us = read_clock()
     return true
 end

@@ -8,7 +8,7 @@
 -- enters only if enough are left for all visitors ahead and for itself.
 local function may_enter(ahead)
     if room.mode == 'queue_all' then
-        return false, 'queue_all'
+        return false, room.course and room.course.waits and 'prequeue' or 'queue_all'
     end
     if room.method == 'passthrough' and active() < MAX_USERS then
         return true, 'passthrough'

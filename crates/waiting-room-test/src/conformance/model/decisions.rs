@@ -40,7 +40,7 @@ impl Model {
             .minute
             .map_or(usize::MAX, |limit| (limit as usize).saturating_sub(self.admissions.len()));
         if self.settings.mode == RoomMode::QueueAll {
-            Err(Reason::QueueAll)
+            Err(if self.is_prequeue() { Reason::Prequeue } else { Reason::QueueAll })
         } else if self.settings.method == QueueingMethod::Passthrough {
             Ok(Reason::AdmittedPassthrough)
         } else if now < self.hold_until {
@@ -65,7 +65,7 @@ impl Model {
     ) -> Verdict {
         let expires_at = now + self.settings.rules().pass_lifetime();
         let pass = Pass::new(id, bucket, now, now, expires_at);
-        self.places.retain(|place| place.id != id);
+        self.remove_places(|place| place.id == id);
         self.admissions.push(now);
         self.hold(pass);
         Verdict::Admit { pass, reason }
@@ -109,6 +109,7 @@ impl Model {
         (ticket.shown_position, ticket.is_approximate) =
             match (self.settings.method, ticket.shown_position.filter(|_| ticket.placed)) {
                 (QueueingMethod::Random, _) => (None, false),
+                _ if self.will_be_drawn() => (None, false),
                 (_, Some(shown)) if position > shown => {
                     let is_near = position - shown <= shown / 16;
                     (Some(if is_near { shown } else { position }), true)
@@ -116,10 +117,14 @@ impl Model {
                 _ => (Some(position), false),
             };
         ticket.placed = true;
+        self.number(&mut ticket);
         self.places.retain(|place| place.id != ticket.id);
+        let place = ticket.entrant.and_then(|entrant| entrant.place);
         self.places.push(Place {
             id: ticket.id,
             first_seen: ticket.first_seen,
+            order: place.map_or(ticket.first_seen.as_nanos(), u64::from),
+            number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.retention,
         });
@@ -161,7 +166,8 @@ impl Model {
     }
 
     fn rejected(&self, reason: &Reason) -> Verdict {
-        let is_closed = matches!(reason, Reason::QueueAll | Reason::QueuedRecovery);
+        let is_closed =
+            matches!(reason, Reason::Prequeue | Reason::QueueAll | Reason::QueuedRecovery);
         let retry_after = is_closed.then_some(self.settings.refresh);
         Verdict::Refuse { ticket: None, reason: Reason::RefusedReject, retry_after }
     }

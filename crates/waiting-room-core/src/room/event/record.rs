@@ -1,0 +1,126 @@
+//! A schedule as a store keeps it on a server, with the secret seeds of its draws.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "lottery")]
+use crate::room::event::Seed;
+use crate::{
+    ConfigError, Timestamp,
+    room::{
+        QueueingMethod, SessionRenewal,
+        event::{
+            Schedule,
+            event::{Event, EventLimits},
+        },
+    },
+};
+
+/// A schedule in a form that can be serialized, for the nodes of a store that share it.
+///
+/// A record contains the secret seeds of the draws, because every node needs them at the start. It
+/// must be kept as secret as they are, so its [`Debug`](fmt::Debug) form shows nothing of it. Fields
+/// that this release does not know are an error: an override that is ignored would put wrong rules
+/// into force.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleRecord {
+    events: Vec<EventRecord>,
+    /// For each draw with a known seed, the name of the event and the digits of the seed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    seeds: Vec<(String, String)>,
+}
+
+/// One event, with times in nanoseconds since the Unix epoch.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct EventRecord {
+    name: String,
+    start: u64,
+    end: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prequeue_start: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shuffle_at_start: Option<String>,
+    /// The total active users and the new users per minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limits: Option<(u32, Option<u32>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session_duration: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session_renewal: Option<SessionRenewal>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    queueing_method: Option<QueueingMethod>,
+}
+
+impl Schedule {
+    /// Returns the events and the known seeds of this schedule as a record.
+    #[must_use]
+    pub fn to_record(&self) -> ScheduleRecord {
+        ScheduleRecord {
+            events: self.events().iter().map(EventRecord::of).collect(),
+            #[cfg(feature = "lottery")]
+            seeds: self.seeds(),
+            #[cfg(not(feature = "lottery"))]
+            seeds: Vec::new(),
+        }
+    }
+
+    /// Reads a record of the schedule of the room with this name. As in [`new`](Self::new), the
+    /// events may already be running or over.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the conditions of [`new`](Self::new) and
+    /// [`with_seed`](Self::with_seed). Without the feature `lottery`, seeds are not read.
+    pub fn from_record(record: ScheduleRecord, room: &str) -> Result<Self, ConfigError> {
+        let events = record.events.into_iter().map(EventRecord::into_event);
+        let schedule = Self::new(events.collect::<Result<Vec<_>, _>>()?)?;
+        #[cfg(not(feature = "lottery"))]
+        let _ = room;
+        #[cfg(feature = "lottery")]
+        let schedule = record.seeds.iter().try_fold(schedule, |schedule, (event, seed)| {
+            schedule.with_seed(room, event, seed.parse::<Seed>()?)
+        })?;
+        Ok(schedule)
+    }
+}
+
+impl EventRecord {
+    fn of(event: &Event) -> Self {
+        let limits = event.limits.map(|it| (it.total_active_users, it.new_users_per_minute));
+        Self {
+            name: event.name.clone(),
+            start: event.start.as_nanos(),
+            end: event.end.as_nanos(),
+            prequeue_start: event.prequeue_start.map(Timestamp::as_nanos),
+            shuffle_at_start: event.shuffle_at_start.map(|it| it.to_string()),
+            limits,
+            session_duration: event.session_duration,
+            session_renewal: event.session_renewal,
+            queueing_method: event.queueing_method,
+        }
+    }
+
+    fn into_event(self) -> Result<Event, ConfigError> {
+        let (start, end) = (Timestamp::from_nanos(self.start), Timestamp::from_nanos(self.end));
+        let mut event = Event::new(self.name, start, end);
+        event.prequeue_start = self.prequeue_start.map(Timestamp::from_nanos);
+        event.shuffle_at_start = self.shuffle_at_start.map(|it| it.parse()).transpose()?;
+        event.limits = self.limits.map(|(total_active_users, new_users_per_minute)| EventLimits {
+            total_active_users,
+            new_users_per_minute,
+        });
+        event.session_duration = self.session_duration;
+        event.session_renewal = self.session_renewal;
+        event.queueing_method = self.queueing_method;
+        Ok(event)
+    }
+}
+
+impl fmt::Debug for ScheduleRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduleRecord").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,319 @@
+-- The draw of an event: the numbers of the entrants and, after the start, their places. The
+-- counterpart of this file in the core is `room/event/drawing.rs`.
+--
+-- `room.course.draw` is the latest draw, or nil in a room that never had one:
+--
+--   tag         the bits that identify the draw
+--   event, seed what a node needs to compute places, which it passes to the scripts
+--   begins_us   the beginning of the prequeue
+--   highest     the highest number that was assigned, or presented with a ticket
+--   started_us  the start of the event, or nil before
+--   settled_us  the time from which all present entrants have checked in; nil before the start, and
+--               again once that time has passed
+--   entrants    the number of entrants, or nil while it is not known
+--
+-- The field 'E' + id of VISITORS contains the number of an entrant in line, the tag of the draw in
+-- which it was assigned, and the entrant's place, or 0 while the place is unknown. A place is also
+-- the entrant's rank in PRESENT: all places are less, and all arrivals are more than 2^32. GONE
+-- contains the entrants who are no longer in line, by place, until the draw is settled. An entrant
+-- whose place is unknown is behind all others in GONE, by PENDING plus its number.
+
+local ENTRANT = 'E'
+local PENDING = 2 ^ 33
+-- The maximum number of departed entrants that are remembered. Entrants beyond this number count
+-- as ahead until the draw is settled.
+local MAX_GONE = 2 ^ 20
+-- The number of departed entrants whose places one check-in requests, and the number of check-ins of
+-- one script that request them. A place takes a node about 14 microseconds.
+local PLACES_AT_ONCE = 64
+local MAX_ASKING = 8
+
+-- The entrants that this script has read, or false for a visitor without a number, by visitor, and
+-- the visitors whose entries have changed.
+local entrants, changed_entrants = {}, {}
+
+local function current_draw()
+    return room.course and room.course.draw
+end
+
+-- Returns whether the order of the line is unknown until the start of an event.
+local function will_be_drawn()
+    return room.course and room.course.stage == 'prequeue' and room.course.is_drawn
+end
+
+-- Returns the time within which every present visitor checks in: one and a half of the longest
+-- check-in intervals.
+local function settles_after_us()
+    local longest_us = room.refresh_us + math.floor(room.refresh_us * 300 / 1000)
+    return math.ceil(longest_us / 1000000) * 1500000
+end
+
+-- Returns the time from which numbers are assigned. A room that has lost its memory in the prequeue
+-- waits for all present entrants to present their numbers first, so that no number is assigned
+-- twice.
+local function numbered_from_us(draw)
+    return room.since_us > draw.begins_us and room.since_us + settles_after_us() or 0
+end
+
+-- Fixes the number of entrants. Nodes learn of it because the version rises.
+local function freeze_draw(draw, count)
+    draw.entrants = count
+    room.version = next_version()
+end
+
+-- Prepares the draw of a phase, and starts it if the event has started. A room that has lost its
+-- memory, or has slept through the prequeue, learns the number of entrants from their tickets.
+local function prepare_draw(phase)
+    local course = room.course
+    local is_known = course.draw and course.draw.tag == phase.draw.tag
+    if not is_known then
+        local draw = phase.draw
+        course.draw = {
+            tag = draw.tag, event = draw.event, seed = draw.seed,
+            begins_us = phase.begins_us, highest = 0,
+        }
+        redis.call('DEL', GONE)
+        -- Nodes forget the result of the earlier draw.
+        room.version = next_version()
+    end
+    local draw = course.draw
+    if phase.stage == 'active' and not draw.started_us then
+        draw.started_us, draw.settled_us = phase.start_us, room.now_us + settles_after_us()
+        if is_known and numbered_from_us(draw) <= phase.start_us then
+            freeze_draw(draw, draw.highest)
+        end
+    end
+end
+
+-- Ends the time in which entrants who have not checked in yet count as ahead.
+local function settle_draw()
+    local draw = current_draw()
+    if draw and draw.settled_us and draw.settled_us <= room.now_us then
+        if not draw.entrants then
+            freeze_draw(draw, draw.highest)
+        end
+        draw.settled_us = nil
+        redis.call('DEL', GONE)
+    end
+end
+
+-- Reads the entries of these visitors that have not been read yet.
+local function read_entrants(ids)
+    local missing, fields = {}, {}
+    for _, id in ipairs(ids) do
+        if entrants[id] == nil then
+            table.insert(missing, id)
+            table.insert(fields, ENTRANT .. id)
+        end
+    end
+    for i, entry in ipairs(fields[1] and redis.call('HMGET', VISITORS, unpack(fields)) or {}) do
+        local entrant = false
+        if entry then
+            local number, tag, place = struct.unpack('>I4I4I4', entry)
+            entrant = {number = number, tag = tag, place = place}
+        end
+        entrants[missing[i]] = entrant
+    end
+end
+
+-- Returns the entry of a visitor in line, of any draw, or false.
+local function entrant_of(id)
+    if not current_draw() then
+        return false
+    elseif entrants[id] == nil then
+        read_entrants({id})
+    end
+    return entrants[id]
+end
+
+-- Replaces or, with `false`, removes the entry of a visitor.
+local function set_entrant(id, entrant)
+    entrants[id], changed_entrants[id] = entrant, true
+end
+
+-- Adds the changed entries to the fields of VISITORS to set and to delete.
+local function add_changed_entrants(set, gone)
+    for id in pairs(changed_entrants) do
+        local entrant = entrants[id]
+        if entrant then
+            table.insert(set, ENTRANT .. id)
+            table.insert(set,
+                struct.pack('>I4I4I4', entrant.number, entrant.tag, entrant.place))
+        else
+            table.insert(gone, ENTRANT .. id)
+        end
+    end
+end
+
+-- Returns the rank of a visitor in line in the order of arrival: its place in a draw, or its
+-- arrival.
+local function rank_us(id, arrival_us)
+    local entrant = entrant_of(id)
+    return entrant and entrant.place > 0 and entrant.place or arrival_us
+end
+
+-- Takes note that a visitor is no longer in line.
+local function depart(id)
+    local entrant, draw = entrant_of(id), current_draw()
+    if not entrant then
+        return
+    end
+    set_entrant(id, false)
+    local is_settled = draw.started_us and not draw.settled_us
+    if entrant.tag == draw.tag and not is_settled and redis.call('ZCARD', GONE) < MAX_GONE then
+        local place = entrant.place > 0 and entrant.place or PENDING + entrant.number
+        redis.call('ZADD', GONE, digits(place), digits(entrant.number))
+        keep_key(GONE)
+    end
+end
+
+-- Reads the number that a visitor presents in the current argument, if it is a number in the current
+-- draw. It is followed by the places of departed entrants, if a script has asked for them.
+local function shown_entrant(at)
+    local draw = current_draw()
+    if not draw or #room.argument < at then
+        return nil
+    end
+    local number, tag, place, count, rest = struct.unpack('>I4I4I4I4', room.argument, at)
+    if tag ~= draw.tag then
+        return nil
+    end
+    for pair = rest, #room.argument, 8 do
+        local departed, its_place = struct.unpack('>I4I4', room.argument, pair)
+        if count == draw.entrants then
+            redis.call('ZADD', GONE, 'XX', its_place, digits(departed))
+        end
+    end
+    local has_answered = rest <= #room.argument
+    return {number = number, place = place, entrants = count, has_answered = has_answered}
+end
+
+-- Determines the number and the place of a visitor, and returns its rank in the order of arrival.
+-- Until its node has computed its place, this is not its rank yet.
+--
+-- `own` is the entry of a visitor in line. A number counts only in the draw in which it was assigned.
+-- A room that has lost its state learns the number from the ticket.
+local function recognize(ticket, own, shown)
+    local draw = current_draw()
+    if not draw then
+        return ticket.first_seen_us
+    end
+    own = own and own.tag == draw.tag and own
+    if shown and not own and not draw.entrants then
+        if draw.started_us and shown.entrants > 0 then
+            freeze_draw(draw, shown.entrants)
+        else
+            draw.highest = math.max(draw.highest, shown.number)
+        end
+    end
+    ticket.number = own and own.number or shown and shown.number
+    if not ticket.number or not draw.entrants or ticket.number > draw.entrants then
+        return ticket.first_seen_us
+    end
+    if own and own.place > 0 then
+        ticket.place = own.place
+    elseif shown and shown.number == ticket.number and shown.entrants == draw.entrants then
+        ticket.place = shown.place > 0 and shown.place
+    end
+    return ticket.place or ticket.first_seen_us
+end
+
+-- Stores the place of an entrant in line.
+local function note_place(id, ticket)
+    local own = ticket.place and entrant_of(id)
+    if own and own.place ~= ticket.place then
+        set_entrant(id, {number = ticket.number, tag = current_draw().tag, place = ticket.place})
+    end
+end
+
+-- Returns the numbers of some departed entrants whose places are unknown. Each of the first visitors
+-- of a batch gets other ones.
+local function pending_departures()
+    local asked = room.asked or 0
+    if asked >= MAX_ASKING then
+        return {}
+    end
+    room.asked = asked + 1
+    local departed = redis.call('ZRANGEBYSCORE', GONE, digits(PENDING), '+inf',
+        'LIMIT', asked * PLACES_AT_ONCE, PLACES_AT_ONCE)
+    for i, entry in ipairs(departed) do
+        departed[i] = tonumber(entry)
+    end
+    return departed
+end
+
+-- Returns the question that a node has to answer before the script can decide on a visitor, or nil:
+-- what the place of the visitor is and, until the draw is settled, of some departed entrants. After
+-- an answer, no further places of departed entrants are needed, so no visitor asks forever.
+local function question(ticket, shown)
+    local draw = current_draw()
+    if not draw or not draw.entrants or not ticket.number or ticket.number > draw.entrants then
+        return nil
+    end
+    local is_done = not draw.settled_us or shown and shown.has_answered
+    local departed = is_done and {} or pending_departures()
+    if not ticket.place or departed[1] then
+        return {'draw', draw.tag, ticket.number, draw.entrants, departed}
+    end
+end
+
+-- Returns whether a visitor's place is not known yet because the room has lost its state.
+local function awaits_draw(ticket)
+    local draw = current_draw()
+    return draw and ticket.number and draw.started_us and not draw.entrants
+end
+
+-- Returns the number of visitors who count as ahead, of whom `ahead` are present and have better
+-- ranks. Just after a draw, these include the entrants with better places who have not checked in
+-- yet. The visitor is in PRESENT.
+local function ahead_after_draw(ticket, order_us, ahead)
+    local draw = current_draw()
+    if not draw or not draw.settled_us then
+        return ahead
+    elseif ticket.place then
+        local gone = redis.call('ZCOUNT', GONE, '-inf', '(' .. digits(ticket.place))
+        return math.max(ahead, ticket.place - 1 - gone)
+    elseif order_us < draw.started_us and room.method ~= 'random' then
+        -- A visitor who came before the start, but got no place before it, is behind all entrants,
+        -- including those who still stand where they arrived.
+        local before = redis.call('ZCOUNT', PRESENT, '-inf', '(' .. digits(draw.started_us))
+        return math.max(ahead, before - 1)
+    end
+    return ahead
+end
+
+-- Stores the number of a visitor who gets or keeps a place. In the prequeue of an event with a
+-- draw, a visitor without a number gets one.
+local function arrive(id, ticket)
+    local draw = current_draw()
+    if not draw then
+        return
+    end
+    local is_numbered = will_be_drawn() and not draw.started_us
+    if is_numbered and not ticket.number and room.now_us >= numbered_from_us(draw) then
+        draw.highest = draw.highest + 1
+        ticket.number = draw.highest
+    end
+    local old, place = entrant_of(id), ticket.place or 0
+    if not ticket.number then
+        if old then
+            set_entrant(id, false)
+        end
+    elseif not old or old.tag ~= draw.tag or old.number ~= ticket.number or old.place ~= place then
+        set_entrant(id, {number = ticket.number, tag = draw.tag, place = place})
+    end
+end
+
+-- Adds what a node writes into the ticket of an entrant to a reply: the number or 0, the tag of the
+-- draw, the place or 0, the number of entrants or -1, and 1 if the position is not known before
+-- the start.
+local function with_entrant(reply, ticket)
+    local draw = current_draw()
+    if draw then
+        for _, value in ipairs({ticket.number or 0, draw.tag, ticket.place or 0,
+            draw.entrants or -1, will_be_drawn() and 1 or 0}) do
+            table.insert(reply, value)
+        end
+    end
+    return reply
+end

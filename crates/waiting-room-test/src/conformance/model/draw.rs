@@ -1,0 +1,76 @@
+//! The draw of an event, as the model knows it.
+
+use std::time::Duration;
+
+use waiting_room_core::{Timestamp, room::event::Shuffle};
+
+use super::super::schedule::PlannedEvent;
+
+/// The draw of an event.
+#[derive(Clone, Debug)]
+pub(super) struct ModelDraw {
+    pub(super) event: PlannedEvent,
+    pub(super) highest: u32,
+    /// The start of the event, and the time until which entrants who have not come count as ahead.
+    pub(super) started: Option<(Timestamp, Timestamp)>,
+    /// The order of the entrants, once their number is known.
+    pub(super) order: Option<Shuffle>,
+    /// The numbers of the entrants who were admitted or have left.
+    pub(super) departed: Vec<u32>,
+}
+
+impl ModelDraw {
+    pub(super) fn new(event: PlannedEvent) -> Self {
+        Self { event, highest: 0, started: None, order: None, departed: Vec::new() }
+    }
+
+    pub(super) fn tag(&self) -> u32 {
+        self.event.lottery().commitment().tag()
+    }
+
+    pub(super) fn freeze(&mut self, entrants: u32) {
+        let (lottery, commitment) = (self.event.lottery(), self.event.lottery().commitment());
+        self.order = lottery.reveal(entrants, None).and_then(|it| it.verify(&commitment)).ok();
+    }
+
+    pub(super) fn place_of(&self, number: u32) -> Option<u32> {
+        self.order.as_ref()?.place_of(number)
+    }
+
+    pub(super) fn is_unsettled(&self, now: Timestamp) -> bool {
+        self.started.is_some_and(|(_, settled_at)| now < settled_at)
+    }
+
+    /// Starts the event, as the room notices it at `now`. A room that has noticed nothing of the
+    /// prequeue does not know the number of entrants.
+    pub(super) fn start(&mut self, at: Timestamp, now: Timestamp, refresh: Duration, knows: bool) {
+        if self.started.is_none() {
+            self.started = Some((at, now + settles_after(refresh)));
+            if knows {
+                self.freeze(self.highest);
+            }
+        }
+    }
+
+    /// Fixes the number of entrants, once all of them have had the time to present their numbers.
+    pub(super) fn settle(&mut self, now: Timestamp) {
+        let is_settled = self.started.is_some_and(|(_, settled_at)| settled_at <= now);
+        if is_settled && self.order.is_none() {
+            self.freeze(self.highest);
+        }
+    }
+
+    /// Returns the number of entrants with better places who were neither admitted nor have left.
+    pub(super) fn expected_before(&self, place: u32) -> usize {
+        let is_gone = |number: &u32| self.departed.contains(number);
+        let is_better = |number: &u32| self.place_of(*number).is_some_and(|it| it < place);
+        let entrants = self.order.as_ref().map_or(0, Shuffle::entrants);
+        (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count()
+    }
+}
+
+/// Returns the time after a start by which all present visitors have checked in.
+fn settles_after(refresh: Duration) -> Duration {
+    let longest = (refresh + refresh * 300 / 1_000).as_millis().div_ceil(1_000);
+    Duration::from_millis(u64::try_from(longest).unwrap_or(u64::MAX) * 1_500)
+}

@@ -1,0 +1,146 @@
+//! The events of a room as plain fields, which the model reads and the commands change.
+
+use std::time::Duration;
+
+use rand::{RngExt, seq::IndexedRandom};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{
+    ConfigError, Timestamp,
+    room::{
+        QueueingMethod, RoomMode, SessionRenewal,
+        event::{Event, Lottery, Schedule, Seed},
+    },
+};
+
+use super::settings::Settings;
+
+/// One event, with what it overrides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedEvent {
+    /// The number of the event, from which its name and its seed follow.
+    index: u32,
+    pub(super) prequeue_start: Option<Timestamp>,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    /// Whether the order of the prequeue is drawn at the start.
+    pub(super) is_drawn: bool,
+    limits: Option<(u32, Option<u32>)>,
+    session: Option<Duration>,
+    renewal: Option<SessionRenewal>,
+    method: Option<QueueingMethod>,
+}
+
+impl PlannedEvent {
+    /// Draws an event that begins at `from` or later, mostly with a prequeue and a draw.
+    #[must_use]
+    pub(super) fn draw(rng: &mut Pcg64Mcg, index: u32, from: Timestamp) -> Self {
+        let millis = |rng: &mut Pcg64Mcg, range: std::ops::Range<u64>| {
+            Duration::from_millis(rng.random_range(range))
+        };
+        let begins_at = from + millis(rng, 0..60_000);
+        let has_prequeue = rng.random_bool(0.8);
+        let start = match has_prequeue {
+            true => begins_at + millis(rng, 10_000..200_000),
+            false => begins_at,
+        };
+        let other = Settings::draw(rng);
+        // The methods that contradict a prequeue or a draw are not overridden here, so that no change
+        // of the room's own rules contradicts an event.
+        let method = match has_prequeue {
+            true => Some(QueueingMethod::Fifo),
+            false => Some(other.method).filter(|_| rng.random_bool(0.3)),
+        };
+        Self {
+            index,
+            prequeue_start: has_prequeue.then_some(begins_at),
+            start,
+            end: start + millis(rng, 1_000..200_000),
+            is_drawn: has_prequeue && rng.random_bool(0.8),
+            limits: rng.random_bool(0.5).then_some((other.slots, other.minute)),
+            session: Some(other.session).filter(|_| rng.random_bool(0.2)),
+            renewal: Some(other.renewal).filter(|_| rng.random_bool(0.2)),
+            method,
+        }
+    }
+
+    /// Returns this event with another start, end, prequeue or override, which may be impossible.
+    #[must_use]
+    pub(super) fn change(&self, rng: &mut Pcg64Mcg, now: Timestamp) -> Self {
+        let later = Duration::from_millis(rng.random_range(0..60_000));
+        let other = Settings::draw(rng);
+        let mut event = self.clone();
+        match [0, 1, 2, 3, 4].choose(rng) {
+            Some(0) => event.end = now + later,
+            Some(1) => event.start = now + later,
+            Some(2) => event.is_drawn = !event.is_drawn && event.prequeue_start.is_some(),
+            Some(3) => event.prequeue_start = Some(now + later),
+            _ => event.limits = Some((other.slots, other.minute)),
+        }
+        event
+    }
+
+    /// Returns the time from which the room follows the rules of the event.
+    pub(super) fn begins_at(&self) -> Timestamp {
+        self.prequeue_start.unwrap_or(self.start)
+    }
+
+    /// Returns the rules of the event, for a room with these rules of its own.
+    pub(super) fn settings(&self, base: Settings, now: Timestamp) -> Settings {
+        let mut settings = base;
+        if let Some((slots, minute)) = self.limits {
+            (settings.slots, settings.minute) = (slots, minute);
+        }
+        settings.session = self.session.unwrap_or(base.session);
+        settings.renewal = self.renewal.unwrap_or(base.renewal);
+        settings.method = self.method.unwrap_or(base.method);
+        if now < self.start && base.mode == RoomMode::Auto {
+            settings.mode = RoomMode::QueueAll;
+        }
+        settings
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("event-{}", self.index)
+    }
+
+    /// Returns the draw of the event.
+    pub(super) fn lottery(&self) -> Lottery {
+        Lottery::new(Settings::NAME, self.name(), self.seed()).expect("both names are valid")
+    }
+
+    fn seed(&self) -> Seed {
+        let mut bits = [7; 32];
+        bits[..4].copy_from_slice(&self.index.to_be_bytes());
+        Seed::new(bits)
+    }
+
+    fn event(&self) -> Event {
+        let mut event =
+            Event::new(self.name(), self.start, self.end).with_prequeue_start(self.prequeue_start);
+        if let Some((slots, minute)) = self.limits {
+            event = event.with_limits(slots, minute);
+        }
+        if let Some(session) = self.session {
+            event = event.with_session_duration(session);
+        }
+        if let Some(renewal) = self.renewal {
+            event = event.with_session_renewal(renewal);
+        }
+        if let Some(method) = self.method {
+            event = event.with_queueing_method(method);
+        }
+        event
+    }
+}
+
+/// Returns the schedule of these events, with the seeds of their draws.
+///
+/// # Errors
+///
+/// Returns an error if the events are invalid, as [`PlannedEvent::change`] may leave them.
+pub(super) fn schedule_of(events: &[PlannedEvent]) -> Result<Schedule, ConfigError> {
+    let schedule = Schedule::new(events.iter().map(PlannedEvent::event))?;
+    events.iter().filter(|event| event.is_drawn).try_fold(schedule, |schedule, event| {
+        schedule.with_seed(Settings::NAME, &event.name(), event.seed())
+    })
+}
