@@ -32,13 +32,14 @@
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
 // events, and `events.rs` applies them
-// (`course.rs`).
+// (`course.rs`). `head_start.rs` orders visitors ahead of their first touch.
 
 mod admission;
 mod course;
 mod estimate;
 pub mod event;
 mod events;
+mod head_start;
 mod line;
 mod options;
 mod orders;
@@ -55,6 +56,7 @@ mod work;
 
 pub use self::{
     estimate::WaitEstimate,
+    head_start::HeadStart,
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
     room::Room,
     rules::RoomRules,

@@ -77,12 +77,12 @@ impl Frontier {
         rules: &RoomRules,
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
-        let is_beyond = ticket.placed && is_kept && ticket.first_seen > self.arrival;
+        let is_beyond = ticket.placed && is_kept && ticket.arrival() > self.arrival;
         // Only the server can check whether a reissued ticket still has its place.
         if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
             return None;
         }
-        let ahead = self.ahead(ticket.first_seen);
+        let ahead = self.ahead(ticket.arrival());
         // The node derives the jitter in the same way as the server, so the interval has the same
         // jitter whether the node or the server answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());

@@ -345,6 +345,13 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
+            _ if room.is_crawler(&head) => {
+                if room.is_queueing(&rules, now) {
+                    return Break(Stop::Reply(Reply::crawler()));
+                }
+                journey.admitted = Reason::Bypass("crawler".into());
+                Continue(())
+            }
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 // The pace is checked first: a ticket that is presented too often is refused even
                 // if it is due.

@@ -2,20 +2,20 @@
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), its check-in interval in seconds
---       (4)
+--       (4), head_start_us (8)
 -- reply nothing for the visitors
 -- time  the clock of the room
 
 -- Keeps the place of one visitor. A visitor who has been admitted or has left in the meantime gets
 -- no place.
-local function heartbeat(id, first_seen_us, interval)
+local function heartbeat(id, first_seen_us, interval, head_start_us)
     local pass, _, arrival_us = visitor(id)
     if pass or ended(id, first_seen_us) then
         return
     end
-    first_seen_us = arrival_us or first_seen_us
-    redis.call('ZADD', PRESENT, digits(first_seen_us), id)
-    keep_place(id, first_seen_us, interval)
+    arrival_us = arrival_us or first_seen_us - head_start_us
+    redis.call('ZADD', PRESENT, digits(arrival_us), id)
+    keep_place(id, arrival_us, interval)
 end
 
 if not open() then
@@ -23,5 +23,5 @@ if not open() then
 end
 check_losses()
 clear()
-for_each_visitor('>I8I4', heartbeat, true)
+for_each_visitor('>I8I4I8', heartbeat, true)
 return close({})

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Ticket, Timestamp, Verdict, VisitorId,
-    room::{QueueingMethod, Recovery, Renewal, RoomMode},
+    room::{HeadStart, QueueingMethod, Recovery, Renewal, RoomMode},
 };
 
 use super::settings::Settings;
@@ -59,7 +59,8 @@ struct Ended {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     id: VisitorId,
-    first_seen: Timestamp,
+    /// The first touch, less the head start.
+    arrived: Timestamp,
     present_until: Timestamp,
     kept_until: Timestamp,
 }
@@ -104,18 +105,28 @@ impl Model {
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        if self.ended.iter().any(|ended| ended.voids(ticket.id, ticket.first_seen)) {
+        let is_void = |ended: &Ended| {
+            ended.voids(ticket.id, ticket.first_seen)
+                || ticket.resumes && ended.has_left && ended.voids(ticket.id, ticket.arrival())
+        };
+        if self.ended.iter().any(is_void) {
             return self.newcomer(ticket.id, now, told);
         }
         let first_lifetime = self.settings.refresh * 3 / 2;
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
         let has_lapsed = ticket.last_check_in + lifetime <= now;
+        ticket.resumes = false;
+        if has_lapsed {
+            ticket.head_start = HeadStart::NONE;
+        }
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let needs_place = place.is_none() && (!ticket.placed || ticket.is_reissued());
         if let Some(place) = place {
-            if has_lapsed || !ticket.is_reissued() || place.first_seen < ticket.first_seen {
-                ticket.first_seen = place.first_seen;
+            let mut arrived = place.arrived;
+            if ticket.is_reissued() && !has_lapsed {
+                arrived = arrived.min(ticket.arrival());
             }
+            ticket.first_seen = arrived + ticket.head_start.duration();
             ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
             ticket.placed = true;
         } else if has_lapsed {
@@ -125,7 +136,7 @@ impl Model {
         if !ticket.placed && self.settings.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now, told);
         }
-        let rank = (ticket.first_seen, ticket.id);
+        let rank = (ticket.arrival(), ticket.id);
         let ahead = match self.settings.method {
             QueueingMethod::Random if told.let_in => 0,
             QueueingMethod::Random => {
@@ -202,7 +213,7 @@ impl Model {
     pub(crate) fn numbers(&mut self, now: Timestamp) -> Numbers {
         self.sweep(now);
         let first = self.places.iter().map(|place| place.rank()).min();
-        let oldest = first.map_or(Duration::ZERO, |(first_seen, _)| now.since(first_seen));
+        let oldest = first.map_or(Duration::ZERO, |(arrived, _)| now.since(arrived));
         Numbers {
             active: self.sessions.len(),
             new_in_last_minute: self.admissions.len(),
@@ -236,7 +247,7 @@ impl Ended {
 
 impl Place {
     const fn rank(&self) -> (Timestamp, VisitorId) {
-        (self.first_seen, self.id)
+        (self.arrived, self.id)
     }
 
     /// Whether it belongs to the network of this visitor, if that is known.

@@ -119,7 +119,7 @@ impl Model {
         self.places.retain(|place| place.id != ticket.id);
         self.places.push(Place {
             id: ticket.id,
-            first_seen: ticket.first_seen,
+            arrived: ticket.arrival(),
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.retention,
         });
