@@ -32,7 +32,8 @@
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
 // events, and `events.rs` applies them
-// (`course.rs`). `head_start.rs` orders visitors ahead of their first touch.
+// (`course.rs`). `head_start.rs` and `returning.rs` order visitors ahead of
+// their first touch.
 
 mod admission;
 mod course;
@@ -43,6 +44,7 @@ mod head_start;
 mod line;
 mod options;
 mod orders;
+mod returning;
 #[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;
 mod rules;
