@@ -11,6 +11,8 @@ mod file;
 mod layer;
 mod modes;
 #[cfg(feature = "room")]
+mod people;
+#[cfg(feature = "room")]
 mod room;
 
 pub use waiting_room_core::error::ConfigErrorKind;

@@ -150,6 +150,18 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) fn grant(&self, _: &RequestHead<'_>, _: &mut Verdict, _now: Timestamp) {
+        match self.pace {}
+    }
+
+    pub(crate) fn is_crawler(&self, _: &RequestHead<'_>) -> bool {
+        match self.pace {}
+    }
+
+    pub(crate) fn is_queueing(&self, _: &RoomRules, _now: Timestamp) -> bool {
+        match self.pace {}
+    }
+
     pub(crate) fn overload_interval(&self, _draw: u64) -> Duration {
         match self.pace {}
     }

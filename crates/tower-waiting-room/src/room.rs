@@ -20,6 +20,8 @@
 //! - The pace at which tickets may be presented is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
 //! - Waiting visitors can follow their places over streams of server-sent events ([`Push`]).
+//! - Some visitors get a head start in the line, crawlers get past it, and visitors whose sessions
+//!   have lapsed return ahead of it.
 //! - During an outage of the store, a policy ([`StoreFailure`]) decides whether visitors are
 //!   admitted.
 //!
@@ -34,6 +36,7 @@ mod leave;
 mod options;
 mod outage;
 mod pace;
+mod people;
 mod push;
 mod renewal;
 mod sessions;
@@ -65,6 +68,7 @@ pub(crate) use self::{
     leave::LeavePath,
     options::RoomOptions,
     outage::BoxFuture,
+    people::{Crawlers, Priority},
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
     streams::{NotOpened, StreamPlace, Streams},

@@ -32,16 +32,19 @@
 // (`shards.rs`) and in ordered collections (`orders/`). `work.rs` bounds the work of one operation.
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
 // events, and `events.rs` applies them
-// (`course.rs`).
+// (`course.rs`). `head_start.rs` and `returning.rs` order visitors ahead of
+// their first touch.
 
 mod admission;
 mod course;
 mod estimate;
 pub mod event;
 mod events;
+mod head_start;
 mod line;
 mod options;
 mod orders;
+mod returning;
 #[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;
 mod rules;
@@ -55,6 +58,7 @@ mod work;
 
 pub use self::{
     estimate::WaitEstimate,
+    head_start::HeadStart,
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
     room::Room,
     rules::RoomRules,

@@ -157,7 +157,7 @@ impl KnownPlan {
     /// Returns the time by which the script orders the visitor with this ticket, or `None` if only
     /// the script knows.
     pub(crate) fn order(&self, ticket: &Ticket) -> Option<Timestamp> {
-        let Some(entrant) = ticket.entrant else { return Some(ticket.first_seen) };
+        let Some(entrant) = ticket.entrant else { return Some(ticket.arrival()) };
         let is_same = Some((entrant.draw, entrant.entrants?)) == self.drawn();
         // In the scripts, a place is a number of microseconds.
         let place = u64::from(entrant.place.filter(|_| is_same)?);

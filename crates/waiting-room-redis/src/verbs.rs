@@ -9,8 +9,8 @@
 //! ```text
 //!  admit         reason, bucket, accepted_us, expires_us
 //!  first         reason, interval_s                  a ticket without a place
-//!  wait          reason, is_new, first_seen_us, interval_s, ahead, is_over_share, entrant
-//!  full          is_new, first_seen_us, interval_s, entrant   the line is full
+//!  wait          reason, is_new, arrived_us, interval_s, ahead, is_over_share, entrant
+//!  full          is_new, arrived_us, interval_s, entrant      the line is full
 //!  network_full  interval_s                          the network has all its places
 //!  refuse        reason, retry_us or -1
 //!  turn                                              `stay` only: the turn of a visitor without a place
@@ -73,6 +73,8 @@ pub(crate) fn check_in(
             (lot, 8),
             (u64::from(ticket.is_reissued()), 1),
             (u64::from(stays == Stays::Yes), 1),
+            (head_start_micros(ticket), 8),
+            (u64::from(ticket.resumes), 1),
         ],
     );
     append_entrant(&mut packed, shown);
@@ -92,11 +94,14 @@ fn append_entrant(packed: &mut Vec<u8>, shown: Option<ShownEntrant>) {
 /// Returns the arguments of `heartbeat` for a visitor whose check-in this node has answered by
 /// itself.
 ///
-/// The last number is the number of seconds after which the visitor was asked to return.
+/// The numbers are the visitor's first touch, the number of seconds after which it was asked to
+/// return, and its head start.
 pub(crate) fn heartbeat(ticket: &Ticket, shown: Option<ShownEntrant>) -> Vec<Vec<u8>> {
     // From the interval, the script derives how long the visitor counts as present.
     let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
-    let mut packed = pack(ticket.id, &[(micros(ticket.first_seen), 8), (interval, 4)]);
+    let head_start = head_start_micros(ticket);
+    let numbers = [(micros(ticket.first_seen), 8), (interval, 4), (head_start, 8)];
+    let mut packed = pack(ticket.id, &numbers);
     append_entrant(&mut packed, shown);
     vec![packed]
 }
@@ -179,7 +184,7 @@ fn verdict_of(
         "full" => {
             // The ticket keeps its order of arrival, because its visitor may get a place at a later
             // check-in.
-            let mut ticket = resumed(head, &mut said, id, shown)?;
+            let mut ticket = resumed(head, &mut said, id, shown, rules)?;
             take_entrant(&mut ticket, &mut said)?;
             let retry_after = Some(ticket.retry_after(head.now));
             let reason = Reason::RefusedLineFull;
@@ -225,7 +230,7 @@ fn waits(
     rules: &RoomRules,
 ) -> Result<Verdict, StoreError> {
     let reason = reason(&said.text()?)?;
-    let mut ticket = resumed(head, &mut said, id, shown)?;
+    let mut ticket = resumed(head, &mut said, id, shown, rules)?;
     // At this instant the position is exact, because it is the rank among the present visitors.
     let ahead: u32 = said.number()?;
     let is_over_share = said.signed()? == 1;
@@ -318,12 +323,18 @@ fn resumed(
     said: &mut ReplyFields,
     id: VisitorId,
     shown: Option<&Ticket>,
+    rules: &RoomRules,
 ) -> Result<Ticket, StoreError> {
     let is_new = said.signed()? == 1;
-    let first_seen = from_micros(said.number()?);
+    let arrived = from_micros(said.number()?);
     let next = head.now + seconds(said.number()?);
-    let mut ticket = Ticket::new(id, first_seen, head.now, next);
+    let mut ticket = Ticket::new(id, arrived, head.now, next);
     if let Some(shown) = shown.filter(|_| !is_new) {
+        // A ticket that has lapsed has no head start, although its place may still be kept.
+        if !rules.has_lapsed(shown, head.now) {
+            ticket.head_start = shown.head_start;
+            ticket.first_seen = arrived + shown.head_start.duration();
+        }
         ticket.shown_position = shown.shown_position;
         ticket.is_approximate = shown.is_approximate;
         ticket.wait = shown.wait;
@@ -396,6 +407,11 @@ fn pack(id: VisitorId, numbers: &[(u64, usize)]) -> Vec<u8> {
 /// Encodes a number as decimal digits, the format of the arguments that belong to no visitor.
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
+}
+
+/// Returns the head start of a visitor in microseconds.
+fn head_start_micros(ticket: &Ticket) -> u64 {
+    ticket.head_start.duration().as_secs() * 1_000_000
 }
 
 const fn seconds(seconds: u32) -> Duration {

@@ -154,6 +154,11 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default)]
     json_profile: JsonProfile,
+    /// The time for which a visitor whose session has lapsed may return ahead of the line. By
+    /// default, such a visitor begins at the back of the line.
+    #[cfg(feature = "room")]
+    #[serde(default, with = "friendly")]
+    grace: Option<std::time::Duration>,
     /// The path of the streams over which waiting visitors get their position and their turn, and
     /// the bounds of the streams. By default, visitors poll.
     #[cfg(feature = "room")]
@@ -258,6 +263,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 cookie: file.cookie,
                 status: file.status,
                 json_profile: file.json_profile,
+                grace: file.grace,
                 push: file.push,
             };
             builder = room.apply(builder)?;

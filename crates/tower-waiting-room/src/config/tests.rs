@@ -48,6 +48,18 @@ fn a_rule_in_a_file_may_have_several_tests() {
 }
 
 #[test]
+fn a_grace_may_be_set_in_a_file() {
+    let file = |grace: &str| {
+        format!(r#"{{ "name": "shop", "total_active_users": 1, "grace": "{grace}" }}"#)
+    };
+    let config: WaitingRoomConfig = serde_json::from_str(&file("2m")).unwrap();
+    assert_eq!(config.room_options.people.grace, Some(std::time::Duration::from_secs(120)));
+    assert!(
+        refused(&file("6m")).contains("grace is 360s, expected at most session_duration, 300s")
+    );
+}
+
+#[test]
 fn a_partitioned_cookie_may_be_set_in_a_file() {
     let file = |more: &str| {
         let cookie = format!(r#"{{ "same_site": "none", "partitioned": true{more} }}"#);

@@ -320,8 +320,7 @@ impl<St: Store> Pipeline<St> {
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode() == RoomMode::Suspended {
-            journey.admitted = Reason::Bypass("suspended".into());
-            return Continue(());
+            return Self::pass_by(journey, "suspended");
         }
         match &journey.visitor {
             visitor if room.is_leave(&head) => {
@@ -346,6 +345,10 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
+            _ if room.is_crawler(&head) => match room.is_queueing(&rules, now) {
+                true => Break(Stop::Reply(Reply::crawler())),
+                false => Self::pass_by(journey, "crawler"),
+            },
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 // The pace is checked first: a ticket that is presented too often is refused even
                 // if it is due.
@@ -380,6 +383,12 @@ impl<St: Store> Pipeline<St> {
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
             }
         }
+    }
+
+    /// Lets a request continue that the room does not decide about.
+    fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
+        journey.admitted = Reason::Bypass(rule.into());
+        Continue(())
     }
 
     /// The gate stage: takes a permit from each gate that covers the request.

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
     Reason, RoomRules, Ticket, Timestamp,
@@ -182,6 +182,18 @@ impl Reply {
         Self::refused(Reason::RefusedAmbiguousRoute, None, by)
     }
 
+    /// Asks a crawler to come back later, with a short text in place of a page, which it could index.
+    pub(super) fn crawler() -> Self {
+        let mut response = Response::new(Bytes::from_static(CRAWLER));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(RETRY_AFTER, HeaderValue::from(CRAWLER_RETRY.as_secs()));
+        let by = By::Prepared(Some(Box::new(response)));
+        Self::refused(Reason::RefusedCrawler, Some(CRAWLER_RETRY), by)
+    }
+
     /// Refuses a request because the rate limit store does not answer.
     pub(super) fn limits_unavailable() -> Self {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
@@ -342,6 +354,13 @@ impl Reply {
         Self { outcome: Outcome::Refuse, reason, retry_after, by }
     }
 }
+
+/// The answer to a crawler while visitors wait. Only crawlers get it, so it is in English.
+const CRAWLER: &[u8] = b"Many people are here right now. Please come back later.\n";
+
+/// The time after which a crawler is asked to come back. A crawler does not wait for a slot, so it
+/// gains nothing from asking often.
+const CRAWLER_RETRY: Duration = Duration::from_secs(2 * 60);
 
 /// The answer to a request that may belong to several rooms (RFC 9457).
 const AMBIGUOUS_ROUTE: &[u8] = br#"{"type":"about:blank","title":"Bad Request","status":400,

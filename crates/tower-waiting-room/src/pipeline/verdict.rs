@@ -39,7 +39,10 @@ impl<St: Store> Pipeline<St> {
         {
             return Self::undecided(pass, head, journey);
         }
-        verdict.iter_mut().for_each(|verdict| room.observe(&journey.visitor, verdict));
+        if let Ok(verdict) = &mut verdict {
+            room.observe(&journey.visitor, verdict);
+            room.grant(&head, verdict, now);
+        }
         #[cfg(feature = "room")]
         if let Some(reply) = Self::stream_decided(room, journey, &verdict) {
             return Break(Stop::Reply(reply));

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
-use super::{Challenge, IdentityOf, LeavePath, Push, RoomStage, StoreFailure, streams::Streams};
+use super::{
+    Challenge, IdentityOf, LeavePath, Push, RoomStage, StoreFailure, people::People,
+    streams::Streams,
+};
 use crate::{
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
@@ -23,6 +26,8 @@ pub(crate) struct RoomOptions {
     pub(crate) push: Option<Push>,
     /// The path to which visitors send a POST to leave, or `None` if they cannot.
     pub(crate) leave_path: Option<LeavePath>,
+    /// What some visitors are granted.
+    pub(crate) people: People,
 }
 
 impl RoomOptions {
@@ -32,7 +37,7 @@ impl RoomOptions {
     /// # Errors
     ///
     /// Returns an error for a challenge, an identity or push without a room, for invalid options of
-    /// push, for an identity or a recovery pause without keys, for a
+    /// push or of some visitors, for an identity or a recovery pause without keys, for a
     /// cookie that browsers would not accept, for too many keys, or for two keys with the same id.
     pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
         let contradicts = |field, given: &str, expected: &str| {
@@ -51,6 +56,7 @@ impl RoomOptions {
             return contradicts("leave_path", "a path", expected);
         }
         self.leave_path.as_ref().map_or(Ok(()), LeavePath::validate)?;
+        self.people.validate(rules, has_room)?;
         if self.keys.is_none() && self.identity.is_some() {
             let expected = "keys as well: with a random key, no other node knows the same person";
             return contradicts("identity", "a closure", expected);
@@ -97,6 +103,7 @@ impl RoomOptions {
             .expect("the cookie was validated when the config was built");
         let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
         let stage = RoomStage::new(store, on_failure, &keys, transport, push, telemetry);
-        Some(stage.with_newcomers(self.challenge, self.identity).with_leave_path(self.leave_path))
+        let stage = stage.with_newcomers(self.challenge, self.identity);
+        Some(stage.with_leave_path(self.leave_path).with_people(self.people))
     }
 }

@@ -94,9 +94,9 @@ pub(crate) enum Question {
     /// A newcomer asks to enter.
     Enter(VisitorId),
     /// A visitor presents a pass that has expired or is about to. The session continues if,
-    /// according to the store, it has not lapsed. Otherwise the visitor enters as a newcomer with
-    /// this id.
-    Return(Pass, VisitorId),
+    /// according to the store, it has not lapsed. Otherwise the visitor returns to the line with this
+    /// ticket, or enters as a newcomer with this id.
+    Return(Pass, VisitorId, Option<Ticket>),
     /// The push stream of a visitor in the line confirms that the visitor is present.
     Stay(Ticket),
 }
@@ -162,11 +162,14 @@ impl Outage {
         let verdict = match question {
             Question::CheckIn(ticket) => store.check_in(ticket).await,
             Question::Enter(id) => store.enter(id).await,
-            Question::Return(pass, id) => match store.renew(pass).await {
+            Question::Return(pass, id, back) => match store.renew(pass).await {
                 Ok(Renewal::Renew(pass)) => {
                     Ok(Verdict::Admit { pass, reason: Reason::AdmittedPass })
                 }
-                Ok(Renewal::End) => store.enter(id).await,
+                Ok(Renewal::End) => match back {
+                    Some(ticket) => store.check_in(ticket).await,
+                    None => store.enter(id).await,
+                },
                 Err(error) => Err(error),
             },
             Question::Stay(ticket) => store.stay(ticket).await,
@@ -196,9 +199,12 @@ impl Outage {
             let verdict = match question {
                 Question::CheckIn(ticket) => room.check_in(&ticket, now),
                 Question::Enter(id) => room.enter(id, now),
-                Question::Return(pass, id) => match room.renew(&pass, now) {
+                Question::Return(pass, id, back) => match room.renew(&pass, now) {
                     Renewal::Renew(pass) => Verdict::Admit { pass, reason: Reason::AdmittedPass },
-                    Renewal::End => room.enter(id, now),
+                    Renewal::End => match back {
+                        Some(ticket) => room.check_in(&ticket, now),
+                        None => room.enter(id, now),
+                    },
                 },
                 Question::Stay(ticket) => room.stay(&ticket, now),
             };

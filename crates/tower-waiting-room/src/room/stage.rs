@@ -13,6 +13,7 @@
 //! `overload_interval` send visitors away for a while, without a call to the store.
 
 mod leaving;
+mod people;
 mod tokens;
 
 use std::{sync::Arc, time::Duration};
@@ -35,6 +36,7 @@ use super::{
     leave::LeavePath,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
+    people::People,
     renewal::PassRenewal,
     sessions::{Sessions, Stale},
     streams::Streams,
@@ -66,6 +68,7 @@ pub(crate) struct RoomStage<St> {
     /// The push streams, or `None` if the layer has no push.
     pub(crate) push: Option<Arc<Streams>>,
     leave_path: Option<LeavePath>,
+    people: People,
     telemetry: Telemetry,
 }
 
@@ -124,6 +127,7 @@ impl<St: Store> RoomStage<St> {
             identity: None,
             push,
             leave_path: None,
+            people: People::default(),
             store,
             telemetry,
         }
@@ -222,7 +226,7 @@ impl<St: Store> RoomStage<St> {
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if self.may_return(pass) => {
-                Question::Return(**pass, self.newcomer(head))
+                Question::Return(**pass, self.newcomer(head), self.resuming(pass, head))
             }
             _ => Question::Enter(self.newcomer(head)),
         };
@@ -259,7 +263,8 @@ impl<St: Store> RoomStage<St> {
         let ends = Arc::clone(&self.sessions.ends);
         let asker = match &question {
             Question::CheckIn(ticket) | Question::Stay(ticket) => ticket.id,
-            Question::Enter(id) | Question::Return(_, id) => *id,
+            Question::Enter(id) => *id,
+            Question::Return(pass, id, back) => back.map_or(*id, |_| pass.id),
         };
         Box::pin(async move {
             if !after.is_zero() {
@@ -359,7 +364,9 @@ impl<St: Store> RoomStage<St> {
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
         let id = self.newcomer(head);
         self.telemetry.touched();
-        Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
+        let mut ticket = Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)));
+        ticket.head_start = self.head_start(head);
+        ticket
     }
 
     /// Reports a verdict about a visitor, and records in the visitor's first ticket with a place
@@ -436,7 +443,7 @@ impl<St: Store> RoomStage<St> {
     /// otherwise a random one. A random id includes the hash of the client's network, if the network
     /// is known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
-        match self.identity.as_ref().and_then(|identity| identity.of(head)) {
+        match self.identity_of(head) {
             Some(identity) => self.identities.of_person(&identity),
             None => self.identities.draw(head.network_in_line()),
         }
@@ -444,8 +451,7 @@ impl<St: Store> RoomStage<St> {
 
     /// Returns whether a token does not belong to the person who sent the request.
     fn is_of_another(&self, opened: &Opened, head: &RequestHead<'_>) -> bool {
-        let identity = self.identity.as_ref().and_then(|identity| identity.of(head));
-        let Some(identity) = identity else { return false };
+        let Some(identity) = self.identity_of(head) else { return false };
         match opened {
             Opened::Ticket(ticket) => !self.identities.is_of(ticket.id, &identity),
             Opened::Lapsed(pass) | Opened::Pass(pass) => {

@@ -11,21 +11,22 @@
 //! in whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
 //! `first_seen`. A position of 0 means that no position was shown, and three waits of `u32::MAX`
 //! mean that the wait is unknown. Bit 0 of the flags is set if the ticket has a place, bit 1 if its
-//! position is approximate, and bits 2 to 18 contain the promised wait plus 1, or 0 without one. A ticket with a number in the draw
-//! of an event has layout 2. Before the draw, its place is 0 and the number of entrants is
+//! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without one, and bits
+//! 19 to 31 contain the head start. A release that knew no head starts rejects such a ticket. A ticket
+//! with a number in the draw of an event has layout 2. Before the draw, its place is 0 and the number of entrants is
 //! `u32::MAX`. The lengths of a pass and of a ticket are multiples of 16, the
 //! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
 //! Every change to the layout increments the layout number. A payload with an unknown layout
-//! number, an unknown flag or a wrong length is rejected, so old and new releases never misread
+//! number or a wrong length is rejected, so old and new releases never misread
 //! each other's tokens.
 
 use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Ticket, Timestamp, VisitorId,
-    room::{WaitEstimate, event::Entrant},
+    room::{HeadStart, WaitEstimate, event::Entrant},
 };
 
 /// The kind of proof in a token.
@@ -107,7 +108,8 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     let promised = ticket
         .promised_wait
         .map_or(0, |wait| (seconds(wait.min(Ticket::MAX_PROMISED_WAIT)) + 1) << PROMISED_SHIFT);
-    writer.put((placed | approximate | promised).to_le_bytes());
+    let head_start = u32::from(ticket.head_start.bits()) << HEAD_START_SHIFT;
+    writer.put((placed | approximate | promised | head_start).to_le_bytes());
     bytes
 }
 
@@ -135,7 +137,7 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
 /// # Errors
 ///
 /// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
-/// [`OpenError::Malformed`] if the length is wrong or a flag is unknown.
+/// [`OpenError::Malformed`] if the length is wrong.
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let mut reader = Reader(bytes);
     let has_entrant = bytes.starts_with(&LAYOUT_OF_ENTRANT.to_le_bytes());
@@ -149,17 +151,15 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let flags = reader.take_u32()?;
     let entrant = if has_entrant { Some(reader.take_entrant()?) } else { None };
     reader.end()?;
-    // An unknown flag may change the meaning of the ticket, so it must not be ignored.
     let promised = (flags & PROMISED) >> PROMISED_SHIFT;
-    if flags & !(PLACED | APPROXIMATE | PROMISED) != 0 {
-        return Err(OpenError::Malformed);
-    }
+    let head_start = u16::try_from(flags >> HEAD_START_SHIFT).map_err(|_| OpenError::Malformed)?;
     let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
     ticket.shown_position = (position != NO_POSITION).then_some(position);
     ticket.wait = (wait != NO_WAIT).then(|| {
         let [p25, p50, p75] = wait.map(|secs| Duration::from_secs(secs.into()));
         WaitEstimate::new(p25, p50, p75)
     });
+    ticket.head_start = HeadStart::from_bits(head_start);
     ticket.placed = flags & PLACED != 0;
     ticket.is_approximate = flags & APPROXIMATE != 0;
     ticket.promised_wait = promised.checked_sub(1).map(|wait| Duration::from_secs(wait.into()));
@@ -260,6 +260,8 @@ const APPROXIMATE: u32 = 2;
 const PROMISED: u32 = ((1 << 17) - 1) << PROMISED_SHIFT;
 /// The position of the lowest bit of the promised wait.
 const PROMISED_SHIFT: u32 = 2;
+/// The position of the lowest bit of the head start, which has all bits from there on.
+const HEAD_START_SHIFT: u32 = 32 - HeadStart::BITS;
 
 /// The reason why a token was not accepted. The reason is reported in metrics and spans, and never
 /// to the client.
@@ -325,11 +327,12 @@ mod tests {
         ticket.wait = Some(WaitEstimate::new(p25, p50, p75));
         ticket.placed = true;
         ticket.promised_wait = Some(Duration::from_secs(9));
+        ticket.head_start = HeadStart::new(Duration::from_secs(11));
         let expected = [1u8, 0, 0, 0]
             .into_iter()
             .chain(1u128.to_le_bytes())
             .chain([2u64, 3, 4].into_iter().flat_map(u64::to_le_bytes))
-            .chain([5u32, 6, 7, 8, 1 | 10 << 2].into_iter().flat_map(u32::to_le_bytes));
+            .chain([5u32, 6, 7, 8, 1 | 10 << 2 | 11 << 19].into_iter().flat_map(u32::to_le_bytes));
         assert!(encode_ticket(&ticket).into_iter().eq(expected));
     }
 
@@ -374,13 +377,15 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_is_not_known_is_refused() {
+    fn the_upper_bits_of_the_flags_are_the_head_start() {
         let time = Timestamp::ZERO;
         let bytes = encode_ticket(&Ticket::new(VisitorId::new(1), time, time, time));
         for bit in 19..32 {
             let mut bytes = bytes;
             bytes[60 + bit / 8] |= 1 << (bit % 8);
-            assert_eq!(decode_ticket(&bytes), Err(OpenError::Malformed));
+            let decoded = decode_ticket(&bytes).unwrap();
+            assert_eq!(decoded.head_start, HeadStart::from_bits(1 << (bit - 19)));
+            assert_eq!(encode_ticket(&decoded), bytes);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use waiting_room_core::{
     Pass, Ticket, Timestamp, VisitorId,
-    room::{WaitEstimate, event::Entrant},
+    room::{HeadStart, WaitEstimate, event::Entrant},
 };
 
 use super::{KeyRing, TokenKey, Tokens};
@@ -50,6 +50,7 @@ pub(super) fn maximal_ticket() -> Ticket {
     ticket.wait = Some(WaitEstimate::new(WaitEstimate::MAX, WaitEstimate::MAX, WaitEstimate::MAX));
     ticket.placed = true;
     ticket.promised_wait = Some(Ticket::MAX_PROMISED_WAIT);
+    ticket.head_start = HeadStart::MAX;
     let mut entrant = Entrant::new(u32::MAX, u32::MAX);
     (entrant.place, entrant.entrants) = (Some(u32::MAX), Some(u32::MAX - 1));
     ticket.entrant = Some(entrant);
@@ -74,8 +75,10 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
         (entrant.place, entrant.entrants) = (place, entrants);
         entrant
     }));
-    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>(), promised, entrant).prop_map(
-        |(id, times, position, wait, placed, promised, entrant)| {
+    let head_start = (0..1u16 << HeadStart::BITS).prop_map(HeadStart::from_bits);
+    let numbers = (any::<u128>(), any::<[u64; 3]>(), head_start);
+    (numbers, position, wait, any::<bool>(), promised, entrant).prop_map(
+        |((id, times, head_start), position, wait, placed, promised, entrant)| {
             let [first_seen, last_check_in, next_check_in] = times.map(Timestamp::from_nanos);
             let id = VisitorId::new(id);
             let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -87,6 +90,7 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
             ticket.placed = placed;
             ticket.promised_wait = promised.map(Duration::from_secs);
             ticket.entrant = entrant;
+            ticket.head_start = head_start;
             ticket
         },
     )

@@ -24,6 +24,7 @@ mod metrics;
 mod misconfigured;
 mod networks;
 mod outage;
+mod people;
 mod push;
 mod queue;
 mod rates;

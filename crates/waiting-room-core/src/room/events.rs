@@ -157,7 +157,7 @@ impl Room {
     ) -> Timestamp {
         let Some(drawing) = &mut self.course.drawing else {
             ticket.entrant = None;
-            return ticket.first_seen;
+            return ticket.arrival();
         };
         let tag = drawing.tag();
         let own = arrival.and_then(|it| it.number).filter(|it| it.draw == tag);
@@ -203,7 +203,7 @@ impl Room {
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
         let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
-        PlaceOrder { first_seen: ticket.first_seen, order: order(ticket), number }
+        PlaceOrder { arrived: ticket.arrival(), order: order(ticket), number }
     }
 
     /// Returns the figures of the event that takes place or comes next.
@@ -290,10 +290,10 @@ impl Room {
 const MOVED_AT_ONCE: usize = 16;
 
 /// Returns the time by which the visitor with this ticket is ordered: its place in a draw that has
-/// taken place, or its first touch.
+/// taken place, or its arrival.
 fn order(ticket: &Ticket) -> Timestamp {
     let place = ticket.entrant.and_then(|entrant| entrant.place);
-    place.map_or(ticket.first_seen, |place| Timestamp::from_nanos(place.into()))
+    place.map_or(ticket.arrival(), |place| Timestamp::from_nanos(place.into()))
 }
 
 #[cfg(test)]

@@ -82,9 +82,9 @@ struct Place {
 /// What determines the place of a visitor in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlaceOrder {
-    /// The time of the visitor's first touch.
-    pub(super) first_seen: Timestamp,
-    /// The time by which the visitor is ordered: the first touch or, for an entrant of a draw that
+    /// The time of the visitor's first touch, less its head start.
+    pub(super) arrived: Timestamp,
+    /// The time by which the visitor is ordered: its arrival or, for an entrant of a draw that
     /// has taken place, its place as a number of nanoseconds.
     pub(super) order: Timestamp,
     /// The number of the visitor in the draw of an event.
@@ -101,8 +101,8 @@ pub(super) struct Number {
 
 impl From<Timestamp> for PlaceOrder {
     /// Returns the arrival of a visitor who takes part in no draw.
-    fn from(first_seen: Timestamp) -> Self {
-        Self { first_seen, order: first_seen, number: None }
+    fn from(arrived: Timestamp) -> Self {
+        Self { arrived, order: arrived, number: None }
     }
 }
 
@@ -296,11 +296,11 @@ impl Line {
         id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
     }
 
-    /// Returns the earliest first touch of the visitors in line, present or away.
+    /// Returns the arrival of the visitor at the front of the line, present or away: its first touch,
+    /// less its head start.
     ///
-    /// If more places have lapsed at the front than one operation removes, this may be the first
-    /// touch of a visitor whose place has lapsed. After a draw, it is the first touch of the visitor
-    /// at the front, which need not be the earliest one.
+    /// If more places have lapsed at the front than one operation removes, this may be the arrival
+    /// of a visitor whose place has lapsed. After a draw, it need not be the earliest one.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let place = |rank: Rank| self.places.get(&rank.id());
         let mut front = self.arrivals.iter().take(Sizes::current().buried).filter_map(place);
@@ -312,7 +312,7 @@ impl Line {
                 .or_else(|| front.find(is_kept))
                 .unwrap_or(first)
                 .arrival
-                .first_seen,
+                .arrived,
         )
     }
 
@@ -520,7 +520,7 @@ mod tests {
                 line.settle(id);
                 line.invariants();
                 naive.retain(|_, (_, _, kept)| *kept > now);
-                let arrived_at = line.arrival(id).map(|arrival| arrival.first_seen);
+                let arrived_at = line.arrival(id).map(|arrival| arrival.arrived);
                 prop_assert_eq!(arrived_at, naive.get(&id).map(|place| at(place.0)));
                 let present: Vec<_> = naive.iter().filter(|(_, place)| place.1 > now).collect();
                 prop_assert_eq!(line.present() as usize, present.len());

@@ -45,7 +45,9 @@ use std::time::Duration;
 use crate::{
     ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
     rate::EventLog,
-    room::{QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate},
+    room::{
+        HeadStart, QueueingMethod, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
+    },
     room::{
         course::Course,
         estimate::Estimate,
@@ -142,7 +144,7 @@ impl Room {
             return verdict;
         }
         // The ticket was used up by a session that has ended, so its order of arrival is void.
-        if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
+        if self.is_void(ticket) {
             return match purpose {
                 Purpose::Enter => self.newcomer(ticket.id, now),
                 Purpose::Stay => Verdict::Wait { ticket: *ticket, reason: Reason::QueuedTurn },
@@ -150,7 +152,12 @@ impl Room {
         }
         let shown = ticket;
         let mut ticket = *shown;
+        ticket.resumes = false;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
+        // A head start belongs to an order of arrival. Otherwise a ticket could be kept for later.
+        if has_lapsed {
+            ticket.head_start = HeadStart::NONE;
+        }
         // A reissued ticket may outlive its place by one retention time. It then gets a place only
         // under the same conditions as a first ticket. Otherwise the clients of one network could
         // get their places twice.
@@ -158,14 +165,15 @@ impl Room {
         let arrival = self.line.arrival(ticket.id);
         let needs_place = claims_place && arrival.is_none();
         match arrival {
-            Some(PlaceOrder { first_seen: arrival, .. }) => {
+            Some(PlaceOrder { arrived, .. }) => {
                 // The place may have been created by a check-in that reached the store only after
                 // its ticket had lapsed. The arrival time of the place is then too late, and a
                 // ticket that was reissued in the meantime proves the correct, earlier time.
-                ticket.first_seen = match ticket.is_reissued() && !has_lapsed {
-                    true => arrival.min(ticket.first_seen),
-                    false => arrival,
+                let arrived = match ticket.is_reissued() && !has_lapsed {
+                    true => arrived.min(ticket.arrival()),
+                    false => arrived,
                 };
+                ticket.first_seen = arrived + ticket.head_start.duration();
                 // The position on a first ticket was an estimate, and does not affect the next
                 // position.
                 ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
@@ -175,7 +183,8 @@ impl Room {
             None => {}
         }
         // If the clock has been set back, the ticket may be dated in the future. A date in the
-        // future must not put the visitor behind newcomers.
+        // future must not put the visitor behind newcomers. A place that was created with a shorter
+        // head start moves ahead, but not beyond the head start of the ticket.
         ticket.first_seen = ticket.first_seen.min(now);
         // In drain mode, a visitor without a place is refused like a newcomer.
         if !ticket.placed && self.rules.mode == RoomMode::Drain {

@@ -287,6 +287,12 @@ impl RoomRules {
         self.cookie_test
     }
 
+    /// Returns the duration of a session.
+    #[must_use]
+    pub const fn session_duration(&self) -> Duration {
+        self.session_duration
+    }
+
     /// Returns the time for which a place is kept after the last check-in.
     #[must_use]
     pub const fn place_retention(&self) -> Duration {

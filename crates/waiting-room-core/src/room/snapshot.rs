@@ -47,8 +47,8 @@ pub struct RoomSnapshot {
     pub present: u32,
     /// The maximum number of places in the line.
     pub line_capacity: u32,
-    /// The time since the earliest first touch among the visitors in line; zero if the line is
-    /// empty.
+    /// The time since the first touch of the visitor at the front of the line, plus its head start;
+    /// zero if the line is empty.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "oldest_wait_seconds", serialize_with = "as_seconds::of_duration")

@@ -131,7 +131,8 @@ impl RoomRules {
     /// [reissue](Self::may_reissue) a ticket until `place_retention` after its next check-in. The
     /// next check-in is due less than one `place_retention` after the last check-in, because
     /// `place_retention` is at least two refresh intervals.
-    pub(crate) fn tickets_void_after(&self) -> Duration {
+    #[must_use]
+    pub fn tickets_void_after(&self) -> Duration {
         self.place_retention * 3
     }
 

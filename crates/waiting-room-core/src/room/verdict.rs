@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{
     Timestamp,
-    room::{estimate::WaitEstimate, event::Entrant},
+    room::{HeadStart, estimate::WaitEstimate, event::Entrant},
 };
 
 /// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
@@ -153,8 +153,14 @@ impl Pass {
 pub struct Ticket {
     /// The visitor that holds the ticket.
     pub id: VisitorId,
-    /// The time of the visitor's first touch. The line is ordered by this time and then by the id.
+    /// The time of the visitor's first touch. The line is ordered by this time, less the
+    /// [head start](Self::head_start), and then by the id.
     pub first_seen: Timestamp,
+    /// The time by which the visitor is ordered ahead of its first touch.
+    pub head_start: HeadStart,
+    /// Whether the visitor returns from a session that has lapsed, see
+    /// [`resuming`](Self::resuming). A room issues no ticket with this mark.
+    pub resumes: bool,
     /// The time at which this ticket was issued.
     pub last_check_in: Timestamp,
     /// The time at which the next check-in is due. An earlier check-in has no effect.
@@ -197,6 +203,8 @@ impl Ticket {
         Self {
             id,
             first_seen,
+            head_start: HeadStart::NONE,
+            resumes: false,
             last_check_in,
             next_check_in,
             shown_position: None,
@@ -380,6 +388,8 @@ pub enum Reason {
     /// `refused:challenged`: the application answered a newcomer with a challenge, which the
     /// newcomer has to satisfy first.
     RefusedChallenged,
+    /// `refused:crawler`: a crawler is asked to come back, because visitors wait.
+    RefusedCrawler,
     /// `refused:draining`: the room serves the visitors in its line, and no other visitor may join
     /// the line.
     RefusedDraining,
@@ -458,6 +468,7 @@ impl fmt::Display for Reason {
             Self::RefusedAddressUnknown => "refused:address_unknown",
             Self::RefusedAmbiguousRoute => "refused:ambiguous_route",
             Self::RefusedChallenged => "refused:challenged",
+            Self::RefusedCrawler => "refused:crawler",
             Self::RefusedDraining => "refused:draining",
             Self::RefusedGateCancelled => "refused:gate_cancelled",
             Self::RefusedGateDrained => "refused:gate_drained",

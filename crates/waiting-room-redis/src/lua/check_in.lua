@@ -4,14 +4,14 @@
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), last_check_in_us (8), 1 if it has a
 --       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
---       1 if it only stays (1); for an entrant also: number (4), tag of the draw (4), place (4)
---       and number of entrants (4), both 0 if unknown; after a question also the number (4) and
---       the place (4) of each departed entrant
+--       1 if it only stays (1), head_start_us (8), 1 if it returns from a lapsed session (1); for an
+--       entrant also: number (4), tag of the draw (4), place (4) and number of entrants (4), both 0
+--       if unknown; after a question also the number (4) and the place (4) of each departed entrant
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
---       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
+--       {'wait', reason, 1 if the ticket had lapsed, arrived_us, interval_s, present visitors
 --        ahead, 1 if its network is over its share in shadow mode, entrant}
---       {'full', 1 if the ticket had lapsed, first_seen_us, interval_s, entrant}
+--       {'full', 1 if the ticket had lapsed, arrived_us, interval_s, entrant}
 --       {'network_full', interval_s}
 --       {'first', reason, interval_s}
 --       {'refuse', reason, retry_us or -1}
@@ -45,17 +45,17 @@ local function stand(id, ticket, ahead, reason)
     if ticket.needs_place and room.places >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
-        return with_entrant({'full', ticket.is_new, ticket.first_seen_us, interval}, ticket)
+        return with_entrant({'full', ticket.is_new, ticket.arrived_us, interval}, ticket)
     end
     local interval = interval_s(ahead, reason, ticket.jitter)
     if ticket.stays and ahead < FRONT then
         interval = math.min(interval, SHORTEST_INTERVAL_US / 1000000)
     end
     arrive(id, ticket)
-    keep_place(id, ticket.first_seen_us, interval)
+    keep_place(id, ticket.arrived_us, interval)
     local is_told = is_over and 1 or 0
     local reply = {
-        'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told,
+        'wait', reason, ticket.is_new, ticket.arrived_us, interval, ahead, is_told,
     }
     return with_entrant(reply, ticket)
 end
@@ -92,17 +92,23 @@ local function turn(id, ticket, kind)
 end
 
 -- Decides whether one visitor is admitted, gets a place, or is refused.
-local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays,
-    rest)
+--
+-- The line is ordered by arrival: the first touch, less the head start.
+local function check_in(
+    id, first_seen_us, last_check_in_us, placed, jitter, lot, reissued, stays, head_us, resumes,
+    rest
+)
     local ticket = {
-        first_seen_us = first_seen_us, last_check_in_us = last_check_in_us, placed = placed == 1,
-        jitter = jitter, lot = lot, reissued = reissued == 1, stays = stays == 1, is_new = 0,
+        arrived_us = first_seen_us - head_us, last_check_in_us = last_check_in_us,
+        placed = placed == 1, jitter = jitter, lot = lot, reissued = reissued == 1,
+        stays = stays == 1, is_new = 0,
     }
     local pass, kind, arrival_us = visitor(id)
     if pass then
         return admit_again(id, pass)
     end
-    if ended(id, ticket.first_seen_us) then
+    -- A visitor who returns from a lapsed session must not have left it.
+    if ended(id, first_seen_us) or resumes == 1 and ended(id, ticket.arrived_us) == 'left' then
         if ticket.stays then
             return {'turn'}
         end
@@ -113,18 +119,22 @@ local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot
     -- under the same conditions as a newcomer. Otherwise a client could get its share of places
     -- twice.
     ticket.needs_place = not arrival_us and (not ticket.placed or ticket.reissued)
+    -- A head start belongs to an order of arrival. Otherwise a ticket could be kept for later.
+    if has_lapsed then
+        head_us = 0
+    end
     if arrival_us then
         -- The place may have been created by a check-in that arrived only after its ticket had
         -- lapsed. A ticket that was reissued in the meantime proves the earlier arrival.
-        if has_lapsed or not ticket.reissued or arrival_us < ticket.first_seen_us then
-            ticket.first_seen_us = arrival_us
+        if has_lapsed or not ticket.reissued or arrival_us < ticket.arrived_us then
+            ticket.arrived_us = arrival_us
         end
         ticket.placed = true
     elseif has_lapsed then
-        ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
+        ticket.arrived_us, ticket.placed, ticket.is_new = room.now_us, false, 1
     end
     local shown = ticket.is_new == 0 and shown_entrant(rest)
-    ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)
+    ticket.arrived_us = math.min(ticket.arrived_us, room.now_us - head_us)
     if not ticket.placed and room.mode == 'drain' then
         return newcomer(id, ticket.jitter)
     end
@@ -148,7 +158,7 @@ local function check_in(id, first_seen_us, last_check_in_us, placed, jitter, lot
         if kind ~= PRESENT_PLACE then
             redis.call('ZREM', PRESENT, id)
         end
-        return admit(id, ticket.first_seen_us, reason)
+        return admit(id, ticket.arrived_us + head_us, reason)
     end
     return stand(id, ticket, ahead, reason)
 end
@@ -158,4 +168,4 @@ if not open() then
 end
 check_losses()
 clear()
-return close(for_each_visitor('>I8I8BI2I8BB', check_in, true))
+return close(for_each_visitor('>I8I8BI2I8BBI8B', check_in, true))

@@ -2,25 +2,25 @@
 --
 -- KEYS  the keys of the room, see head.lua
 -- ARGV for each visitor: id (16 bytes), first_seen_us (8), its check-in interval in seconds
---       (4); for an entrant also the bytes that check_in.lua describes
+--       (4), head_start_us (8); for an entrant also the bytes that check_in.lua describes
 -- reply nothing for the visitors
 -- time  the clock of the room
 
 -- Keeps the place of one visitor. A visitor who has been admitted or has left in the meantime gets
 -- no place.
-local function heartbeat(id, first_seen_us, interval, rest)
+local function heartbeat(id, first_seen_us, interval, head_start_us, rest)
     local pass, _, arrival_us = visitor(id)
     if pass or ended(id, first_seen_us) then
         return
     end
-    local ticket = {first_seen_us = arrival_us or first_seen_us}
-    local order_us = rank_us(id, ticket.first_seen_us)
+    local ticket = {arrived_us = arrival_us or first_seen_us - head_start_us}
+    local order_us = rank_us(id, ticket.arrived_us)
     if not arrival_us then
         order_us = recognize(ticket, false, shown_entrant(rest))
         arrive(id, ticket)
     end
     redis.call('ZADD', PRESENT, digits(order_us), id)
-    keep_place(id, ticket.first_seen_us, interval)
+    keep_place(id, ticket.arrived_us, interval)
 end
 
 if not open() then
@@ -28,5 +28,5 @@ if not open() then
 end
 check_losses()
 clear()
-for_each_visitor('>I8I4', heartbeat, true)
+for_each_visitor('>I8I4I8', heartbeat, true)
 return close({})

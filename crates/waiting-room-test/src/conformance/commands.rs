@@ -4,7 +4,10 @@ use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{Pass, Ticket, Timestamp, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{
+    Pass, Ticket, Timestamp, Verdict, VisitorId,
+    room::{HeadStart, Renewal},
+};
 
 use super::{schedule::PlannedEvent, settings::Settings};
 
@@ -142,7 +145,15 @@ impl Commands {
             Verdict::Refuse { ticket, .. } => {
                 ticket.iter().for_each(|ticket| keep(&mut self.tickets, *ticket));
             }
-            Verdict::Wait { ticket, .. } => keep(&mut self.tickets, *ticket),
+            Verdict::Wait { ticket, .. } => {
+                let mut ticket = *ticket;
+                // A layer gives some visitors a head start when it seals their first tickets.
+                if !ticket.placed && self.rng.random_bool(0.3) {
+                    let seconds = self.rng.random_range(0..90);
+                    ticket.head_start = HeadStart::new(Duration::from_secs(seconds));
+                }
+                keep(&mut self.tickets, ticket);
+            }
         }
     }
 
@@ -176,8 +187,14 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store.
+    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store, or that
+    /// of a visitor who returns from a session that has lapsed.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
+        if self.rng.random_bool(0.1)
+            && let Some(ticket) = self.pass().and_then(|pass| Ticket::resuming(&pass, now))
+        {
+            return Some(ticket);
+        }
         let mut ticket = self.ticket()?;
         if self.rng.random_bool(0.05) {
             ticket.last_check_in = now;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Reason, Ticket, Timestamp, Verdict, VisitorId,
-    room::{QueueingMethod, Recovery, Renewal, RoomMode, event::Schedule},
+    room::{HeadStart, QueueingMethod, Recovery, Renewal, RoomMode, event::Schedule},
 };
 
 use self::draw::ModelDraw;
@@ -69,8 +69,9 @@ struct Ended {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     id: VisitorId,
-    first_seen: Timestamp,
-    /// The first touch in nanoseconds, or the place of an entrant after a draw.
+    /// The first touch, less the head start.
+    arrived: Timestamp,
+    /// The arrival in nanoseconds, or the place of an entrant after a draw.
     order: u64,
     /// The draw in which the visitor has a number, and the number.
     number: Option<(u32, u32)>,
@@ -125,18 +126,28 @@ impl Model {
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        if self.ended.iter().any(|ended| ended.voids(ticket.id, ticket.first_seen)) {
+        let is_void = |ended: &Ended| {
+            ended.voids(ticket.id, ticket.first_seen)
+                || ticket.resumes && ended.has_left && ended.voids(ticket.id, ticket.arrival())
+        };
+        if self.ended.iter().any(is_void) {
             return if stays { turn } else { self.newcomer(ticket.id, now, told) };
         }
         let first_lifetime = self.settings.refresh * 3 / 2;
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
         let has_lapsed = ticket.last_check_in + lifetime <= now;
+        ticket.resumes = false;
+        if has_lapsed {
+            ticket.head_start = HeadStart::NONE;
+        }
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let needs_place = place.is_none() && (!ticket.placed || ticket.is_reissued());
         if let Some(place) = place {
-            if has_lapsed || !ticket.is_reissued() || place.first_seen < ticket.first_seen {
-                ticket.first_seen = place.first_seen;
+            let mut arrived = place.arrived;
+            if ticket.is_reissued() && !has_lapsed {
+                arrived = arrived.min(ticket.arrival());
             }
+            ticket.first_seen = arrived + ticket.head_start.duration();
             ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
             ticket.placed = true;
         } else if has_lapsed {
@@ -233,7 +244,7 @@ impl Model {
     pub(crate) fn numbers(&mut self, now: Timestamp) -> Numbers {
         self.sweep(now);
         let first = self.places.iter().min_by_key(|place| place.rank());
-        let oldest = first.map_or(Duration::ZERO, |first| now.since(first.first_seen));
+        let oldest = first.map_or(Duration::ZERO, |first| now.since(first.arrived));
         Numbers {
             active: self.sessions.len(),
             new_in_last_minute: self.admissions.len(),

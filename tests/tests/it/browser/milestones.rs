@@ -78,7 +78,7 @@ async fn a_wait_that_grows_is_explained_until_it_falls_again() {
     let slower = "The wait has grown because people are being let in more slowly.";
     assert_eq!(script.why().await, slower);
     script.read(46, 900, true).await;
-    let returned = "The wait has grown because people who were here before you have come back.";
+    let returned = "The wait has grown because more people are ahead of you now.";
     assert_eq!(script.why().await, returned);
     script.read(45, 290, false).await;
     assert_eq!(script.why().await, "");

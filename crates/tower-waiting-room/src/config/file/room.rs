@@ -39,6 +39,7 @@ pub(super) struct RoomFields {
     pub(super) cookie: CookieFile,
     pub(super) status: StatusFile,
     pub(super) json_profile: JsonProfile,
+    pub(super) grace: Option<Duration>,
     pub(super) push: Option<PushFile>,
 }
 
@@ -211,6 +212,7 @@ impl RoomFields {
             builder = builder.keys(keys);
         }
         builder = builder.json_profile(self.json_profile);
+        builder = with(builder, self.grace, |to, span| to.grace(span));
         builder = with(builder, self.push, |to, push| to.push(push.options()));
         for (kind, status) in self.status.by_kind() {
             let status = StatusCode::from_u16(status).map_err(|_| {

@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Čeká přibližně { $shown } lidí
 }
 slower = Čekání se prodloužilo, protože jsou lidé vpouštěni pomaleji.
-returned = Čekání se prodloužilo, protože se vrátili lidé, kteří byli před vámi.
+returned = Čekání se prodloužilo, protože je před vámi nyní více lidí.
 retries = Tato stránka to zkusí znovu sama.
 support = Pomoc a kontakt
 

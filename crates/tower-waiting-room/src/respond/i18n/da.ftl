@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Omkring { $shown } personer venter
 }
 slower = Ventetiden er blevet længere, fordi folk lukkes langsommere ind.
-returned = Ventetiden er blevet længere, fordi personer, der var foran dig, er kommet tilbage.
+returned = Ventetiden er blevet længere, fordi der nu er flere personer foran dig.
 retries = Denne side prøver igen automatisk.
 support = Hjælp og kontakt
 

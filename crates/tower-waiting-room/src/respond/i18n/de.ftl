@@ -77,7 +77,7 @@ line-about = { $count ->
    *[other] Etwa { $shown } Personen warten
 }
 slower = Die Wartezeit ist länger geworden, weil die Besucher langsamer eingelassen werden.
-returned = Die Wartezeit ist länger geworden, weil Personen zurückgekommen sind, die vor Ihnen waren.
+returned = Die Wartezeit ist länger geworden, weil jetzt mehr Personen vor Ihnen sind.
 retries = Diese Seite versucht es von selbst noch einmal.
 support = Hilfe und Kontakt
 

@@ -77,7 +77,7 @@ line-about = { $count ->
    *[other] About { $shown } people are waiting
 }
 slower = The wait has grown because people are being let in more slowly.
-returned = The wait has grown because people who were here before you have come back.
+returned = The wait has grown because more people are ahead of you now.
 retries = This page tries again by itself.
 support = Help and contact
 

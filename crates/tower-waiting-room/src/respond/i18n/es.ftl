@@ -77,7 +77,7 @@ line-about = { $count ->
    *[other] Aproximadamente { $shown } personas están esperando
 }
 slower = La espera ha aumentado porque se está entrando más despacio.
-returned = La espera ha aumentado porque han vuelto personas que estaban por delante de usted.
+returned = La espera ha aumentado porque ahora hay más personas por delante de usted.
 retries = Esta página lo intenta de nuevo por sí sola.
 support = Ayuda y contacto
 

@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Noin { $shown } henkilöä odottaa
 }
 slower = Odotusaika on pidentynyt, koska kävijöitä päästetään sisään hitaammin.
-returned = Odotusaika on pidentynyt, koska edellänne olleita on palannut.
+returned = Odotusaika on pidentynyt, koska edellänne on nyt enemmän ihmisiä.
 retries = Tämä sivu yrittää uudelleen itsestään.
 support = Apu ja yhteydenotto
 

@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Humigit-kumulang { $shown } na tao ang naghihintay
 }
 slower = Humaba ang paghihintay dahil mas mabagal ang pagpapapasok.
-returned = Humaba ang paghihintay dahil bumalik ang mga taong nauna sa inyo.
+returned = Humaba ang paghihintay dahil mas marami na ngayon ang mga taong nauuna sa inyo.
 retries = Kusang sumusubok muli ang pahinang ito.
 support = Tulong at pakikipag-ugnayan
 

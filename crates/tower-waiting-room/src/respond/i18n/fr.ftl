@@ -77,7 +77,7 @@ line-about = { $count ->
    *[other] Environ { $shown } personnes attendent
 }
 slower = L’attente s’est allongée, car les entrées sont plus lentes.
-returned = L’attente s’est allongée, car des personnes qui étaient devant vous sont revenues.
+returned = L’attente s’est allongée, car davantage de personnes sont maintenant devant vous.
 retries = Cette page réessaie toute seule.
 support = Aide et contact
 

@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Čeka otprilike { $shown } osoba
 }
 slower = Čekanje se produljilo jer se ljudi propuštaju sporije.
-returned = Čekanje se produljilo jer su se vratili ljudi koji su bili ispred vas.
+returned = Čekanje se produljilo jer je sada više ljudi ispred vas.
 retries = Ova stranica sama pokušava ponovno.
 support = Pomoć i kontakt
 

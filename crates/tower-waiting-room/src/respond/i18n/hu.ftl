@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Körülbelül { $shown } fő várakozik
 }
 slower = A várakozás hosszabb lett, mert lassabban engedjük be a látogatókat.
-returned = A várakozás hosszabb lett, mert visszatértek olyanok, akik Ön előtt álltak.
+returned = A várakozás hosszabb lett, mert most többen állnak Ön előtt.
 retries = Ez az oldal magától újra próbálkozik.
 support = Segítség és kapcsolat
 

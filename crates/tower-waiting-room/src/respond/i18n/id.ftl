@@ -62,7 +62,7 @@ stop = { $text }.
 ahead-none = Tidak ada orang di depan Anda
 line-about = Sekitar { $shown } orang sedang menunggu
 slower = Waktu tunggu bertambah karena pengunjung masuk lebih lambat.
-returned = Waktu tunggu bertambah karena orang yang lebih dahulu mengantre telah kembali.
+returned = Waktu tunggu bertambah karena sekarang ada lebih banyak orang di depan Anda.
 retries = Halaman ini mencoba lagi secara otomatis.
 support = Bantuan dan kontak
 

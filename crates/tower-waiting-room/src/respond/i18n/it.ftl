@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Circa { $shown } persone sono in attesa
 }
 slower = L’attesa è aumentata perché gli ingressi sono più lenti.
-returned = L’attesa è aumentata perché sono tornate persone che erano davanti a Lei.
+returned = L’attesa è aumentata perché ora ci sono più persone davanti a Lei.
 retries = Questa pagina riprova da sola.
 support = Assistenza e contatti
 

@@ -62,7 +62,7 @@ stop = { $text }。
 ahead-none = 前にお待ちの方はいません
 line-about = 約 { $shown } 人お待ちです
 slower = ご案内のペースが落ちたため、待ち時間が延びました。
-returned = 先にお並びの方が戻られたため、待ち時間が延びました。
+returned = 先にお並びの方が増えたため、待ち時間が延びました。
 retries = このページは自動的に再試行します。
 support = ヘルプとお問い合わせ
 

@@ -62,7 +62,7 @@ stop = { $text }.
 ahead-none = 앞에 대기 중인 사람이 없습니다
 line-about = 약 { $shown }명이 대기하고 있습니다
 slower = 입장 속도가 느려져 대기 시간이 늘어났습니다.
-returned = 먼저 대기하던 분들이 돌아와 대기 시간이 늘어났습니다.
+returned = 앞에서 대기하는 분들이 늘어나 대기 시간이 길어졌습니다.
 retries = 이 페이지는 자동으로 다시 시도합니다.
 support = 도움말 및 문의
 

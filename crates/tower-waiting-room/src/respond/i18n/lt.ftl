@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Laukia maždaug { $shown } žmonių
 }
 slower = Laukimas pailgėjo, nes žmonės įleidžiami lėčiau.
-returned = Laukimas pailgėjo, nes grįžo žmonės, kurie buvo prieš Jus.
+returned = Laukimas pailgėjo, nes prieš Jus dabar yra daugiau žmonių.
 retries = Šis puslapis bando dar kartą automatiškai.
 support = Pagalba ir kontaktai
 

@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Gaida aptuveni { $shown } cilvēki
 }
 slower = Gaidīšanas laiks ir pieaudzis, jo cilvēki tiek ielaisti lēnāk.
-returned = Gaidīšanas laiks ir pieaudzis, jo ir atgriezušies cilvēki, kas bija pirms Jums.
+returned = Gaidīšanas laiks ir pieaudzis, jo pirms Jums tagad ir vairāk cilvēku.
 retries = Šī lapa mēģina vēlreiz pati.
 support = Palīdzība un saziņa
 

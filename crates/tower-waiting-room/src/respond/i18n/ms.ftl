@@ -62,7 +62,7 @@ stop = { $text }.
 ahead-none = Tiada sesiapa di hadapan anda
 line-about = Kira-kira { $shown } orang sedang menunggu
 slower = Masa menunggu bertambah kerana kemasukan menjadi lebih perlahan.
-returned = Masa menunggu bertambah kerana orang yang beratur sebelum anda telah kembali.
+returned = Masa menunggu bertambah kerana kini lebih ramai orang berada di hadapan anda.
 retries = Halaman ini mencuba lagi secara automatik.
 support = Bantuan dan hubungan
 

@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Omtrent { $shown } personer venter
 }
 slower = Ventetiden er blitt lengre fordi folk slippes langsommere inn.
-returned = Ventetiden er blitt lengre fordi personer som var foran deg, er kommet tilbake.
+returned = Ventetiden er blitt lengre fordi det nå er flere personer foran deg.
 retries = Denne siden prøver igjen automatisk.
 support = Hjelp og kontakt
 

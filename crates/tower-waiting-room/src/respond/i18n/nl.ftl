@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Er wachten ongeveer { $shown } personen
 }
 slower = De wachttijd is langer geworden omdat mensen langzamer worden toegelaten.
-returned = De wachttijd is langer geworden omdat mensen die vóór u stonden, zijn teruggekomen.
+returned = De wachttijd is langer geworden omdat er nu meer mensen vóór u staan.
 retries = Deze pagina probeert het vanzelf opnieuw.
 support = Hulp en contact
 

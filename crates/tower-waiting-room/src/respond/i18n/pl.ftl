@@ -97,7 +97,7 @@ line-about = { $count ->
    *[other] Czeka około { $shown } osoby
 }
 slower = Czas oczekiwania wydłużył się, ponieważ wpuszczanie przebiega wolniej.
-returned = Czas oczekiwania wydłużył się, ponieważ wróciły osoby, które były przed Państwem.
+returned = Czas oczekiwania wydłużył się, ponieważ teraz przed Państwem jest więcej osób.
 retries = Ta strona sama spróbuje ponownie.
 support = Pomoc i kontakt
 

@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Cerca de { $shown } pessoas estão esperando
 }
 slower = A espera aumentou porque as pessoas estão entrando mais devagar.
-returned = A espera aumentou porque voltaram pessoas que estavam à sua frente.
+returned = A espera aumentou porque agora há mais pessoas à sua frente.
 retries = Esta página tenta novamente sozinha.
 support = Ajuda e contato
 

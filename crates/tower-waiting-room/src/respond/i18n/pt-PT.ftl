@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Cerca de { $shown } pessoas estão à espera
 }
 slower = A espera aumentou porque as entradas estão mais lentas.
-returned = A espera aumentou porque regressaram pessoas que estavam à sua frente.
+returned = A espera aumentou porque há agora mais pessoas à sua frente.
 retries = Esta página tenta novamente de forma automática.
 support = Ajuda e contacto
 

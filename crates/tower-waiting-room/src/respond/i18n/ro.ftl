@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Așteaptă aproximativ { $shown } de persoane
 }
 slower = Așteptarea s-a prelungit deoarece accesul este mai lent.
-returned = Așteptarea s-a prelungit deoarece s-au întors persoane care erau înaintea dumneavoastră.
+returned = Așteptarea s-a prelungit deoarece acum sunt mai multe persoane înaintea dumneavoastră.
 retries = Această pagină încearcă din nou singură.
 support = Ajutor și contact
 

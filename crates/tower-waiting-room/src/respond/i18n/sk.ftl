@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Čaká približne { $shown } ľudí
 }
 slower = Čakanie sa predĺžilo, pretože ľudia sú vpúšťaní pomalšie.
-returned = Čakanie sa predĺžilo, pretože sa vrátili ľudia, ktorí boli pred vami.
+returned = Čakanie sa predĺžilo, pretože je pred vami teraz viac ľudí.
 retries = Táto stránka to skúsi znova sama.
 support = Pomoc a kontakt
 

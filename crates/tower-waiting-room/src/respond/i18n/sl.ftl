@@ -97,7 +97,7 @@ line-about = { $count ->
    *[other] Čaka približno { $shown } oseb
 }
 slower = Čakanje se je podaljšalo, ker ljudi spuščamo počasneje.
-returned = Čakanje se je podaljšalo, ker so se vrnili ljudje, ki so bili pred vami.
+returned = Čakanje se je podaljšalo, ker je zdaj pred vami več ljudi.
 retries = Ta stran znova poskusi sama.
 support = Pomoč in stik
 

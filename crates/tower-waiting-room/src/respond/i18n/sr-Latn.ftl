@@ -90,7 +90,7 @@ line-about = { $count ->
    *[other] Čeka otprilike { $shown } osoba
 }
 slower = Čekanje se produžilo jer se ljudi sporije propuštaju.
-returned = Čekanje se produžilo jer su se vratili ljudi koji su bili ispred vas.
+returned = Čekanje se produžilo jer je sada ispred vas više ljudi.
 retries = Ova stranica sama pokušava ponovo.
 support = Pomoć i kontakt
 

@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Ungefär { $shown } personer väntar
 }
 slower = Väntetiden har blivit längre eftersom besökare släpps in långsammare.
-returned = Väntetiden har blivit längre eftersom personer som var före dig har kommit tillbaka.
+returned = Väntetiden har blivit längre eftersom fler personer nu är före dig.
 retries = Den här sidan försöker igen av sig själv.
 support = Hjälp och kontakt
 

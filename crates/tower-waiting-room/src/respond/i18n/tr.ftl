@@ -83,7 +83,7 @@ line-about = { $count ->
    *[other] Yaklaşık { $shown } kişi bekliyor
 }
 slower = Ziyaretçiler daha yavaş alındığı için bekleme süresi uzadı.
-returned = Sizden önce sırada olanlar geri döndüğü için bekleme süresi uzadı.
+returned = Şimdi önünüzde daha fazla kişi olduğu için bekleme süresi uzadı.
 retries = Bu sayfa kendiliğinden tekrar dener.
 support = Yardım ve iletişim
 

@@ -62,7 +62,7 @@ stop = { $text }.
 ahead-none = Không có ai ở trước quý khách
 line-about = Có khoảng { $shown } người đang chờ
 slower = Thời gian chờ tăng vì tốc độ cho vào chậm hơn.
-returned = Thời gian chờ tăng vì những người ở trước quý khách đã quay lại.
+returned = Thời gian chờ tăng vì hiện có nhiều người hơn ở trước quý khách.
 retries = Trang này tự động thử lại.
 support = Trợ giúp và liên hệ
 

@@ -62,7 +62,7 @@ stop = { $text }。
 ahead-none = 您前面没有人
 line-about = 大约有 { $shown } 人正在等待
 slower = 等待时间变长了，因为放行速度变慢了。
-returned = 等待时间变长了，因为排在您前面的人回来了。
+returned = 等待时间变长了，因为现在排在您前面的人更多了。
 retries = 此页面会自动重试。
 support = 帮助与联系方式
 

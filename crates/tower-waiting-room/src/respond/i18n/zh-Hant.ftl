@@ -62,7 +62,7 @@ stop = { $text }。
 ahead-none = 您前面沒有人
 line-about = 大約有 { $shown } 人正在等候
 slower = 等候時間變長，因為目前放行速度變慢。
-returned = 等候時間變長，因為排在您前面的人回來了。
+returned = 等候時間變長，因為現在排在您前面的人更多了。
 retries = 此頁面會自動重試。
 support = 說明與聯絡方式
 

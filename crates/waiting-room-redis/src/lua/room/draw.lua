@@ -196,7 +196,7 @@ end
 local function recognize(ticket, own, shown)
     local draw = current_draw()
     if not draw then
-        return ticket.first_seen_us
+        return ticket.arrived_us
     end
     own = own and own.tag == draw.tag and own
     if shown and not own and not draw.entrants then
@@ -208,14 +208,14 @@ local function recognize(ticket, own, shown)
     end
     ticket.number = own and own.number or shown and shown.number
     if not ticket.number or not draw.entrants or ticket.number > draw.entrants then
-        return ticket.first_seen_us
+        return ticket.arrived_us
     end
     if own and own.place > 0 then
         ticket.place = own.place
     elseif shown and shown.number == ticket.number and shown.entrants == draw.entrants then
         ticket.place = shown.place > 0 and shown.place
     end
-    return ticket.place or ticket.first_seen_us
+    return ticket.place or ticket.arrived_us
 end
 
 -- Stores the place of an entrant in line.

@@ -52,16 +52,16 @@ end
 --
 -- A visitor who is asked to return after `interval` seconds counts as present for one and a half
 -- intervals, and keeps its place for the retention time.
-local function keep_place(id, first_seen_us, interval)
+local function keep_place(id, arrived_us, interval)
     local kept_us = room.now_us + room.retention_us
     local present_us = math.min(room.now_us + interval * 1500000, kept_us)
-    local kind = put(id, PRESENT_PLACE, present_us, kept_us, first_seen_us)
+    local kind = put(id, PRESENT_PLACE, present_us, kept_us, arrived_us)
     if not kind then
         room.places = room.places + 1
         count_place(id, 1)
     end
     if room.method == 'random' then
-        redis.call('ZADD', ARRIVALS, digits(rank_us(id, first_seen_us)), id)
+        redis.call('ZADD', ARRIVALS, digits(rank_us(id, arrived_us)), id)
     elseif kind == AWAY_PLACE then
         redis.call('ZREM', ARRIVALS, id)
     end

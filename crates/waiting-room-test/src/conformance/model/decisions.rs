@@ -122,8 +122,8 @@ impl Model {
         let place = ticket.entrant.and_then(|entrant| entrant.place);
         self.places.push(Place {
             id: ticket.id,
-            first_seen: ticket.first_seen,
-            order: place.map_or(ticket.first_seen.as_nanos(), u64::from),
+            arrived: ticket.arrival(),
+            order: place.map_or(ticket.arrival().as_nanos(), u64::from),
             number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.retention,

@@ -80,8 +80,8 @@ impl Model {
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let own = place.and_then(|place| Some((place.number?, place.order)));
         let shown = ticket.entrant.take();
-        let first_seen = ticket.first_seen.as_nanos();
-        let Some(draw) = &mut self.draw else { return first_seen };
+        let arrival = ticket.arrival().as_nanos();
+        let Some(draw) = &mut self.draw else { return arrival };
         let tag = draw.tag();
         let own = own.filter(|((of, _), _)| *of == tag);
         let shown = shown.filter(|it| it.draw == tag);
@@ -92,13 +92,13 @@ impl Model {
             }
         }
         let number = own.map(|((_, number), _)| number).or(shown.map(|it| it.number));
-        let Some(number) = number else { return first_seen };
+        let Some(number) = number else { return arrival };
         let stood_at = own.and_then(|(_, order)| u32::try_from(order).ok());
         let mut entrant = Entrant::new(number, tag);
         entrant.place = stood_at.or_else(|| draw.place_of(number));
         entrant.entrants = draw.order.as_ref().map(Shuffle::entrants);
         ticket.entrant = Some(entrant);
-        entrant.place.map_or(first_seen, u64::from)
+        entrant.place.map_or(arrival, u64::from)
     }
 
     /// Gives a number to a visitor who stands in a prequeue and has none.

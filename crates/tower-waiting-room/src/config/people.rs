@@ -1,0 +1,120 @@
+//! The builder options for some visitors only: priorities, crawlers, and sessions that have lapsed.
+
+use std::time::Duration;
+
+use super::builder::WaitingRoomConfigBuilder;
+use crate::{
+    request::RequestHead,
+    room::{Crawlers, Priority},
+};
+
+/// The options that concern some visitors only.
+impl WaitingRoomConfigBuilder {
+    /// Gives some visitors a head start in the line, of up to `longest`, which is between 1 s and
+    /// 1 h. The default is none: all visitors are in the order of their arrival.
+    ///
+    /// The closure returns how much earlier than it came a visitor is ordered. A longer head start
+    /// than `longest` counts as `longest`, and fractions of a second do not count. The bound on
+    /// starvation is exact: no visitor is ever overtaken by one that came more than `longest` later.
+    ///
+    /// A head start decides about the order only. A visitor with a head start waits like any other,
+    /// and takes a slot only if one is free. It is decided when the order of arrival begins, that
+    /// is, with the first ticket, or with the next one after that has lapsed, and is sealed into the
+    /// ticket. If the class of a visitor changes in the line, its place does not.
+    ///
+    /// With [`QueueingMethod::Random`](crate::room::QueueingMethod::Random) and in the draw of an
+    /// event, a head start has no effect. The closure runs on the task of the request, so it must not
+    /// block. Return a head start only for what the application has verified.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_waiting_room::{WaitingRoomConfig, request::RequestHead};
+    ///
+    /// # fn is_member(_: &RequestHead<'_>) -> bool { false }
+    /// let minutes = |minutes| Duration::from_secs(60 * minutes);
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .priority(minutes(5), move |request| if is_member(request) { minutes(5) } else { minutes(0) })
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn priority<F>(mut self, longest: Duration, head_start: F) -> Self
+    where
+        F: Fn(&RequestHead<'_>) -> Duration + Send + Sync + 'static,
+    {
+        self.config.room_options.people.priority = Some(Priority::new(longest, head_start));
+        self
+    }
+
+    /// Sets a closure that recognizes the requests of crawlers, such as those of search engines. The
+    /// default is none: crawlers are treated like visitors.
+    ///
+    /// A crawler takes neither a slot nor a place. While visitors wait or the room is closed, a
+    /// crawler gets a 503 with `Retry-After` and a short text, so that a search engine keeps its
+    /// entry and comes back. At other times, its requests are passed through without a session, with
+    /// the reason `bypass:crawler`. Rate limits and gates apply to them.
+    ///
+    /// Whether visitors wait is known without a call to the store: from the number of visitors in
+    /// line, and from this node's answers of the last
+    /// [`refresh_interval`](Self::refresh_interval). While the room is full but nobody waits, a
+    /// crawler passes.
+    ///
+    /// Anybody can send the `User-Agent` of a crawler, so the closure must rely on something that the
+    /// client cannot forge: a header that a trusted proxy sets, or an address that was looked up
+    /// before. A client for which the closure returns `true` is never counted, so a forged one
+    /// would skip the room whenever it does not queue. The closure runs on the task of each request
+    /// without a pass, so it must not block.
+    ///
+    /// ```
+    /// use tower_waiting_room::WaitingRoomConfig;
+    ///
+    /// // The proxy verifies crawlers, and removes this header from all other requests.
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .crawlers(|request| request.headers().contains_key("x-verified-crawler"))
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn crawlers<F>(mut self, is_crawler: F) -> Self
+    where
+        F: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
+    {
+        self.config.room_options.people.crawlers = Some(Crawlers::new(is_crawler));
+        self
+    }
+
+    /// Sets the time for which a visitor whose session has lapsed, for example in the middle of a
+    /// form, may return ahead of the line. The default is none: it begins at the back of the line.
+    ///
+    /// Within this time, a request with the lapsed pass is ordered by the visitor's first arrival. It
+    /// continues at once if a slot is free. Otherwise the visitor gets a place at the front of the
+    /// line, but no slot: the limits hold. A body cannot be kept, so the page says that it has not
+    /// been sent.
+    ///
+    /// A lapsed pass is good for one session at a time, whatever the number of its copies. A visitor
+    /// that has left, or whose session the application has ended, does not return, nor does one whose
+    /// pass is older than the memory of the store. The session of a
+    /// [person](Self::identity) continues as that of the person.
+    ///
+    /// The grace is at least 1 s and at most [`session_duration`](Self::session_duration), and 9/8 of
+    /// the session duration and the grace must not exceed three times
+    /// [`place_retention`](Self::place_retention), because the store remembers for that long who has
+    /// left. It needs sessions that requests prolong.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_waiting_room::WaitingRoomConfig;
+    ///
+    /// let grace = |secs| {
+    ///     let config = WaitingRoomConfig::builder("shop").total_active_users(200);
+    ///     config.grace(Duration::from_secs(secs)).build()
+    /// };
+    /// assert!(grace(120).is_ok());
+    /// let error = grace(400).unwrap_err().to_string();
+    /// assert_eq!(error, "grace is 400s, expected at most session_duration, 300s");
+    /// ```
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.config.room_options.people.grace = Some(grace);
+        self
+    }
+}

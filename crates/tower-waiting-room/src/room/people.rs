@@ -1,0 +1,185 @@
+//! What an operator grants to some visitors: a head start in the line, a way past the line for
+//! crawlers, and the way back after a session that has lapsed.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use waiting_room_core::{
+    ConfigError, Reason, RoomRules, Ticket, Timestamp, Verdict,
+    error::ConfigErrorKind,
+    room::{HeadStart, SessionRenewal},
+};
+
+use crate::request::RequestHead;
+
+/// The options of a node that concern some visitors only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct People {
+    /// The head starts of visitors, or `None` if all visitors are in the order of their arrival.
+    pub(crate) priority: Option<Priority>,
+    /// The crawlers, or `None` if they are treated like visitors.
+    pub(crate) crawlers: Option<Crawlers>,
+    /// The time for which the visitor of a lapsed session may return ahead of the line.
+    pub(crate) grace: Option<Duration>,
+}
+
+impl People {
+    /// Checks the options in combination with the rules of the room.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for an option without a room, for a head start or a grace that is out of
+    /// bounds, and for a grace in a room whose sessions have a fixed length.
+    pub(super) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
+        let given = [
+            ("priority", self.priority.is_some()),
+            ("crawlers", self.crawlers.is_some()),
+            ("grace", self.grace.is_some()),
+        ];
+        if !has_room && let Some((field, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            let expected = "total_active_users as well: without a room no visitor waits";
+            return Err(contradicts(field, "set", expected));
+        }
+        self.priority.as_ref().map_or(Ok(()), Priority::validate)?;
+        self.grace.map_or(Ok(()), |grace| validate_grace(grace, rules))
+    }
+}
+
+/// The head starts of visitors.
+#[derive(Clone)]
+pub(crate) struct Priority {
+    longest: Duration,
+    of: Arc<dyn Fn(&RequestHead<'_>) -> Duration + Send + Sync>,
+}
+
+impl Priority {
+    /// The longest head start that can be configured.
+    const MAX: Duration = Duration::from_secs(60 * 60);
+
+    pub(crate) fn new(
+        longest: Duration,
+        of: impl Fn(&RequestHead<'_>) -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self { longest, of: Arc::new(of) }
+    }
+
+    /// Returns the head start of the visitor who sends this request.
+    pub(super) fn of(&self, head: &RequestHead<'_>) -> HeadStart {
+        HeadStart::new((self.of)(head).min(self.longest))
+    }
+
+    /// Gives a head start to the visitor of a verdict if its order of arrival has just begun.
+    ///
+    /// The head start is decided once, and sealed into the ticket. A later request with other
+    /// headers changes nothing.
+    pub(super) fn give(&self, head: &RequestHead<'_>, verdict: &mut Verdict) {
+        let ticket = match verdict {
+            Verdict::Wait { ticket, reason } if *reason != Reason::QueuedTurn => ticket,
+            Verdict::Refuse { ticket: Some(ticket), .. } => ticket,
+            _ => return,
+        };
+        let is_new = |ticket: &Ticket| ticket.first_seen == ticket.last_check_in;
+        if is_new(ticket) && ticket.head_start == HeadStart::NONE {
+            ticket.head_start = self.of(head);
+        }
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let given = format!("{:?}", self.longest);
+        let is = |kind, expected| Err(ConfigError::new(kind, "priority", &given, expected));
+        if self.longest < Duration::from_secs(1) {
+            return is(ConfigErrorKind::TooSmall, "a longest head start of at least 1s");
+        }
+        if self.longest > Self::MAX {
+            return is(ConfigErrorKind::TooLarge, "a longest head start of at most 1h");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Priority").field("longest", &self.longest).finish_non_exhaustive()
+    }
+}
+
+/// The requests of crawlers, as the operator has verified them.
+#[derive(Clone)]
+pub(crate) struct Crawlers {
+    is_one: Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>,
+    /// The time of the latest verdict of this node that a visitor waits or is refused, in
+    /// nanoseconds. An outdated value only lets one more request through.
+    queued_at: Arc<AtomicU64>,
+}
+
+impl Crawlers {
+    pub(crate) fn new(is_one: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self { is_one: Arc::new(is_one), queued_at: Arc::default() }
+    }
+
+    /// Returns whether a request comes from a crawler.
+    pub(super) fn is_one(&self, head: &RequestHead<'_>) -> bool {
+        (self.is_one)(head)
+    }
+
+    /// Notes a verdict, at `now`.
+    pub(super) fn observe(&self, verdict: &Verdict, now: Timestamp) {
+        if !matches!(verdict, Verdict::Admit { .. }) {
+            self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether a visitor has waited or was refused within this time.
+    pub(super) fn has_queued_within(&self, time: Duration, now: Timestamp) -> bool {
+        let queued_at = self.queued_at.load(Ordering::Relaxed);
+        queued_at != 0 && now.since(Timestamp::from_nanos(queued_at)) < time
+    }
+}
+
+impl fmt::Debug for Crawlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Crawlers")
+    }
+}
+
+/// Checks that the visitor of a lapsed session may return for this time.
+///
+/// A store remembers for three times the place retention that a visitor has left. A visitor that has
+/// left must not return, so the time must be over by then.
+fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError> {
+    let is = |kind, expected: String| {
+        Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))
+    };
+    if rules.session_renewal() == SessionRenewal::Fixed {
+        let expected = "disable_session_renewal to be off: sessions of a fixed length are not \
+                        continued";
+        return Err(contradicts("grace", &format!("{grace:?}"), expected));
+    }
+    if grace < Duration::from_secs(1) {
+        return is(ConfigErrorKind::TooSmall, "at least 1s".to_owned());
+    }
+    if grace > rules.session_duration() {
+        let longest = rules.session_duration();
+        return is(ConfigErrorKind::TooLarge, format!("at most session_duration, {longest:?}"));
+    }
+    let longest = rules.tickets_void_after().saturating_sub(rules.pass_lifetime());
+    if grace > longest {
+        let retention = rules.place_retention();
+        let expected = format!(
+            "at most {longest:?}: 9/8 of session_duration and the grace must not exceed three times \
+             place_retention, {retention:?}"
+        );
+        return is(ConfigErrorKind::Contradicts, expected);
+    }
+    Ok(())
+}
+
+fn contradicts(field: &'static str, given: &str, expected: &str) -> ConfigError {
+    ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
+}

@@ -1,0 +1,78 @@
+//! What the room grants to some visitors: head starts, crawlers, and the way back after a session
+//! that has lapsed.
+
+use waiting_room_core::{
+    Pass, RoomRules, Store, Ticket, Timestamp, Verdict,
+    room::{HeadStart, RoomMode},
+};
+
+use super::RoomStage;
+use crate::{
+    request::RequestHead,
+    room::people::People,
+    token::{Identities, Verified},
+};
+
+impl<St: Store> RoomStage<St> {
+    /// Sets what the room grants to some visitors.
+    pub(in crate::room) fn with_people(self, people: People) -> Self {
+        Self { people, ..self }
+    }
+
+    /// Gives a head start to a visitor whose order of arrival begins with this verdict, and notes
+    /// whether the room queues.
+    pub(crate) fn grant(&self, head: &RequestHead<'_>, verdict: &mut Verdict, now: Timestamp) {
+        if let Some(priority) = &self.people.priority {
+            priority.give(head, verdict);
+        }
+        if let Some(crawlers) = &self.people.crawlers {
+            crawlers.observe(verdict, now);
+        }
+    }
+
+    /// Returns the head start of the visitor who sends this request.
+    pub(super) fn head_start(&self, head: &RequestHead<'_>) -> HeadStart {
+        self.people.priority.as_ref().map_or(HeadStart::NONE, |priority| priority.of(head))
+    }
+
+    /// Returns the identity of the person who sends this request, if the application knows it.
+    pub(super) fn identity_of(&self, head: &RequestHead<'_>) -> Option<String> {
+        self.identity.as_ref().and_then(|identity| identity.of(head))
+    }
+
+    /// Returns whether a request comes from a crawler that the operator has verified.
+    pub(crate) fn is_crawler(&self, head: &RequestHead<'_>) -> bool {
+        self.people.crawlers.as_ref().is_some_and(|crawlers| crawlers.is_one(head))
+    }
+
+    /// Returns whether visitors wait or are refused, as far as this node knows without a call to the
+    /// store.
+    pub(crate) fn is_queueing(&self, rules: &RoomRules, now: Timestamp) -> bool {
+        rules.mode() != RoomMode::Auto
+            || self.outage.is_on() && !self.admits_without_store(now)
+            || self.store.present().is_some_and(|present| present > 0)
+            || self
+                .people
+                .crawlers
+                .as_ref()
+                .is_some_and(|crawlers| crawlers.has_queued_within(rules.refresh_interval(), now))
+    }
+
+    /// Returns the ticket with which the visitor of a lapsed session returns ahead of the line, or
+    /// `None` if it does not.
+    ///
+    /// A store remembers for a limited time that a visitor has left, and not beyond a loss of its
+    /// memory, so the pass must not be older than that.
+    pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
+        let (grace, now, rules) = (self.people.grace?, self.store.now(), self.store.rules());
+        let is_known = pass.last_check_in >= self.store.remembers_since()
+            && now < pass.last_check_in + rules.tickets_void_after();
+        // The session of a visitor that has logged in since then belongs to no person.
+        let is_of_person = Identities::is_person(pass.id) || self.identity_of(head).is_none();
+        let is_in_time = now < pass.expires_at + grace;
+        match is_known && is_of_person && is_in_time && !pass.is_ahead() {
+            true => Ticket::resuming(pass, now),
+            false => None,
+        }
+    }
+}
