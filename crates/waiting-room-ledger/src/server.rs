@@ -219,7 +219,6 @@ impl LedgerServer {
     }
 
     /// Checks a greeting, and derives the keys of its stream.
-    #[expect(clippy::type_complexity, reason = "the parts of an accepted greeting, used once")]
     fn admit(
         &self,
         hello: &Hello,
