@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  process A, term 4 ── keep ──►┌────────┐
-//!                               │ keeper │◄── watch: nothing new for 2 s
+//!                               │ keeper │◄── watch: nothing new for 1.5 s
 //!  process A, term 4 ── keep ─✗ └────────┘◄── take over: term 5 ── process B
 //! ```
 //!

@@ -141,11 +141,13 @@ impl LedgerLink {
         Self { up, down, state, task }
     }
 
-    /// Sends a message if there is a stream. Returns whether it was accepted; a message that was not
-    /// is lost, and the ledger of the site repeats it.
-    pub fn send(&self, message: ToGlobal) -> bool {
-        matches!(*self.state.borrow(), LinkState::Connected { .. })
-            && self.up.try_send(message).is_ok()
+    /// Sends a message if there is a stream. Otherwise, or if 256 messages wait already, it is lost,
+    /// and the ledger of the site repeats it.
+    pub fn send(&self, message: ToGlobal) {
+        if matches!(*self.state.borrow(), LinkState::Connected { .. }) {
+            // A full queue is a loss.
+            let _ = self.up.try_send(message);
+        }
     }
 
     /// The next message of the global ledger; `None` if the link has ended.

@@ -48,7 +48,8 @@ const MAX_STREAMS: u32 = 2;
 const MAX_HEADERS: u32 = 4096;
 /// The most bytes of a greeting.
 const MAX_GREETING_LEN: usize = 256;
-/// The time in which a connection and a greeting have to be complete.
+/// The time in which a connection and a greeting have to be complete. A connection without a stream is
+/// closed after it, too.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
@@ -155,17 +156,15 @@ impl LedgerServer {
         };
         let mut pulse = Some(Pulse::new(connection.ping_pong(), PEER_PATIENCE));
         let mut streams = JoinSet::new();
-        let mut is_greeted = false;
         loop {
             tokio::select! {
                 accepted = connection.accept() => {
                     let Some(Ok((request, respond))) = accepted else { return };
-                    is_greeted = true;
                     let (server, peer) = (Arc::clone(&self), peer.clone());
                     let pulse = pulse.take();
                     streams.spawn(async move { server.greet(request, respond, peer, pulse).await });
                 }
-                () = tokio::time::sleep(GREETING_WITHIN), if !is_greeted => return,
+                () = tokio::time::sleep(GREETING_WITHIN), if streams.is_empty() => return,
                 Some(_) = streams.join_next() => {}
             }
         }
@@ -220,7 +219,6 @@ impl LedgerServer {
     }
 
     /// Checks a greeting, and derives the keys of its stream.
-    #[expect(clippy::type_complexity, reason = "the parts of an accepted greeting, used once")]
     fn admit(
         &self,
         hello: &Hello,

@@ -18,7 +18,7 @@ pub struct HolderTimes {
     pub keep: Duration,
     /// How often a standby looks at the keeper. 250 ms by default.
     pub look: Duration,
-    /// How long a standby waits for a new batch before it takes over. 2 s by default.
+    /// How long a standby waits for a new batch before it takes over. 1.5 s by default.
     pub patience: Duration,
     /// How often slots are reclaimed, and given to sites that lack some. 200 ms by default.
     pub tick: Duration,
@@ -31,7 +31,7 @@ impl Default for HolderTimes {
             beat: Duration::from_millis(500),
             keep: Duration::from_secs(2),
             look: Duration::from_millis(250),
-            patience: Duration::from_secs(2),
+            patience: Duration::from_millis(1500),
             tick: Duration::from_millis(200),
         }
     }

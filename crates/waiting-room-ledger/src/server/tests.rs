@@ -60,13 +60,14 @@ struct Raw {
     status: StatusCode,
     up: SendStream<Bytes>,
     down: RecvStream,
+    served: tokio::task::JoinHandle<()>,
 }
 
 impl Raw {
     /// Sends a request with these bytes, and waits for the head of the response.
     async fn send(server: &Arc<LedgerServer>, path: &str, bytes: Vec<u8>) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
-        tokio::spawn(Arc::clone(server).serve(theirs, "test:1".to_owned()));
+        let served = tokio::spawn(Arc::clone(server).serve(theirs, "test:1".to_owned()));
         let (requests, connection) = client::handshake(ours).await.unwrap();
         tokio::spawn(connection);
         let request = Request::post(format!("http://ledger{path}")).body(()).unwrap();
@@ -74,15 +75,18 @@ impl Raw {
         let (response, mut up) = requests.send_request(request, false).unwrap();
         up.send_data(bytes.into(), false).unwrap();
         let (head, down) = response.await.unwrap().into_parts();
-        Self { status: head.status, up, down }
+        Self { status: head.status, up, down, served }
     }
 
     /// The sentence of a refusal.
+    ///
+    /// The connection is closed soon, although the client does not close it.
     async fn sentence(mut self) -> String {
         let mut text = Vec::new();
         while let Some(Ok(data)) = self.down.data().await {
             text.extend_from_slice(&data);
         }
+        timeout(Duration::from_secs(6), self.served).await.expect("it is closed").unwrap();
         String::from_utf8(text).unwrap()
     }
 
