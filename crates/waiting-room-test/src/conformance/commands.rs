@@ -206,8 +206,16 @@ impl Commands {
         pick(&mut self.rng, &self.passes)
     }
 
-    /// Draws how much time passes.
+    /// Draws how much time passes: less around the start of an event with a draw, so that the draw has
+    /// entrants.
     fn pause(&mut self, now: Timestamp) -> Duration {
+        let settled = Duration::from_secs(20);
+        let is_near = |event: &PlannedEvent| {
+            event.is_drawn && (event.begins_at()..event.start + settled).contains(&now)
+        };
+        if self.events.iter().any(is_near) && self.rng.random_bool(0.8) {
+            return Duration::from_millis(self.rng.random_range(0..2_000));
+        }
         match self.rng.random_range(0..20) {
             0..2 => Duration::ZERO,
             2..10 => Duration::from_millis(self.rng.random_range(1..3_000)),

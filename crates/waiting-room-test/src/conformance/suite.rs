@@ -320,7 +320,12 @@ impl<S: Store> SuiteRun<S> {
         if ticket_of(&given).is_some_and(|it| it.entrant.is_some_and(|it| it.place.is_some())) {
             self.coverage.note("drawn");
         }
-        let longest = longest_interval(self.model.settings(), given.reason());
+        let settings = self.model.settings();
+        let longest = match self.model.is_prequeue() {
+            // The last check-in before a start is postponed to just after it.
+            true => Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10)),
+            false => longest_interval(settings, given.reason()),
+        };
         // A visitor whose turn it is may keep the ticket that it has shown.
         let is_kept = *given.reason() == Reason::QueuedTurn;
         let is_sound = is_kept
@@ -394,8 +399,6 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
 fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
     match reason {
         Reason::QueuedCookieTest => Duration::from_secs(1),
-        // The last check-in before a start is postponed to just after it.
-        Reason::Prequeue => Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10)),
         _ => {
             Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
                 + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))

@@ -43,7 +43,7 @@ impl Model {
     }
 
     /// Returns whether visitors wait for the start of an event.
-    pub(super) fn is_prequeue(&self) -> bool {
+    pub(crate) fn is_prequeue(&self) -> bool {
         self.prequeue.is_some() && self.base.mode == RoomMode::Auto
     }
 
