@@ -181,7 +181,11 @@ impl Store for MemoryStore {
     }
 
     fn present(&self) -> Option<u32> {
-        Some(self.lock().present())
+        // Without an operation, visitors who have gone away would count as present.
+        Some(self.at_once(|room, now| {
+            room.sweep(now);
+            room.present()
+        }))
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {

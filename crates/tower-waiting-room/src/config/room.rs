@@ -217,7 +217,7 @@ impl WaitingRoomConfigBuilder {
     /// Return only what the application has verified, such as the login in a signed cookie. A client
     /// that can make up identities gets a place for each of them, because the places of persons do
     /// not count toward [`places_per_network`](Self::places_per_network). The closure runs up to
-    /// twice on the task of each request, so it must be fast, and must not block.
+    /// three times on the task of each request, so it must be fast, and must not block.
     ///
     /// ```
     /// use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, request::RequestHead};

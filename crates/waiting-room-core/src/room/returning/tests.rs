@@ -49,6 +49,7 @@ fn a_head_start_puts_a_visitor_ahead_of_those_who_came_just_before() {
     let (mut room, _) = full();
     let early = queue(&mut room, 2, 0, 0);
     let late = queue(&mut room, 3, 31, 0);
+    waits(room.check_in(&early, at(41)));
     let guest = queue(&mut room, 4, 40, 30);
     assert_eq!((guest.first_seen, guest.arrival()), (at(40), at(10)));
     assert_eq!(guest.shown_position, Some(2));
