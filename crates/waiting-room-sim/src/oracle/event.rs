@@ -105,6 +105,13 @@ impl EventWatch {
         decided.from < self.promise.start && self.promise.prequeue_start <= decided.to
     }
 
+    /// Whether the room may have taken back slots at some time of this interval, because its prequeue
+    /// began or its limits were lowered.
+    pub(super) fn takes_back_slots_in(&self, span: Span) -> bool {
+        let EventPromise { prequeue_start, end, .. } = self.promise;
+        [prequeue_start, end].into_iter().any(|at| span.from <= at && at <= span.to)
+    }
+
     /// The limits that may have applied at some time of this interval.
     pub(super) fn allowed(&self, decided: Span, own: Allowed) -> Allowed {
         let EventPromise { prequeue_start, end, .. } = self.promise;

@@ -100,6 +100,11 @@ impl Oracle {
         if !place.second_touch || place.kept_from <= self.forgotten_at {
             return;
         }
+        // The slot that was left for the visitor may have been taken back since its last check-in.
+        let since = Span { from: place.checked_in_by, to: decided.to };
+        if self.event.as_ref().is_some_and(|event| event.takes_back_slots_in(since)) {
+            return;
+        }
         let waiter = Waiter {
             arrived: known.arrived.to,
             answered: place.checked_in_by,

@@ -193,14 +193,14 @@ mod tests {
     }
 
     /// The idle slots of a room with two slots from 0 s to 100 s: for push, for polls, and all slots.
-    fn idle(per_minute: u32, steps: &[(u64, VisitorNo, Step)]) -> [f64; 3] {
+    fn idle(per_minute: u32, steps: &[(u64, VisitorNo, Step)]) -> String {
         let mut log = SlotLog::default();
         for (secs, visitor, step) in steps {
             log.record(at(*secs), *visitor, *step);
         }
         let sale = Sale { slots: 2, per_minute, from: at(0), until: at(100) };
         let idle = log.idle(sale, |visitor| Timestamp::from_secs(visitor.0));
-        [idle.for_push, idle.for_polls, idle.total]
+        format!("{:.1} {:.1} {:.1}", idle.for_push, idle.for_polls, idle.total)
     }
 
     fn waits(until: u64, by: By) -> Step {
@@ -216,10 +216,10 @@ mod tests {
         let full = [(0, ANN, inside(50)), (0, CAT, inside(200)), (10, BOB, waits(90, By::Push))];
         // The session lapses at 50 s, and the next visitor enters at 53 s.
         let lapsed = [&full[..], &[(53, BOB, inside(200))]].concat();
-        assert_eq!(idle(100, &lapsed), [3.0, 0.0, 86.0]);
+        assert_eq!(idle(100, &lapsed), "3.0 0.0 86.0");
         // It renews its pass, and checks out at 60 s.
         let left = [(40, ANN, inside(90)), (60, ANN, Step::Gone), (61, BOB, inside(200))];
-        assert_eq!(idle(100, &[&full[..], &left].concat()), [1.0, 0.0, 102.0]);
+        assert_eq!(idle(100, &[&full[..], &left].concat()), "1.0 0.0 102.0");
     }
 
     #[test]
@@ -227,8 +227,8 @@ mod tests {
         let line = [(0, ANN, waits(5, By::Poll)), (0, BOB, waits(8, By::Push))];
         let with = |slots: &[_]| idle(100, &[slots, &line].concat());
         // The first visitor polls, so the slot is reserved for it as long as it is present.
-        assert_eq!(with(&[(0, CAT, inside(200))]), [3.0, 5.0, 16.0]);
-        assert_eq!(with(&[]), [8.0, 5.0, 16.0]);
+        assert_eq!(with(&[(0, CAT, inside(200))]), "3.0 5.0 16.0");
+        assert_eq!(with(&[]), "8.0 5.0 16.0");
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
             (0, BOB, waits(90, By::Push)),
             (61, BOB, inside(200)),
         ];
-        assert_eq!(idle(2, &steps), [1.0, 0.0, 122.0]);
-        assert_eq!(idle(100, &steps), [51.0, 0.0, 122.0]);
+        assert_eq!(idle(2, &steps), "1.0 0.0 122.0");
+        assert_eq!(idle(100, &steps), "51.0 0.0 122.0");
     }
 }

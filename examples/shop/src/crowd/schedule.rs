@@ -80,7 +80,7 @@ fn before_and_after(
     over: Duration,
     chance: &mut impl Rng,
 ) -> Vec<Duration> {
-    let early = (f64::from(visitors) * COMES_EARLY).round() as u32;
+    let early = visitors - visitors / COMES_LATE;
     let mut times = even(early, prequeue, chance);
     let late = even(visitors - early, over - prequeue, chance);
     times.extend(late.into_iter().map(|time| prequeue + time));
@@ -104,8 +104,8 @@ fn fresh_seed() -> u64 {
     u64::from(rand::make_rng::<Pcg64>().random::<u32>())
 }
 
-/// The share of the visitors of a sale who come before its start.
-const COMES_EARLY: f64 = 0.75;
+/// One in this many visitors of a sale comes after its start.
+const COMES_LATE: u32 = 4;
 
 /// The part of the retention that an absence may take. The retention begins with a check-in, and
 /// the next request takes some time too.

@@ -241,7 +241,7 @@ fn an_entrant_who_is_early_waits_for_better_places_only_until_the_others_had_the
     crowd.ask(&mut room, last, at(1_602));
     let shown = crowd.ticket(last).shown_position.unwrap();
     assert!(shown > 1, "{shown}");
-    crowd.ask(&mut room, last, at(1_615));
+    crowd.ask(&mut room, last, at(1_617));
     assert_eq!(crowd.admitted(), [last]);
 }
 

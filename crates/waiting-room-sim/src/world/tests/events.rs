@@ -48,6 +48,20 @@ fn an_event_that_lowers_the_limits_ends_no_session_and_breaks_no_promise() {
 }
 
 #[test]
+fn slots_that_an_event_takes_back_are_no_inversion() {
+    // So many visitors wait at the beginning of the prequeue and at the end of the event that some of
+    // them had a slot left for them.
+    for seed in seeds(8) {
+        let event = ScheduledEvent { end_after: Duration::from_secs(20 * 60), ..doors() };
+        let habits =
+            Habits { checks_out: 1.0, think_time: Duration::from_secs(1), ..Habits::default() };
+        let busy: Trace = [400; 25].into_iter().collect();
+        let scenario = scenario(seed).event(event).habits(habits);
+        assert_kept(&World::new(&scenario, &busy).unwrap().run());
+    }
+}
+
+#[test]
 fn slow_answers_and_lost_ones_raise_no_false_alarm_about_an_event() {
     for seed in seeds(2) {
         for (latency_ms, loss) in [(1, 0.0), (50, 0.01), (300, 0.05), (3_000, 0.2)] {
