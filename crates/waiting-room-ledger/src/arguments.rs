@@ -204,15 +204,20 @@ impl World {
     pub(crate) fn rules(&self) -> Result<EscrowRules, ConfigError> {
         let mut rules =
             if self.rolling_minute { EscrowRules::rolling_minute() } else { EscrowRules::new() };
-        let times: [(Option<Duration>, fn(EscrowRules, Duration) -> EscrowRules); 5] = [
-            (self.session, EscrowRules::session),
-            (self.lease, EscrowRules::lease),
-            (self.heartbeat, EscrowRules::heartbeat),
-            (self.borrow_wait, EscrowRules::borrow_wait),
-            (self.drift_margin, EscrowRules::drift_margin),
-        ];
-        for (time, set) in times {
-            rules = time.map_or(rules, |time| set(rules, time));
+        if let Some(session) = self.session {
+            rules = rules.session(session);
+        }
+        if let Some(lease) = self.lease {
+            rules = rules.lease(lease);
+        }
+        if let Some(heartbeat) = self.heartbeat {
+            rules = rules.heartbeat(heartbeat);
+        }
+        if let Some(wait) = self.borrow_wait {
+            rules = rules.borrow_wait(wait);
+        }
+        if let Some(margin) = self.drift_margin {
+            rules = rules.drift_margin(margin);
         }
         rules.validate()
     }
