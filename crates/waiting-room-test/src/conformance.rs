@@ -62,7 +62,7 @@ pub(crate) mod suite;
 
 pub use self::{
     at_once::run_at_once,
-    plan::{Coverage, Divergence, Durability, SuitePlan},
+    plan::{Coverage, Divergence, DrawnPlaces, Durability, SuitePlan},
     suite::run,
 };
 

@@ -31,7 +31,7 @@ impl WaitingRoomConfigBuilder {
     /// use tower_waiting_room::{WaitingRoomConfig, request::RequestHead};
     ///
     /// # fn is_member(_: &RequestHead<'_>) -> bool { false }
-    /// let minutes = |minutes| Duration::from_secs(60 * minutes);
+    /// let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     /// let config = WaitingRoomConfig::builder("shop")
     ///     .total_active_users(200)
     ///     .priority(minutes(5), move |request| if is_member(request) { minutes(5) } else { minutes(0) })

@@ -163,7 +163,7 @@ pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
         // Places in a draw are smaller than any time of arrival, so entrants come first.
         _ => {
             let place = ticket.entrant.and_then(|entrant| entrant.place);
-            place.map_or(ticket.first_seen.as_nanos(), u64::from)
+            place.map_or(ticket.arrival().as_nanos(), u64::from)
         }
     }
 }

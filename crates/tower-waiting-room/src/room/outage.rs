@@ -293,9 +293,15 @@ impl Outage {
         match (&mut *state, self.policy) {
             (Some(away), StoreFailure::LocalShare { nodes }) => {
                 // If the share is less than one slot, there is no local room, and visitors wait.
-                if away.room.is_none() {
-                    let rules = RoomRules::clone(&store.rules()).share(nodes);
-                    away.room = rules.and_then(|rules| Room::new(rules).ok());
+                // The rules in force change during an outage if an event begins or ends.
+                match (RoomRules::clone(&store.rules()).share(nodes), &mut away.room) {
+                    (Some(rules), Some(room)) if *room.rules() == rules => {}
+                    (Some(rules), Some(room)) => {
+                        if room.configure(rules, now).is_err() {
+                            away.room = None;
+                        }
+                    }
+                    (rules, _) => away.room = rules.and_then(|rules| Room::new(rules).ok()),
                 }
                 match &mut away.room {
                     Some(room) if now.since(away.since) >= Self::PATIENCE => Ok(decide(room, now)),

@@ -130,7 +130,9 @@ impl Crawlers {
 
     /// Notes a verdict, at `now`.
     pub(super) fn observe(&self, verdict: &Verdict, now: Timestamp) {
-        if !matches!(verdict, Verdict::Admit { .. }) {
+        // A newcomer who only has to show that it returns cookies waits for nobody.
+        let is_test = matches!(verdict, Verdict::Wait { reason: Reason::QueuedCookieTest, .. });
+        if !is_test && !matches!(verdict, Verdict::Admit { .. }) {
             self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
         }
     }

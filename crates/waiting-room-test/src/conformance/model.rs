@@ -8,7 +8,7 @@ use waiting_room_core::{
 };
 
 use self::draw::ModelDraw;
-use super::{schedule::PlannedEvent, settings::Settings};
+use super::{plan::DrawnPlaces, schedule::PlannedEvent, settings::Settings};
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
@@ -23,6 +23,7 @@ pub(crate) struct Model {
     /// The event for whose start visitors wait.
     prequeue: Option<PlannedEvent>,
     draw: Option<ModelDraw>,
+    drawn_places: DrawnPlaces,
     sessions: Vec<Pass>,
     ended: Vec<Ended>,
     places: Vec<Place>,
@@ -84,7 +85,7 @@ impl Model {
 
     /// Creates an empty room at `now`.
     #[must_use]
-    pub(crate) fn new(settings: Settings, now: Timestamp) -> Self {
+    pub(crate) fn new(settings: Settings, drawn_places: DrawnPlaces, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
             Recovery::Pause => now + settings.rules().pass_lifetime().max(Self::MINUTE),
             _ => Timestamp::ZERO,
@@ -96,6 +97,7 @@ impl Model {
             schedule: Schedule::default(),
             prequeue: None,
             draw: None,
+            drawn_places,
             sessions: Vec::new(),
             ended: Vec::new(),
             places: Vec::new(),

@@ -77,7 +77,7 @@ pub async fn run<S: Store>(
     let mut run = SuiteRun {
         plan,
         store: build(settings.rules(), clock.clone()).await,
-        model: Model::new(settings, START),
+        model: Model::new(settings, plan.drawn_places, START),
         settings,
         built: START,
         now: START,
@@ -98,7 +98,7 @@ pub async fn run<S: Store>(
             Command::Restart => {
                 run.store = build(run.settings.rules(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings, run.now);
+                    run.model = Model::new(run.settings, plan.drawn_places, run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
-use super::super::schedule::PlannedEvent;
+use super::{super::schedule::PlannedEvent, Place};
 
 /// The draw of an event.
 #[derive(Clone, Debug)]
@@ -50,6 +50,17 @@ impl ModelDraw {
                 self.freeze(self.highest);
             }
         }
+    }
+
+    /// Moves all entrants in line to their places, which settles the draw.
+    pub(super) fn move_entrants(&mut self, places: &mut [Place], now: Timestamp) {
+        for place in places {
+            let number = place.number.filter(|(tag, _)| *tag == self.tag());
+            if let Some(drawn) = number.and_then(|(_, number)| self.place_of(number)) {
+                place.order = drawn.into();
+            }
+        }
+        self.started = self.started.map(|(start, _)| (start, now));
     }
 
     /// Fixes the number of entrants, once all of them have had the time to present their numbers.

@@ -1,5 +1,7 @@
 //! The events of the model: the rules in force, the numbers of entrants, and their places.
 
+use std::time::Duration;
+
 use waiting_room_core::{
     Ticket, Timestamp, VisitorId,
     room::{
@@ -8,7 +10,11 @@ use waiting_room_core::{
     },
 };
 
-use super::{super::schedule::PlannedEvent, Model, Place, draw::ModelDraw};
+use super::{
+    super::{plan::DrawnPlaces, schedule::PlannedEvent},
+    Model, Place,
+    draw::ModelDraw,
+};
 
 impl Model {
     /// Puts the rules of the current phase into force, and prepares and starts draws.
@@ -25,7 +31,13 @@ impl Model {
             if let Some(draw) = self.draw.as_mut()
                 && event.start <= now
             {
+                let is_first = draw.started.is_none();
                 draw.start(event.start, now, self.settings.refresh, is_known);
+                let is_awake = now.since(event.start) <= PROMPT;
+                let is_move = self.drawn_places == DrawnPlaces::AtStart;
+                if is_first && is_known && is_awake && is_move {
+                    draw.move_entrants(&mut self.places, now);
+                }
             }
         }
         if let Some(draw) = &mut self.draw {
@@ -151,3 +163,6 @@ impl Model {
         before - self.places.len()
     }
 }
+
+/// The longest time after a start at which a room still knows which entrants are present.
+const PROMPT: Duration = Duration::from_secs(5);
