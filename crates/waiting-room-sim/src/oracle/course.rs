@@ -50,7 +50,7 @@ impl Oracle {
     /// Records the order of the entrants, as answers after the start publish it. Only the first call
     /// has an effect.
     pub fn drawn(&mut self, shuffle: Shuffle) {
-        self.ends_wait_for_draw(Draw::Known(shuffle));
+        self.ends_wait_for_draw(Draw::Known(Box::new(shuffle)));
     }
 
     /// Whether the draw has not been published yet, so that nothing after the start is judged.

@@ -53,7 +53,7 @@ pub(super) enum Draw {
     /// It has not been published. These calls wait for it.
     Unknown(Vec<Call>),
     /// It was published.
-    Known(Shuffle),
+    Known(Box<Shuffle>),
     /// There is none, or it was never published.
     None,
 }

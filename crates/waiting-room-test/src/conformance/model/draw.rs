@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
-use super::{super::schedule::PlannedEvent, Place};
+use super::super::schedule::PlannedEvent;
 
 /// The draw of an event.
 #[derive(Clone, Debug)]
@@ -52,14 +52,8 @@ impl ModelDraw {
         }
     }
 
-    /// Moves all entrants in line to their places, which settles the draw.
-    pub(super) fn move_entrants(&mut self, places: &mut [Place], now: Timestamp) {
-        for place in places {
-            let number = place.number.filter(|(tag, _)| *tag == self.tag());
-            if let Some(drawn) = number.and_then(|(_, number)| self.place_of(number)) {
-                place.order = drawn.into();
-            }
-        }
+    /// Takes note that all entrants are at their places.
+    pub(super) fn settle_at(&mut self, now: Timestamp) {
         self.started = self.started.map(|(start, _)| (start, now));
     }
 

@@ -36,7 +36,13 @@ impl Model {
                 let is_awake = now.since(event.start) <= PROMPT;
                 let is_move = self.drawn_places == DrawnPlaces::AtStart;
                 if is_first && is_known && is_awake && is_move {
-                    draw.move_entrants(&mut self.places, now);
+                    for place in &mut self.places {
+                        let number = place.number.filter(|(tag, _)| *tag == draw.tag());
+                        if let Some(drawn) = number.and_then(|(_, it)| draw.place_of(it)) {
+                            place.order = drawn.into();
+                        }
+                    }
+                    draw.settle_at(now);
                 }
             }
         }
