@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use tests::{Browser, House, config};
+use tests::{Browser, House, config, until};
 use tower_waiting_room::{
     Concurrency, Key, Quota, RateLimit,
     config::WaitingRoomConfigBuilder,
@@ -15,7 +15,7 @@ use tower_waiting_room::{
     request::MissingKey,
     room::{
         QueueingMethod, StoreError, StoreErrorKind,
-        event::{Event, Seed},
+        event::{Event, Schedule, Seed},
     },
     time::{Clock, SystemClock},
 };
@@ -130,17 +130,26 @@ async fn axe_finds_nothing_to_complain_about_until_it_is_the_visitors_turn() {
 
 #[tokio::test]
 async fn axe_finds_nothing_to_complain_about_before_and_after_a_draw() {
-    let opened = SystemClock::new().now();
-    let at = |secs: u64| opened + Duration::from_secs(secs);
-    let event = Event::new("doors", at(14), at(4_000)).with_prequeue_start(at(4));
+    let browser = small().await;
+    let in_secs = |secs: u64| SystemClock::new().now() + Duration::from_secs(secs);
+    let prequeue_start = in_secs(2);
+    let event = Event::new("doors", in_secs(3_000), in_secs(4_000));
+    let event = event.with_prequeue_start(prequeue_start);
     let seed = Seed::new([9; 32]);
     let (house, _guest) = House::full(config().event(event).event_seed("doors", seed)).await;
-    let browser = small().await;
+    until("the prequeue", || ready((prequeue_start <= in_secs(0)).then_some(()))).await;
     browser.goto(&house.url("/")).await;
     let number = |text: &str| text.contains("Your number in the draw is 1.");
     let prequeue = browser.text_when("main", number).await;
     assert!(prequeue.contains("Its commitment is "), "{prequeue}");
     expect_good(&browser, "Your place is drawn by lot at the start").await;
+
+    // The operator opens the doors as soon as the page has been checked, however long that took.
+    let room = house.handle().room().unwrap();
+    let earliest = prequeue_start + Duration::from_secs(10);
+    let event = room.schedule().event("doors").unwrap().clone();
+    let event = event.with_start(earliest.max(in_secs(2)));
+    room.set_schedule(Schedule::new([event]).unwrap()).await.unwrap();
     let result = |text: &str| text.contains("Your number 1 of 1 got place 1 in the draw.");
     let drawn = browser.text_when("main", result).await;
     assert!(drawn.contains("Its seed is "), "{drawn}");
