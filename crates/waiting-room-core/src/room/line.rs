@@ -215,15 +215,22 @@ impl Line {
         from: Rank,
         until: Timestamp,
         most: usize,
-        place_of: impl Fn(Number) -> Option<u32>,
+        draw: u32,
+        places_of: impl FnOnce(&[u32]) -> Vec<Option<u32>>,
     ) -> Option<Rank> {
         let end = Rank::at(until, VisitorId::new(0));
         let ranks = self.arrivals.next_from(from, most + 1);
-        for rank in ranks.iter().take(most).filter(|rank| **rank < end) {
+        let in_step = ranks.iter().take(most).filter(|rank| **rank < end);
+        let number_of = |rank: &Rank| self.places.get(&rank.id())?.arrival.number;
+        let (entrants, numbers): (Vec<_>, Vec<_>) = in_step
+            .filter_map(|rank| Some((*rank, number_of(rank)?)))
+            .filter_map(|(rank, it)| (it.draw == draw).then_some((rank, it.number)))
+            .unzip();
+        for (rank, drawn) in entrants.into_iter().zip(places_of(&numbers)) {
             let id = rank.id();
             let Some(place) = self.places.get_mut(&id) else { continue };
-            let Some(drawn) = place.arrival.number.and_then(&place_of) else { continue };
-            if let Some(present_until) = self.arrivals.remove(*rank) {
+            let Some(drawn) = drawn else { continue };
+            if let Some(present_until) = self.arrivals.remove(rank) {
                 place.arrival.order = Timestamp::from_nanos(drawn.into());
                 self.arrivals.insert(Rank::at(place.arrival.order, id), present_until);
             }

@@ -209,6 +209,12 @@ impl Drawing {
         self.drawn.as_ref()?.shuffle.place_of(number)
     }
 
+    /// Returns the places of some numbers in the drawn order, as [`place_of`](Self::place_of) does.
+    pub(in crate::room) fn places_of(&self, numbers: &[u32]) -> Vec<Option<u32>> {
+        let places = |drawn: &Drawn| drawn.shuffle.places_of(numbers);
+        self.drawn.as_ref().map_or_else(|| vec![None; numbers.len()], places)
+    }
+
     /// Returns the number of entrants, or `None` before the draw.
     pub(in crate::room) fn entrants(&self) -> Option<u32> {
         self.drawn.as_ref().map(|drawn| drawn.reveal.entrants())

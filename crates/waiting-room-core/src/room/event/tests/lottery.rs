@@ -58,6 +58,17 @@ fn a_draw_without_a_beacon_has_known_results() {
 }
 
 #[test]
+fn the_places_of_many_entrants_are_those_of_each() {
+    for entrants in [0, 1, 255, 256, 257, 1_000, u32::MAX] {
+        let shuffle = shuffle(entrants);
+        let mut numbers: Vec<_> = (0..300).collect();
+        numbers.extend([300, 299, entrants / 2, entrants - 1.min(entrants), entrants]);
+        let each: Vec<_> = numbers.iter().map(|number| shuffle.place_of(*number)).collect();
+        assert_eq!(shuffle.places_of(&numbers), each, "{entrants} entrants");
+    }
+}
+
+#[test]
 fn a_draw_with_a_beacon_has_known_results() {
     let lottery = lottery().with_beacon(BEACON).unwrap();
     let commitment = "b5fe9f53b7e22d85b9baf0b98061a4f70aaf1b64a3a10d5c4c4d3ca36a335991";
