@@ -18,8 +18,9 @@
 //! The commands also schedule events, with prequeues and draws. A store without events, which refuses
 //! a schedule as unsupported, is not asked again.
 //!
-//! Three things are up to the store: the intervals after which visitors are to return, within
-//! bounds; the estimates of their waits; and the draw of a random line. The model takes them from
+//! Four things are up to the store: the intervals after which visitors are to return, within bounds;
+//! the estimates of their waits; the draw of a random line; and, just after the draw of an event, which
+//! of the waiting visitors is the first, until all of them have checked in. The model takes them from
 //! the replies.
 //!
 //! # What passing proves
@@ -62,7 +63,7 @@ pub(crate) mod suite;
 
 pub use self::{
     at_once::run_at_once,
-    plan::{Coverage, Divergence, DrawnPlaces, Durability, SuitePlan},
+    plan::{Coverage, Divergence, Durability, SuitePlan},
     suite::run,
 };
 

@@ -164,6 +164,12 @@ impl Room {
         let shown = ticket.entrant.filter(|it| it.draw == tag);
         if let (None, Some(shown)) = (own, shown) {
             drawing.recognize(shown);
+            let position = ticket.position_after_draw();
+            if let Some((place, position)) = shown.place.zip(position)
+                && ticket.last_check_in < self.recovered_at
+            {
+                drawing.recall(shown.number, place, position);
+            }
         }
         let number = own.map(|it| it.number).or(shown.map(|it| it.number));
         ticket.entrant = number.map(|number| {
@@ -183,12 +189,20 @@ impl Room {
         let ahead = self.line.ahead_of(ticket.id, self.draw(now), order);
         let Some(drawing) = &mut self.course.drawing else { return ahead };
         let Some(start) = drawing.unsettled_since(now) else { return ahead };
-        match ticket.entrant.and_then(|entrant| entrant.place) {
-            Some(place) => ahead.max(drawing.least_ahead(place)),
+        match ticket.entrant.and_then(|entrant| Some((entrant.number, entrant.place?))) {
+            Some((number, place)) => ahead.max(drawing.least_ahead(number, place)),
             // A visitor who came before the start, but got no place before it, is behind all
             // entrants, including those who still stand where they arrived.
             None if order < start => ahead.max(self.line.others_before(ticket.id, start)),
             None => ahead,
+        }
+    }
+
+    /// Takes note of an entrant that is admitted at its first check-in after a loss of state, and thus
+    /// has no place in line that it gives up.
+    pub(super) fn note_unknown(&mut self, ticket: &Ticket, arrival: Option<PlaceOrder>) {
+        if let (None, Some(it)) = (arrival, ticket.entrant) {
+            self.line.depart(Number { draw: it.draw, number: it.number });
         }
     }
 
@@ -203,6 +217,14 @@ impl Room {
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
         let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
+        if let Some(number) = number
+            && self.line.arrival(ticket.id).is_none()
+            && let Some(drawing) = &mut self.course.drawing
+        {
+            self.line.take_back(number);
+            let place = ticket.entrant.and_then(|entrant| entrant.place);
+            drawing.returns(number.number, place);
+        }
         PlaceOrder { arrived: ticket.arrival(), order: order(ticket), number }
     }
 

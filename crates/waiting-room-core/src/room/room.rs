@@ -198,7 +198,10 @@ impl Room {
         };
         match decision {
             Ok(_) if purpose == Purpose::Stay => self.turn(shown, ticket, needs_place, now),
-            Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
+            Ok(reason) => {
+                self.note_unknown(&ticket, arrival);
+                self.admit(ticket.id, ticket.first_seen, reason, now)
+            }
             Err(reason) => self.stand(purpose, ticket, needs_place, ahead, reason, now),
         }
     }

@@ -118,6 +118,7 @@ impl Model {
             };
         ticket.placed = true;
         self.number(&mut ticket);
+        self.take_back(&ticket);
         self.places.retain(|place| place.id != ticket.id);
         let place = ticket.entrant.and_then(|entrant| entrant.place);
         self.places.push(Place {

@@ -1,6 +1,6 @@
 //! The draw of an event, as the model knows it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
@@ -15,13 +15,29 @@ pub(super) struct ModelDraw {
     pub(super) started: Option<(Timestamp, Timestamp)>,
     /// The order of the entrants, once their number is known.
     pub(super) order: Option<Shuffle>,
+    /// The time until which entrants who were present at the start may not have checked in.
+    recent_until: Timestamp,
     /// The numbers of the entrants who were admitted or have left.
     pub(super) departed: Vec<u32>,
+    /// For each entrant whose ticket is from before a loss of state: how many entrants with better
+    /// places did not wait any more.
+    pub(super) waited: BTreeMap<u32, u32>,
 }
 
 impl ModelDraw {
+    /// The longest check-in interval of any settings, without jitter.
+    const LONGEST_REFRESH: Duration = Duration::from_secs(12);
+
     pub(super) fn new(event: PlannedEvent) -> Self {
-        Self { event, highest: 0, started: None, order: None, departed: Vec::new() }
+        Self {
+            event,
+            highest: 0,
+            started: None,
+            order: None,
+            recent_until: Timestamp::ZERO,
+            departed: Vec::new(),
+            waited: BTreeMap::new(),
+        }
     }
 
     pub(super) fn tag(&self) -> u32 {
@@ -41,11 +57,16 @@ impl ModelDraw {
         self.started.is_some_and(|(_, settled_at)| now < settled_at)
     }
 
+    pub(super) fn is_recent(&self, now: Timestamp) -> bool {
+        now < self.recent_until
+    }
+
     /// Starts the event, as the room notices it at `now`. A room that has noticed nothing of the
     /// prequeue does not know the number of entrants.
     pub(super) fn start(&mut self, at: Timestamp, now: Timestamp, refresh: Duration, knows: bool) {
         if self.started.is_none() {
             self.started = Some((at, now + settles_after(refresh)));
+            self.recent_until = now + settles_after(Self::LONGEST_REFRESH);
             if knows {
                 self.freeze(self.highest);
             }
@@ -66,11 +87,13 @@ impl ModelDraw {
     }
 
     /// Returns the number of entrants with better places who were neither admitted nor have left.
-    pub(super) fn expected_before(&self, place: u32) -> usize {
+    pub(super) fn expected_before(&self, number: Option<u32>, place: u32) -> usize {
         let is_gone = |number: &u32| self.departed.contains(number);
         let is_better = |number: &u32| self.place_of(*number).is_some_and(|it| it < place);
         let entrants = self.order.as_ref().map_or(0, Shuffle::entrants);
-        (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count()
+        let expected = (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count();
+        let waited = number.and_then(|it| self.waited.get(&it)).copied().unwrap_or(0);
+        expected.saturating_sub(waited as usize)
     }
 }
 
