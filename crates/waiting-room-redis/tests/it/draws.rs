@@ -50,11 +50,11 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
         let clock = ManualClock::new(at(0));
         let stores = nodes(&server, &clock, 3, shuffled()).await;
         clock.advance(Duration::from_secs(110));
-        let mut all = crowd(&stores, &clock, 40).await;
+        let mut all = crowd(&stores, &clock, 32).await;
         // Ten go away long before the start, and their places lapse. Ten go away shortly before.
-        let mut gone = all.split_off(30);
+        let mut gone = all.split_off(22);
         wait(&mut all, &stores, &clock, at(250)).await;
-        gone.extend(all.split_off(20));
+        gone.extend(all.split_off(12));
         wait(&mut all, &stores, &clock, at(299)).await;
         for visitor in &mut all {
             assert_eq!(visitor.ask(&stores[0]).await, Reason::Prequeue, "{engine}");
@@ -103,7 +103,9 @@ async fn entrants_who_went_away_at_any_time_before_or_after_the_start_keep_no_sl
         else {
             panic!()
         };
-        clock.advance(Duration::from_secs(30));
+        // A visitor at the front who follows its place over a stream is away after three seconds.
+        stores[0].stay(waiting[0].0.0.ticket()).await.unwrap();
+        clock.advance(Duration::from_secs(4));
         stores[0].leave(pass.id).await.unwrap();
         second.ask(&stores[1]).await;
         assert!(matches!(second, Visitor::Admitted(_)), "{engine}: {second:?}");
@@ -162,6 +164,7 @@ async fn after_a_loss_just_behind_the_start_those_inside_delay_nobody() {
         crowd.retain(|it| matches!(it, Visitor::Waits(_)));
         crowd.sort_by_key(|it| it.ticket().entrant.unwrap().place);
         assert_eq!(crowd.len(), 8);
+        clock.advance(Duration::from_secs(1));
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         stores[0].configure(|rules| rules.with_total_active_users(1)).await.unwrap();
         // The four with the best places are inside, of which the room knows nothing. The next one

@@ -200,23 +200,24 @@ fn a_room_that_is_restarted_after_the_start_keeps_the_drawn_order() {
 fn after_a_restart_just_behind_the_start_those_inside_delay_nobody() {
     let mut first = room(rules(3), shuffled());
     let mut crowd = Crowd::new(12, at(1_010));
-    crowd.run(&mut first, at(1_606));
+    // All of them check in again after the slots are taken.
+    crowd.run(&mut first, at(1_650));
     assert_eq!(crowd.admitted().len(), 3);
     let mut waiting: Vec<_> = (0..12).filter(|who| !crowd.admitted().contains(who)).collect();
     waiting.sort_by_key(|who| crowd.ticket(*who).entrant.unwrap().place);
     // The new room knows neither those inside nor those who wait.
     let mut second = room(rules(1), shuffled());
-    second.recover(at(1_606));
+    second.recover(at(1_650));
     for turn in 0..3 {
         let (next, behind) = (waiting[turn], waiting[turn + 1]);
-        crowd.ask(&mut second, behind, at(1_607));
+        crowd.ask(&mut second, behind, at(1_651));
         let Visitor::Waiting(ticket, reason) = &crowd.visitors[behind] else { panic!() };
         assert_eq!((reason, ticket.shown_position), (&Reason::QueuedBehindOthers, Some(2)));
-        crowd.ask(&mut second, next, at(1_607));
+        crowd.ask(&mut second, next, at(1_651));
         let Visitor::Admitted(pass, _) = crowd.visitors[next] else {
             panic!("turn {turn}: {:?}", crowd.visitors[next])
         };
-        second.leave(pass.id, at(1_607));
+        second.leave(pass.id, at(1_651));
     }
 }
 
