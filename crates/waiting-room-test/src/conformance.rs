@@ -19,9 +19,8 @@
 //! a schedule as unsupported, is not asked again.
 //!
 //! Four things are up to the store: the intervals after which visitors are to return, within bounds;
-//! the estimates of their waits; the draw of a random line; and, just after the draw of an event, which
-//! of the waiting visitors is the first, until all of them have checked in. The model takes them from
-//! the replies.
+//! the estimates of their waits; the draw of a random line; and the oldest wait while entrants of a draw
+//! are in line who have not checked in since. The model takes them from the replies.
 //!
 //! # What passing proves
 //!

@@ -75,6 +75,8 @@ struct Place {
     order: u64,
     /// The draw in which the visitor has a number, and the number.
     number: Option<(u32, u32)>,
+    /// Whether the start of an event has moved the visitor, and it has not checked in since.
+    is_moved: bool,
     present_until: Timestamp,
     kept_until: Timestamp,
 }

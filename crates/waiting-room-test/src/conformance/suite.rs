@@ -185,7 +185,7 @@ impl<S: Store> SuiteRun<S> {
                 let given = given.map_err(|error| self.failure(command, &error))?;
                 let numbers = self.model.numbers(now);
                 let mut expected = snapshot(self.model.settings(), numbers, now, &given);
-                if self.model.is_just_drawn(now) {
+                if self.model.has_moved_entrants() {
                     expected.oldest_wait = given.oldest_wait;
                 }
                 expected.event = self.model.event_figures(now);

@@ -126,6 +126,7 @@ impl Model {
             arrived: ticket.arrival(),
             order: place.map_or(ticket.arrival().as_nanos(), u64::from),
             number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
+            is_moved: false,
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.retention,
         });

@@ -15,8 +15,6 @@ pub(super) struct ModelDraw {
     pub(super) started: Option<(Timestamp, Timestamp)>,
     /// The order of the entrants, once their number is known.
     pub(super) order: Option<Shuffle>,
-    /// The time until which entrants who were present at the start may not have checked in.
-    recent_until: Timestamp,
     /// The numbers of the entrants who were admitted or have left.
     pub(super) departed: Vec<u32>,
     /// For each entrant whose ticket is from before a loss of state: how many entrants with better
@@ -25,16 +23,12 @@ pub(super) struct ModelDraw {
 }
 
 impl ModelDraw {
-    /// The longest check-in interval of any settings, without jitter.
-    const LONGEST_REFRESH: Duration = Duration::from_secs(12);
-
     pub(super) fn new(event: PlannedEvent) -> Self {
         Self {
             event,
             highest: 0,
             started: None,
             order: None,
-            recent_until: Timestamp::ZERO,
             departed: Vec::new(),
             waited: BTreeMap::new(),
         }
@@ -57,16 +51,11 @@ impl ModelDraw {
         self.started.is_some_and(|(_, settled_at)| now < settled_at)
     }
 
-    pub(super) fn is_recent(&self, now: Timestamp) -> bool {
-        now < self.recent_until
-    }
-
     /// Starts the event, as the room notices it at `now`. A room that has noticed nothing of the
     /// prequeue does not know the number of entrants.
     pub(super) fn start(&mut self, at: Timestamp, now: Timestamp, refresh: Duration, knows: bool) {
         if self.started.is_none() {
             self.started = Some((at, now + settles_after(refresh)));
-            self.recent_until = now + settles_after(Self::LONGEST_REFRESH);
             if knows {
                 self.freeze(self.highest);
             }

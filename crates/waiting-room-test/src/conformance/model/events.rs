@@ -34,7 +34,7 @@ impl Model {
                     for place in &mut self.places {
                         let number = place.number.filter(|(tag, _)| *tag == draw.tag());
                         if let Some(drawn) = number.and_then(|(_, it)| draw.place_of(it)) {
-                            place.order = drawn.into();
+                            (place.order, place.is_moved) = (drawn.into(), true);
                         }
                     }
                     draw.settle_at(now);
@@ -70,9 +70,9 @@ impl Model {
         self.draw.as_ref().is_some_and(|draw| draw.is_unsettled(now))
     }
 
-    /// Returns whether entrants may not have checked in since a start.
-    pub(crate) fn is_just_drawn(&self, now: Timestamp) -> bool {
-        self.draw.as_ref().is_some_and(|draw| draw.is_recent(now))
+    /// Returns whether entrants are in line who have not checked in since the start.
+    pub(crate) fn has_moved_entrants(&self) -> bool {
+        self.places.iter().any(|place| place.is_moved)
     }
 
     /// Returns the name of the event of the latest draw and the number of its entrants, once it has
