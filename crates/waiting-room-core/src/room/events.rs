@@ -8,7 +8,7 @@
 #[cfg(feature = "lottery")]
 use crate::room::event::drawing::Drawing;
 use crate::{
-    ConfigError, Room, RoomRules, Ticket, Timestamp,
+    ConfigError, Reason, Room, RoomRules, Ticket, Timestamp, Verdict,
     error::ConfigErrorKind,
     room::{
         QueueingMethod,
@@ -198,12 +198,19 @@ impl Room {
         }
     }
 
-    /// Takes note of an entrant that is admitted at its first check-in after a loss of state, and thus
-    /// has no place in line that it gives up.
-    pub(super) fn note_unknown(&mut self, ticket: &Ticket, arrival: Option<PlaceOrder>) {
+    /// Admits a visitor who has waited. An entrant that is admitted at its first check-in after a loss
+    /// of state has no place in line that it gives up.
+    pub(super) fn admit_waiting(
+        &mut self,
+        ticket: &Ticket,
+        arrival: Option<PlaceOrder>,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
         if let (None, Some(it)) = (arrival, ticket.entrant) {
             self.line.depart(Number { draw: it.draw, number: it.number });
         }
+        self.admit(ticket.id, ticket.first_seen, reason, now)
     }
 
     /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
@@ -304,6 +311,21 @@ impl Room {
     fn check_schedule(&self, schedule: &Schedule, rules: &RoomRules) -> Result<(), ConfigError> {
         schedule.check_with(rules)?;
         schedule.check_seeds(self.rules.name())
+    }
+}
+
+impl Ticket {
+    /// Returns the position of an entrant at its last check-in, or one that is up to a sixteenth
+    /// higher, because a ticket does not show small rises. Returns `None` if that check-in was not
+    /// after the draw, or if the position was not known.
+    ///
+    /// A store that has lost its state learns from it how many entrants with better places were
+    /// still waiting.
+    #[must_use]
+    pub fn position_after_draw(&self) -> Option<u32> {
+        self.entrant?.place?;
+        let shown = self.shown_position.filter(|_| self.placed)?;
+        Some(if self.is_approximate { shown.saturating_add(shown / 16) } else { shown })
     }
 }
 

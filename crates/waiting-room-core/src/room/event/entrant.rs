@@ -1,7 +1,5 @@
 //! The number of an entrant, as a ticket contains it.
 
-use crate::Ticket;
-
 /// The number of a visitor in the draw of an event, and its place once the draw has taken place.
 ///
 /// A ticket contains the number, so it survives a restart of the room. With the number, the visitor
@@ -24,20 +22,5 @@ impl Entrant {
     #[must_use]
     pub const fn new(number: u32, draw: u32) -> Self {
         Self { number, place: None, entrants: None, draw }
-    }
-}
-
-impl Ticket {
-    /// Returns the position of an entrant at its last check-in, or one that is up to a sixteenth
-    /// higher, because a ticket does not show small rises. Returns `None` if that check-in was not
-    /// after the draw, or if the position was not known.
-    ///
-    /// A store that has lost its state learns from it how many entrants with better places were
-    /// still waiting.
-    #[must_use]
-    pub fn position_after_draw(&self) -> Option<u32> {
-        self.entrant?.place?;
-        let shown = self.shown_position.filter(|_| self.placed)?;
-        Some(if self.is_approximate { shown.saturating_add(shown / 16) } else { shown })
     }
 }
