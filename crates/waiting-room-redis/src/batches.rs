@@ -145,7 +145,8 @@ pub(crate) async fn open<C: ConnectionLike>(
         let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
         let said = each.into_iter().next();
         let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
-        // A release that was given no events keeps those of the room, which this node now knows.
+        // A release keeps the events of the room, or the one that takes place, which this node now
+        // knows.
         let is_behind = said.signed()? == BEHIND;
         let rules = said.bytes()?;
         shared.learn_lifetime(Duration::from_micros(said.number()?));

@@ -57,13 +57,14 @@ pub(crate) struct DrawQuestion {
 }
 
 /// What a node tells a script of an entrant. Both the place and the number of entrants are zero if
-/// the node does not know them.
+/// the node does not know them, and the position is zero if the last check-in was not after the draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShownEntrant {
     pub(crate) number: u32,
     pub(crate) tag: u32,
     pub(crate) place: u32,
     pub(crate) entrants: u32,
+    pub(crate) position: u32,
 }
 
 impl KnownPlan {
@@ -151,7 +152,8 @@ impl KnownPlan {
             (told, Some(_)) => self.place_of(tag, number).or(told).unwrap_or_default(),
             (told, None) => told.unwrap_or_default(),
         };
-        Some(ShownEntrant { number, tag, place, entrants })
+        let position = ticket.position_after_draw().unwrap_or(0);
+        Some(ShownEntrant { number, tag, place, entrants, position })
     }
 
     /// Returns the time by which the script orders the visitor with this ticket, or `None` if only

@@ -175,6 +175,11 @@ impl Shared {
         (known.version, Arc::clone(known.plan()))
     }
 
+    /// Returns whether this node has learned the rules and events of the room from the server.
+    pub(crate) fn knows_room(&self) -> bool {
+        self.known.load().version != 0
+    }
+
     /// Returns the arguments of `configure` for a node that opens the room.
     ///
     /// The arguments contain the latest time that this node has seen, because a room on an empty
@@ -184,15 +189,21 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// Returns an error if the rules of a starting node contradict the events of the room.
+    /// Returns an error if the rules of a starting node contradict the events of the room, or if its
+    /// events change what has begun.
     pub(crate) fn opening(&self, opens: Opens) -> Result<Vec<Vec<u8>>, StoreError> {
         let known = self.known();
         let own = |schedule: &Schedule| RoomPlan::new(self.origin.clone(), schedule.clone());
         let (opens, plan) = match (opens, &self.given_schedule) {
             (Opens::Again, _) => ("again".to_owned(), RoomPlan::clone(known.plan())),
-            (Opens::Start, Some(given)) => ("start".to_owned(), own(given)),
-            (Opens::Start, None) => {
-                (format!("start {}", known.version), own(known.plan().schedule()).validate()?)
+            // If the room exists and has other events, the node learns them first.
+            (Opens::Start, Some(given)) if known.version == 0 => ("start 0".to_owned(), own(given)),
+            (Opens::Start, given) => {
+                let mut schedule = known.plan().schedule().clone();
+                if let Some(given) = given {
+                    schedule.follow_release(given.clone(), self.clock.now())?;
+                }
+                (format!("start {}", known.version), own(&schedule).validate()?)
             }
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
@@ -354,6 +365,7 @@ impl Shared {
     pub(crate) fn places(
         &self,
         question: &DrawQuestion,
+        ticket: &Ticket,
     ) -> Option<(ShownEntrant, Vec<(u32, u32)>)> {
         let DrawQuestion { tag, number, entrants, .. } = *question;
         let known = self.known.load();
@@ -369,7 +381,8 @@ impl Shared {
             // An entrant without a place is behind all others, and is not asked for again.
             (departed, known.place_of(tag, departed).map_or(u32::MAX, |(place, _)| place))
         });
-        Some((ShownEntrant { number, tag, place, entrants }, departed.collect()))
+        let position = ticket.position_after_draw().unwrap_or(0);
+        Some((ShownEntrant { number, tag, place, entrants, position }, departed.collect()))
     }
 
     /// Takes the tickets of the visitors who were answered since the last call.
@@ -395,6 +408,12 @@ impl Shared {
     pub(crate) fn is_not_there(&self, error: &StoreError) {
         let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
         tracing::warn!(room, %error, source, "the node starts without its store");
+    }
+
+    /// Logs that the room does not take over the configuration of this node.
+    pub(crate) fn is_refused(&self, error: &StoreError) {
+        let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+        tracing::warn!(room, %error, source, "the room refuses this node and goes on as before");
     }
 
     /// Records a reply, which closes the breaker.

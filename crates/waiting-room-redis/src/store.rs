@@ -68,7 +68,8 @@ impl RedisStore {
     /// The server stores the rules with which the room was opened. A node that starts with
     /// different rules is treated as a new release, and its rules replace the current rules on all
     /// nodes. A node that starts with the same rules adopts the changes that operators have made
-    /// since.
+    /// since. A release cannot change what has begun about an event that takes place, see
+    /// [`RedisStoreOptions::schedule`].
     ///
     /// `open` is called immediately, and again when the connection breaks or its calls time out. If
     /// the server cannot be reached within 5 s, the node starts without it. Until the server is
@@ -78,7 +79,9 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns an error if the rules or options are invalid, if the server is reached but refuses
-    /// the node, or if the server may evict keys.
+    /// the node, if the server may evict keys, or if the events contradict the one that takes place.
+    /// The last of these is a [`Rules`](StoreErrorKind::Rules) error whose source names the event, the
+    /// field and both values. The room then goes on as before.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -134,7 +137,10 @@ impl RedisStore {
             // The breaker stays open, and the watch task joins the room once the server is
             // reachable.
             Err(error) if is_away(&error) => shared.is_not_there(&error),
-            Err(error) => return Err(error),
+            Err(error) => {
+                shared.is_refused(&error);
+                return Err(error);
+            }
         }
         // With one task for each operation, a node has at most eight scripts in flight, and a long
         // batch of one operation does not delay the other operations.
@@ -196,7 +202,7 @@ impl RedisStore {
             let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
             match verbs::answer(&head, said, ticket, &self.shared.rules())? {
                 CheckInReply::Verdict(verdict) => return Ok(verdict),
-                CheckInReply::Draw(question) => match self.shared.places(&question) {
+                CheckInReply::Draw(question) => match self.shared.places(&question, ticket) {
                     Some((entrant, places)) => (shown, departed) = (Some(entrant), places),
                     // The snapshot contains the seed of the draw.
                     None => _ = self.snapshot().await?,

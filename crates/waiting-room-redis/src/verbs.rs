@@ -86,8 +86,9 @@ pub(crate) fn check_in(
 
 /// Appends what a script reads of an entrant.
 fn append_entrant(packed: &mut Vec<u8>, shown: Option<ShownEntrant>) {
-    if let Some(ShownEntrant { number, tag, place, entrants }) = shown {
-        packed.extend([number, tag, place, entrants].map(u32::to_be_bytes).as_flattened());
+    if let Some(ShownEntrant { number, tag, place, entrants, position }) = shown {
+        packed
+            .extend([number, tag, place, entrants, position].map(u32::to_be_bytes).as_flattened());
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::{
     sync::mpsc::WeakSender,
     time::{Instant, sleep},
 };
-use waiting_room_core::{StoreError, VisitorId};
+use waiting_room_core::{StoreError, VisitorId, error::StoreErrorKind};
 
 use crate::{
     batches::{Call, join, run},
@@ -123,7 +123,14 @@ impl Looks {
     ) -> Result<(), StoreError> {
         let mut connection = connections.current()?;
         if !shared.is_joined.load(Ordering::Relaxed) {
-            join(&mut connection, shared).await?;
+            match join(&mut connection, shared).await {
+                // The node is already serving, so it adopts the rules and events of the room.
+                Err(error) if error.kind() == StoreErrorKind::Rules && shared.knows_room() => {
+                    shared.is_refused(&error);
+                    shared.is_joined.store(true, Ordering::Relaxed);
+                }
+                joined => joined?,
+            }
         }
         self.look(&mut connection, shared).await
     }

@@ -18,9 +18,9 @@
 //! The commands also schedule events, with prequeues and draws. A store without events, which refuses
 //! a schedule as unsupported, is not asked again.
 //!
-//! Three things are up to the store: the intervals after which visitors are to return, within
-//! bounds; the estimates of their waits; and the draw of a random line. The model takes them from
-//! the replies.
+//! Four things are up to the store: the intervals after which visitors are to return, within bounds;
+//! the estimates of their waits; the draw of a random line; and the oldest wait while entrants of a draw
+//! are in line who have not checked in since. The model takes them from the replies.
 //!
 //! # What passing proves
 //!
@@ -62,7 +62,7 @@ pub(crate) mod suite;
 
 pub use self::{
     at_once::run_at_once,
-    plan::{Coverage, Divergence, DrawnPlaces, Durability, SuitePlan},
+    plan::{Coverage, Divergence, Durability, SuitePlan},
     suite::run,
 };
 

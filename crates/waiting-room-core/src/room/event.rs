@@ -35,6 +35,8 @@
 //! An event can be removed at any time, after which the room's own rules apply. If it is removed
 //! during its prequeue, there is no draw, and the visitors keep their order of arrival.
 //!
+//! A node that starts with other events follows the same rules, see [`Schedule::follow_release`].
+//!
 //! If the clock is set back over a start, the event stays active, because a schedule never goes back
 //! behind the [latest time](Schedule::advance) that it has been told. If the clock jumps over a
 //! start, the event is active at once, without its prequeue; if the clock jumps over the end as

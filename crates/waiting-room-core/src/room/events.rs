@@ -8,7 +8,7 @@
 #[cfg(feature = "lottery")]
 use crate::room::event::drawing::Drawing;
 use crate::{
-    ConfigError, Room, RoomRules, Ticket, Timestamp,
+    ConfigError, Reason, Room, RoomRules, Ticket, Timestamp, Verdict,
     error::ConfigErrorKind,
     room::{
         QueueingMethod,
@@ -164,6 +164,12 @@ impl Room {
         let shown = ticket.entrant.filter(|it| it.draw == tag);
         if let (None, Some(shown)) = (own, shown) {
             drawing.recognize(shown);
+            let position = ticket.position_after_draw();
+            if let Some((place, position)) = shown.place.zip(position)
+                && ticket.last_check_in < self.recovered_at
+            {
+                drawing.recall(shown.number, place, position);
+            }
         }
         let number = own.map(|it| it.number).or(shown.map(|it| it.number));
         ticket.entrant = number.map(|number| {
@@ -183,13 +189,28 @@ impl Room {
         let ahead = self.line.ahead_of(ticket.id, self.draw(now), order);
         let Some(drawing) = &mut self.course.drawing else { return ahead };
         let Some(start) = drawing.unsettled_since(now) else { return ahead };
-        match ticket.entrant.and_then(|entrant| entrant.place) {
-            Some(place) => ahead.max(drawing.least_ahead(place)),
+        match ticket.entrant.and_then(|entrant| Some((entrant.number, entrant.place?))) {
+            Some((number, place)) => ahead.max(drawing.least_ahead(number, place)),
             // A visitor who came before the start, but got no place before it, is behind all
             // entrants, including those who still stand where they arrived.
             None if order < start => ahead.max(self.line.others_before(ticket.id, start)),
             None => ahead,
         }
+    }
+
+    /// Admits a visitor who has waited. An entrant that is admitted at its first check-in after a loss
+    /// of state has no place in line that it gives up.
+    pub(super) fn admit_waiting(
+        &mut self,
+        ticket: &Ticket,
+        arrival: Option<PlaceOrder>,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
+        if let (None, Some(it)) = (arrival, ticket.entrant) {
+            self.line.depart(Number { draw: it.draw, number: it.number });
+        }
+        self.admit(ticket.id, ticket.first_seen, reason, now)
     }
 
     /// Returns the arrival of a visitor who gets or keeps a place. In a prequeue, the visitor gets a
@@ -203,6 +224,14 @@ impl Room {
             ticket.entrant = drawing.assign(now).map(|number| Entrant::new(number, tag));
         }
         let number = ticket.entrant.map(|it| Number { draw: it.draw, number: it.number });
+        if let Some(number) = number
+            && self.line.arrival(ticket.id).is_none()
+            && let Some(drawing) = &mut self.course.drawing
+        {
+            self.line.take_back(number);
+            let place = ticket.entrant.and_then(|entrant| entrant.place);
+            drawing.returns(number.number, place);
+        }
         PlaceOrder { arrived: ticket.arrival(), order: order(ticket), number }
     }
 
@@ -282,6 +311,21 @@ impl Room {
     fn check_schedule(&self, schedule: &Schedule, rules: &RoomRules) -> Result<(), ConfigError> {
         schedule.check_with(rules)?;
         schedule.check_seeds(self.rules.name())
+    }
+}
+
+impl Ticket {
+    /// Returns the position of an entrant at its last check-in, or one that is up to a sixteenth
+    /// higher, because a ticket does not show small rises. Returns `None` if that check-in was not
+    /// after the draw, or if the position was not known.
+    ///
+    /// A store that has lost its state learns from it how many entrants with better places were
+    /// still waiting.
+    #[must_use]
+    pub fn position_after_draw(&self) -> Option<u32> {
+        self.entrant?.place?;
+        let shown = self.shown_position.filter(|_| self.placed)?;
+        Some(if self.is_approximate { shown.saturating_add(shown / 16) } else { shown })
     }
 }
 

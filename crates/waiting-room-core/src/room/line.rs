@@ -250,6 +250,16 @@ impl Line {
         self.places.get(&id).map(|place| place.arrival)
     }
 
+    /// Adds an entrant without a place to the list of those who have departed.
+    pub(super) fn depart(&mut self, number: Number) {
+        self.departed.push(number);
+    }
+
+    /// Removes an entrant from the list of those who have departed, because it is in line again.
+    pub(super) fn take_back(&mut self, number: Number) {
+        self.departed.retain(|other| *other != number);
+    }
+
     /// Takes the list of the entrants who have lost or given up their places, or were admitted.
     pub(super) fn take_departed(&mut self) -> Vec<Number> {
         std::mem::take(&mut self.departed)

@@ -198,7 +198,7 @@ impl Room {
         };
         match decision {
             Ok(_) if purpose == Purpose::Stay => self.turn(shown, ticket, needs_place, now),
-            Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
+            Ok(reason) => self.admit_waiting(&ticket, arrival, reason, now),
             Err(reason) => self.stand(purpose, ticket, needs_place, ahead, reason, now),
         }
     }
@@ -336,7 +336,7 @@ impl Room {
     }
 
     /// Begins a session and counts the admission. If the visitor has a place, gives up the place.
-    fn admit(
+    pub(super) fn admit(
         &mut self,
         id: VisitorId,
         first_seen: Timestamp,

@@ -48,7 +48,8 @@ pub struct RoomSnapshot {
     /// The maximum number of places in the line.
     pub line_capacity: u32,
     /// The time since the first touch of the visitor at the front of the line, plus its head start;
-    /// zero if the line is empty.
+    /// zero if the line is empty. While entrants of a draw have not checked in since, a store may not
+    /// know which of the visitors is at the front.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "oldest_wait_seconds", serialize_with = "as_seconds::of_duration")

@@ -6,7 +6,8 @@
 --       place (1), jitter in thousandths (2), lot (8), 1 if a node has reissued its ticket (1),
 --       1 if it only stays (1), head_start_us (8), 1 if it returns from a lapsed session (1); for an
 --       entrant also: number (4), tag of the draw (4), place (4) and number of entrants (4), both 0
---       if unknown; after a question also the number (4) and the place (4) of each departed entrant
+--       if unknown, and the position at the last check-in (4), or 0 if that was not after the draw;
+--       after a question also the number (4) and the place (4) of each entrant in question
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, arrived_us, interval_s, present visitors
@@ -16,7 +17,7 @@
 --       {'first', reason, interval_s}
 --       {'refuse', reason, retry_us or -1}
 --       {'turn'}, for a visitor who stays and whose turn it is, but who has no place
---       {'draw', tag, number, number of entrants, {numbers of departed entrants}}, if the node has
+--       {'draw', tag, number, number of entrants, {numbers of entrants in GONE}}, if the node has
 --        to compute the places of these numbers, and then to ask again
 --       entrant is nothing in a room that never had a draw, see `with_entrant` in draw.lua
 -- time  the clock of the room
@@ -29,21 +30,21 @@ local FRONT = 8
 -- refused.
 local function stand(id, ticket, ahead, reason)
     if not ticket.placed and room.method == 'reject' then
-        redis.call('ZREM', PRESENT, id)
+        step_back(id)
         return reject(reason)
     end
     local is_over = ticket.needs_place and is_network_full(id)
     -- The visitor's earlier arrival no longer counts. Otherwise, a network could hold tickets in
     -- reserve and, each time it gives up a place, take another one at the front of the line.
     if is_over and not room.is_share_in_shadow then
-        redis.call('ZREM', PRESENT, id)
+        step_back(id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
     -- The capacity does not apply to a ticket with a place. After a loss, the room may not know
     -- about the place. A ticket that was not reissued does not outlive its place, so there are no
     -- more such tickets than there were places.
     if ticket.needs_place and room.places >= room.capacity then
-        redis.call('ZREM', PRESENT, id)
+        step_back(id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
         return with_entrant({'full', ticket.is_new, ticket.arrived_us, interval}, ticket)
     end
@@ -51,7 +52,7 @@ local function stand(id, ticket, ahead, reason)
     if ticket.stays and ahead < FRONT then
         interval = math.min(interval, SHORTEST_INTERVAL_US / 1000000)
     end
-    arrive(id, ticket)
+    arrive(id, ticket, ticket.was_present)
     keep_place(id, ticket.arrived_us, interval)
     local is_told = is_over and 1 or 0
     local reply = {
@@ -85,8 +86,7 @@ local function turn(id, ticket, kind)
         return stand(id, ticket, 0, 'turn')
     end
     if kind ~= PRESENT_PLACE then
-        redis.call('ZREM', PRESENT, id)
-        room.present = nil
+        step_back(id)
     end
     return {'turn'}
 end
@@ -138,6 +138,7 @@ local function check_in(
     if not ticket.placed and room.mode == 'drain' then
         return newcomer(id, ticket.jitter)
     end
+    ticket.was_present = kind == PRESENT_PLACE
     local stood_us = kind == PRESENT_PLACE and rank_us(id, arrival_us)
     local order_us = recognize(ticket, arrival_us and entrant_of(id), shown)
     local asked = question(ticket, shown)
@@ -145,7 +146,7 @@ local function check_in(
         return asked
     end
     note_place(id, ticket)
-    local ahead = ahead_after_draw(ticket, order_us, stand_up(id, ticket, order_us, stood_us))
+    local ahead = ahead_after_draw(id, ticket, order_us, stand_up(id, ticket, order_us, stood_us))
     local enters, reason = may_enter(ahead)
     if awaits_draw(ticket) then
         enters, reason = false, 'recovery'
@@ -156,7 +157,10 @@ local function check_in(
     if enters then
         -- `admit` removes a visitor from PRESENT only together with its place.
         if kind ~= PRESENT_PLACE then
-            redis.call('ZREM', PRESENT, id)
+            step_back(id)
+        end
+        if not kind then
+            depart_unplaced(ticket)
         end
         return admit(id, ticket.arrived_us + head_us, reason)
     end

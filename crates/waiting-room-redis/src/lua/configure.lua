@@ -6,9 +6,9 @@
 -- only to the version of the rules for which it was made. The schedule belongs to the rules.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV  [2] the version that is changed, 'start' for a node that starts, 'start' and the version that
---           it knows, or 0, for a node that was given no events and keeps those of the room, or
---           'again' for a node that has found that the room is gone
+-- ARGV  [2] the version that is changed, 'start' and the version that it knows, or 0, for a node that
+--           starts and keeps the events of the room, or the one that takes place, or 'again' for a
+--           node that has found that the room is gone
 --       [3] the node's estimate of the current time, in microseconds; a new room must not start
 --           before this time
 --       [4] the rules and the schedule that the node was configured with
@@ -64,9 +64,9 @@ local function create()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- Whether a node starts, and the version that it has seen if it was given no events.
-local starts, seen = string.match(ARGV[2], '^(start) ?(%d*)$')
--- Whether the node has to learn the events of the room first, because it keeps them.
+-- Whether a node starts, and the version that it has seen.
+local starts, seen = string.match(ARGV[2], '^(start) (%d+)$')
+-- Whether the node has to learn the events of the room first, because what has begun is kept.
 local is_behind = false
 
 -- Returns whether the given rules replace the rules of an existing room.
@@ -77,7 +77,7 @@ local function replaces()
         return tonumber(ARGV[2]) == room.version
     elseif redis.call('HGET', ROOM, 'origin') == ARGV[4] then
         return false
-    elseif seen ~= '' and tonumber(seen) ~= room.version then
+    elseif tonumber(seen) ~= room.version then
         is_behind = true
         return false
     end

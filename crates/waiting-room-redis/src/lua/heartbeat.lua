@@ -9,7 +9,7 @@
 -- Keeps the place of one visitor. A visitor who has been admitted or has left in the meantime gets
 -- no place.
 local function heartbeat(id, first_seen_us, interval, head_start_us, rest)
-    local pass, _, arrival_us = visitor(id)
+    local pass, kind, arrival_us = visitor(id)
     if pass or ended(id, first_seen_us) then
         return
     end
@@ -17,7 +17,10 @@ local function heartbeat(id, first_seen_us, interval, head_start_us, rest)
     local order_us = rank_us(id, ticket.arrived_us)
     if not arrival_us then
         order_us = recognize(ticket, false, shown_entrant(rest))
-        arrive(id, ticket)
+        arrive(id, ticket, false)
+    elseif kind == AWAY_PLACE and open_draw() then
+        local own = entrant_of(id)
+        note_return(own and own.tag == current_draw().tag and own.number)
     end
     redis.call('ZADD', PRESENT, digits(order_us), id)
     keep_place(id, ticket.arrived_us, interval)

@@ -12,7 +12,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStore};
 use waiting_room_sim::fresh_seeds;
-use waiting_room_test::conformance::{self, DrawnPlaces, Durability, SuitePlan};
+use waiting_room_test::conformance::{self, Durability, SuitePlan};
 
 use crate::{
     examples::{self, JOINED},
@@ -102,9 +102,7 @@ async fn a_room_in_a_cluster_says_what_the_model_says() {
         let cluster = Cluster::start(engine).await;
         let connection = cluster.connect().await;
         for seed in fresh_seeds(2) {
-            let plan = SuitePlan::new(seed, 1_500)
-                .durability(Durability::Lasts)
-                .drawn_places(DrawnPlaces::AtCheckIn);
+            let plan = SuitePlan::new(seed, 1_500).durability(Durability::Lasts);
             let ran = conformance::run(plan, async |rules, clock| {
                 let options = patient().prefix(format!("{seed}")).clock(clock);
                 RedisStore::with_connection(connection.clone(), rules, options).await.unwrap()

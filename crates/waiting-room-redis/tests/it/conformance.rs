@@ -6,9 +6,7 @@ use futures_util::future::join_all;
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
 use waiting_room_sim::seeds;
-use waiting_room_test::conformance::{
-    self, Coverage, Divergence, DrawnPlaces, Durability, SuitePlan,
-};
+use waiting_room_test::conformance::{self, Coverage, Divergence, Durability, SuitePlan};
 
 use crate::support::{open, patient, start};
 
@@ -44,9 +42,8 @@ async fn agrees_with_the_model(engine: Engine) {
 /// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
     let durability = if seed.is_multiple_of(2) { Durability::Lasts } else { Durability::Forgets };
-    let plan = SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS))
-        .durability(durability)
-        .drawn_places(DrawnPlaces::AtCheckIn);
+    let plan =
+        SuitePlan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).durability(durability);
     let lives = Cell::new(0);
     conformance::run(plan, async |rules, clock| {
         if durability == Durability::Forgets {

@@ -18,17 +18,17 @@ use crate::support::{connect, eventually, manager, node, node_by, on_each, patie
 
 const START: u64 = 1_700_000_000;
 
-fn at(secs: u64) -> Timestamp {
+pub(crate) fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(START + secs)
 }
 
-fn rules(slots: u32) -> RoomRules {
+pub(crate) fn rules(slots: u32) -> RoomRules {
     let day = Duration::from_secs(24 * 60 * 60);
     RoomRules::new("shop", slots).with_session_duration(day)
 }
 
 /// The prequeue begins after 100 s, the event starts after 300 s and ends after 900 s.
-fn doors() -> Event {
+pub(crate) fn doors() -> Event {
     Event::new("doors", at(300), at(900)).with_prequeue_start(at(100))
 }
 
@@ -36,12 +36,12 @@ fn plain() -> Schedule {
     Schedule::new([doors()]).unwrap()
 }
 
-fn shuffled() -> Schedule {
+pub(crate) fn shuffled() -> Schedule {
     plain().with_seed("shop", "doors", Seed::new([7; 32])).unwrap()
 }
 
 /// Starts two nodes on one clock. The first one has set the schedule.
-async fn nodes(
+pub(crate) async fn nodes(
     server: &EngineServer,
     clock: &ManualClock,
     slots: u32,
@@ -54,20 +54,20 @@ async fn nodes(
 
 /// A visitor who checks in with its latest ticket, on one node after the other.
 #[derive(Clone, Copy, Debug)]
-enum Visitor {
+pub(crate) enum Visitor {
     Admitted(Pass),
     Waits(Ticket),
 }
 
 impl Visitor {
-    fn ticket(self) -> Ticket {
+    pub(crate) fn ticket(self) -> Ticket {
         match self {
             Self::Admitted(pass) => panic!("admitted: {pass:?}"),
             Self::Waits(ticket) => ticket,
         }
     }
 
-    async fn ask(&mut self, store: &RedisStore) -> Reason {
+    pub(crate) async fn ask(&mut self, store: &RedisStore) -> Reason {
         let Self::Waits(ticket) = *self else { return Reason::AdmittedActive };
         self.take(store.check_in(ticket).await.unwrap())
     }
@@ -84,7 +84,11 @@ impl Visitor {
 }
 
 /// Lets visitors enter in turn on both nodes, and check in until they have places.
-async fn crowd(stores: &[RedisStore; 2], clock: &ManualClock, size: u128) -> Vec<Visitor> {
+pub(crate) async fn crowd(
+    stores: &[RedisStore; 2],
+    clock: &ManualClock,
+    size: u128,
+) -> Vec<Visitor> {
     let mut crowd = Vec::new();
     for who in 0..size {
         let store = &stores[usize::from(who % 2 == 1)];
@@ -102,7 +106,7 @@ async fn crowd(stores: &[RedisStore; 2], clock: &ManualClock, size: u128) -> Vec
 }
 
 /// Keeps the visitors present until `until`, and checks that none is admitted.
-async fn wait(
+pub(crate) async fn wait(
     crowd: &mut [Visitor],
     stores: &[RedisStore; 2],
     clock: &ManualClock,

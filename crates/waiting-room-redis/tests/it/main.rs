@@ -4,12 +4,14 @@
 mod clock;
 mod cluster;
 mod conformance;
+mod draws;
 mod events;
 mod examples;
 mod failure;
 mod far_back;
 mod flood;
 mod gate_share;
+mod joining;
 mod limits;
 mod link;
 mod listed;

@@ -8,7 +8,7 @@ use waiting_room_core::{
 };
 
 use self::draw::ModelDraw;
-use super::{plan::DrawnPlaces, schedule::PlannedEvent, settings::Settings};
+use super::{schedule::PlannedEvent, settings::Settings};
 
 /// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
@@ -23,7 +23,6 @@ pub(crate) struct Model {
     /// The event for whose start visitors wait.
     prequeue: Option<PlannedEvent>,
     draw: Option<ModelDraw>,
-    drawn_places: DrawnPlaces,
     sessions: Vec<Pass>,
     ended: Vec<Ended>,
     places: Vec<Place>,
@@ -76,6 +75,8 @@ struct Place {
     order: u64,
     /// The draw in which the visitor has a number, and the number.
     number: Option<(u32, u32)>,
+    /// Whether the start of an event has moved the visitor, and it has not checked in since.
+    is_moved: bool,
     present_until: Timestamp,
     kept_until: Timestamp,
 }
@@ -85,7 +86,7 @@ impl Model {
 
     /// Creates an empty room at `now`.
     #[must_use]
-    pub(crate) fn new(settings: Settings, drawn_places: DrawnPlaces, now: Timestamp) -> Self {
+    pub(crate) fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
             Recovery::Pause => now + settings.rules().pass_lifetime().max(Self::MINUTE),
             _ => Timestamp::ZERO,
@@ -97,7 +98,6 @@ impl Model {
             schedule: Schedule::default(),
             prequeue: None,
             draw: None,
-            drawn_places,
             sessions: Vec::new(),
             ended: Vec::new(),
             places: Vec::new(),
@@ -177,7 +177,10 @@ impl Model {
         match decision {
             Ok(_) if stays && needs_place => turn,
             Ok(_) if stays => self.stand(ticket, needs_place, 0, Reason::QueuedTurn, now, told),
-            Ok(reason) => self.admit(ticket.id, ticket.bucket(), reason, now),
+            Ok(reason) => {
+                self.depart(&ticket);
+                self.admit(ticket.id, ticket.bucket(), reason, now)
+            }
             Err(reason) => self.stand(ticket, needs_place, ahead, reason, now, told),
         }
     }

@@ -8,18 +8,6 @@ pub struct SuitePlan {
     pub(super) seed: u64,
     pub(super) commands: u64,
     pub(super) durability: Durability,
-    pub(super) drawn_places: DrawnPlaces,
-}
-
-/// When the entrants of a draw take the places that were drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "entrants wait for their check-ins or do not")]
-pub enum DrawnPlaces {
-    /// At their first check-ins after the start. Until all present visitors have checked in, absent
-    /// entrants count as ahead.
-    AtCheckIn,
-    /// At the start. Absent entrants never count as ahead.
-    AtStart,
 }
 
 /// Whether the state of a store outlives the process.
@@ -36,7 +24,7 @@ impl SuitePlan {
     /// Plans a run of `commands` commands with this seed, for a store in the memory of the process.
     #[must_use]
     pub const fn new(seed: u64, commands: u64) -> Self {
-        Self { seed, commands, durability: Durability::Forgets, drawn_places: DrawnPlaces::AtStart }
+        Self { seed, commands, durability: Durability::Forgets }
     }
 
     /// Sets whether the state of the store outlives the process. [`Durability::Forgets`] by
@@ -44,13 +32,6 @@ impl SuitePlan {
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
-        self
-    }
-
-    /// Sets when entrants take the places that were drawn. [`DrawnPlaces::AtStart`] by default.
-    #[must_use]
-    pub const fn drawn_places(mut self, drawn_places: DrawnPlaces) -> Self {
-        self.drawn_places = drawn_places;
         self
     }
 }

@@ -40,7 +40,7 @@ impl PlannedEvent {
         let begins_at = from + millis(rng, 0..60_000);
         let has_prequeue = rng.random_bool(0.8);
         let start = match has_prequeue {
-            true => begins_at + millis(rng, 10_000..200_000),
+            true => begins_at + millis(rng, 30_000..200_000),
             false => begins_at,
         };
         let other = Settings::draw(rng);
@@ -75,6 +75,11 @@ impl PlannedEvent {
             Some(2) => event.is_drawn = !event.is_drawn && event.prequeue_start.is_some(),
             Some(3) => event.prequeue_start = Some(now + later),
             _ => event.limits = Some((other.slots, other.minute)),
+        }
+        // Until they check in, visitors whom nobody has numbered are not told apart from entrants. In a
+        // prequeue that is long enough, all who are present check in.
+        if let Some(begins_at) = event.prequeue_start.filter(|_| event.is_drawn) {
+            event.start = event.start.max(begins_at + Duration::from_secs(30));
         }
         event
     }

@@ -17,9 +17,14 @@
 //!
 //! A room that has lost its state knows an entrant only from its next check-in on. The draw is then
 //! settled one and a half check-in intervals after the start, when every present entrant has checked
-//! in.
+//! in. Until then, the ticket of an entrant that has checked in between the start and the loss tells
+//! how many entrants with better places did not wait any more, because they were inside, had left or
+//! were away. Those delay nobody.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::{
     Timestamp, VisitorId,
@@ -44,9 +49,12 @@ pub(in crate::room) struct Drawing {
     /// The order of the entrants, once their number is final.
     drawn: Option<Drawn>,
     /// The numbers of entrants who were admitted or have left, and whose places are not known yet.
-    departed: Vec<u32>,
+    departed: BTreeSet<u32>,
     /// The places of entrants who were admitted or have left.
     gone: Ranks<()>,
+    /// For entrants who had checked in after the start and before the loss of state: the number of
+    /// entrants with better places who did not wait any more, by number.
+    gone_before: BTreeMap<u32, u32>,
 }
 
 /// The start of an event, as far as its draw is concerned.
@@ -77,6 +85,8 @@ impl Drawing {
     const PROMPT: Duration = Duration::from_secs(5);
     /// The number of departed entrants whose places one operation computes, at about 14 µs each.
     const PLACES_AT_ONCE: usize = 8;
+    /// The number of entrants that one operation forgets once the draw is settled.
+    const FORGOTTEN_AT_ONCE: usize = 64;
 
     /// Creates the draw of an event that has not taken place.
     pub(in crate::room) fn new(lottery: Lottery, numbered_from: Timestamp) -> Self {
@@ -87,8 +97,9 @@ impl Drawing {
             numbered_from,
             started: None,
             drawn: None,
-            departed: Vec::new(),
+            departed: BTreeSet::new(),
             gone: Ranks::default(),
+            gone_before: BTreeMap::new(),
         }
     }
 
@@ -162,16 +173,19 @@ impl Drawing {
             if self.drawn.is_none() {
                 self.draw(self.highest);
             }
-            self.departed = Vec::new();
+            for _ in 0..Self::FORGOTTEN_AT_ONCE {
+                self.departed.pop_last();
+                self.gone_before.pop_last();
+            }
             self.gone.drop_section();
             return;
         }
         let Some(drawn) = &self.drawn else { return };
-        let kept = self.departed.len().saturating_sub(Self::PLACES_AT_ONCE);
-        for number in self.departed.drain(kept..) {
+        for _ in 0..Self::PLACES_AT_ONCE {
+            let Some(number) = self.departed.pop_last() else { break };
             if let Some(place) = drawn.shuffle.place_of(number) {
-                let rank = Rank::new(place.into(), VisitorId::new(number.into()));
-                // An entrant that came back after it had left may depart twice.
+                let rank = rank_of(place, number);
+                // An entrant that was admitted without a place may depart twice.
                 if !self.gone.is_present(rank) {
                     self.gone.insert(rank, ());
                 }
@@ -200,7 +214,23 @@ impl Drawing {
     /// Takes note of an entrant that was admitted or has left.
     pub(in crate::room) fn depart(&mut self, number: u32) {
         if self.departed.len() < Self::MAX_DEPARTED {
-            self.departed.push(number);
+            self.departed.insert(number);
+        }
+    }
+
+    /// Takes note of an entrant that is in line again, after it may have departed.
+    pub(in crate::room) fn returns(&mut self, number: u32, place: Option<u32>) {
+        self.departed.remove(&number);
+        if let Some(place) = place {
+            self.gone.remove(rank_of(place, number));
+        }
+    }
+
+    /// Takes note of the position that a ticket from before a loss of state shows: of the entrants
+    /// with better places, only those ahead of this position were still waiting.
+    pub(in crate::room) fn recall(&mut self, number: u32, place: u32, position: u32) {
+        if self.gone_before.len() < Self::MAX_DEPARTED {
+            self.gone_before.entry(number).or_insert(place.saturating_sub(position));
         }
     }
 
@@ -240,12 +270,18 @@ impl Drawing {
         self.started.filter(|it| now < it.settled_at).map(|it| it.at)
     }
 
-    /// Returns the least number of entrants that count as ahead of a place while the draw is not
+    /// Returns the least number of entrants that count as ahead of an entrant while the draw is not
     /// settled: those with better places who are neither admitted nor gone.
-    pub(in crate::room) fn least_ahead(&mut self, place: u32) -> u32 {
-        let better = place.saturating_sub(1);
+    pub(in crate::room) fn least_ahead(&mut self, number: u32, place: u32) -> u32 {
+        let gone_before = self.gone_before.get(&number).copied().unwrap_or(0);
+        let better = place.saturating_sub(1).saturating_sub(gone_before);
         better.saturating_sub(self.gone.before(Rank::new(place.into(), VisitorId::new(0))))
     }
+}
+
+/// Returns the rank of a departed entrant.
+fn rank_of(place: u32, number: u32) -> Rank {
+    Rank::new(place.into(), VisitorId::new(number.into()))
 }
 
 /// The lowest possible rank of a visitor who stands where it arrived. All places in a draw are lower.

@@ -70,7 +70,15 @@ impl Drawing {
         match *self {}
     }
 
-    pub(in crate::room) fn least_ahead(&mut self, _place: u32) -> u32 {
+    pub(in crate::room) fn returns(&mut self, _number: u32, _place: Option<u32>) {
+        match *self {}
+    }
+
+    pub(in crate::room) fn recall(&mut self, _number: u32, _place: u32, _position: u32) {
+        match *self {}
+    }
+
+    pub(in crate::room) fn least_ahead(&mut self, _number: u32, _place: u32) -> u32 {
         match *self {}
     }
 }

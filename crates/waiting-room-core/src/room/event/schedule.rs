@@ -194,6 +194,35 @@ impl Schedule {
         Ok(())
     }
 
+    /// Replaces the events with those with which a node of a shared room starts, for example a node
+    /// of another release. The seeds of the release are added to those that are known.
+    ///
+    /// A node that starts must not change what has begun for the visitors of all other nodes: the
+    /// rules of [`change`](Self::change) apply to an event that takes place, and such an event stays
+    /// if the release lacks it. All other events are those of the release. As in [`new`](Self::new),
+    /// they may already be running or over.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the release changes what is fixed about an event that takes place, or has
+    /// an event that overlaps with it. After an error, the schedule is unchanged.
+    pub fn follow_release(&mut self, release: Self, now: Timestamp) -> Result<(), ConfigError> {
+        let now = self.latest.max(now);
+        let takes_place = |event: &&Event| event.begins_at() <= now && now < event.end();
+        let mut events = release.events.clone();
+        for old in self.events.iter().filter(takes_place) {
+            match release.event(old.name()) {
+                Some(new) => check_change(old, new, now)?,
+                None => events.push(old.clone()),
+            }
+        }
+        let next = Self::new(events)?;
+        #[cfg(feature = "lottery")]
+        let next = next.with_seeds_of(&release).with_seeds_of(self);
+        *self = Self { latest: now, ..next };
+        Ok(())
+    }
+
     /// Returns the events in the order in which they take place.
     #[must_use]
     pub fn events(&self) -> &[Event] {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Pass, Reason, Verdict, VisitorId,
+    Pass, VisitorId,
     error::ConfigErrorKind,
     room::{
         RoomMode,

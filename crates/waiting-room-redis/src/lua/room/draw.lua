@@ -11,17 +11,34 @@
 --   settled_us  the time from which all present entrants have checked in; nil before the start, and
 --               again once that time has passed
 --   entrants    the number of entrants, or nil while it is not known
+--   refresh_us  the longest refresh interval since the beginning of the prequeue
+--   since_us    the time since which the room knows of departures, see `recall`
+--   is_blind    whether the room did not know at the start which entrants were present, because it
+--               had lost visitors or had slept over the start. Only those who were admitted or have
+--               left then count as gone.
 --
 -- The field 'E' + id of VISITORS contains the number of an entrant in line, the tag of the draw in
--- which it was assigned, and the entrant's place, or 0 while the place is unknown. A place is also
--- the entrant's rank in PRESENT: all places are less, and all arrivals are more than 2^32. GONE
--- contains the entrants who are no longer in line, by place, until the draw is settled. An entrant
--- whose place is unknown is behind all others in GONE, by PENDING plus its number.
+-- which it was assigned, the entrant's place, or 0 while the place is unknown, and, if it is not 0,
+-- the number of `recall`. A place is also the entrant's rank in PRESENT: all places are less, and
+-- all arrivals are more than 2^40.
+--
+-- GONE contains, until the draw is settled:
+--
+--   1 ...         the entrants who are not present, by place
+--   PENDING ...   those of them whose place is unknown, and who are no longer in line, by number
+--   AWAY ...      those of them whose place is unknown, and who are away, by number
+--   2^40 ...      present visitors without a number, by arrival, if that is before the start
+--
+-- Only entrants who are present thus have no entry, so they can be counted, although most of them
+-- still stand where they arrived.
 
 local ENTRANT = 'E'
-local PENDING = 2 ^ 33
--- The maximum number of departed entrants that are remembered. Entrants beyond this number count
--- as ahead until the draw is settled.
+local PENDING, AWAY = 2 ^ 33, 2 ^ 34
+-- The longest time after the start until the first script, if there are present entrants: the first
+-- of them check in within about three seconds.
+local PROMPT_US = 5 * 1000000
+-- The maximum number of entries of GONE. Entrants beyond this number count as ahead until the draw is
+-- settled.
 local MAX_GONE = 2 ^ 20
 -- The number of departed entrants whose places one check-in requests, and the number of check-ins of
 -- one script that request them. A place takes a node about 14 microseconds.
@@ -41,10 +58,16 @@ local function will_be_drawn()
     return room.course and room.course.stage == 'prequeue' and room.course.is_drawn
 end
 
+-- Returns the draw if it is not settled, so that GONE is kept up to date.
+local function open_draw()
+    local draw = current_draw()
+    return draw and (draw.settled_us or not draw.started_us) and draw
+end
+
 -- Returns the time within which every present visitor checks in: one and a half of the longest
 -- check-in intervals.
-local function settles_after_us()
-    local longest_us = room.refresh_us + math.floor(room.refresh_us * 300 / 1000)
+local function settles_after_us(refresh_us)
+    local longest_us = refresh_us + math.floor(refresh_us * 300 / 1000)
     return math.ceil(longest_us / 1000000) * 1500000
 end
 
@@ -52,13 +75,28 @@ end
 -- waits for all present entrants to present their numbers first, so that no number is assigned
 -- twice.
 local function numbered_from_us(draw)
-    return room.since_us > draw.begins_us and room.since_us + settles_after_us() or 0
+    return room.since_us > draw.begins_us and room.since_us + settles_after_us(room.refresh_us) or 0
 end
 
 -- Fixes the number of entrants. Nodes learn of it because the version rises.
 local function freeze_draw(draw, count)
     draw.entrants = count
     room.version = next_version()
+end
+
+-- Starts an event at a time that the room notices now. `is_known` is whether the room has followed its
+-- prequeue.
+local function start_draw(draw, start_us, is_known)
+    local is_complete = is_known and numbered_from_us(draw) <= start_us
+    local is_awake = room.now_us - start_us <= PROMPT_US
+    draw.is_blind = draw.is_blind or not (is_complete and is_awake)
+    -- A blind draw is settled as early as possible. Another one has no reason to hurry, so it waits for
+    -- those who checked in under earlier rules.
+    local refresh_us = draw.is_blind and room.refresh_us or draw.refresh_us
+    draw.started_us, draw.settled_us = start_us, room.now_us + settles_after_us(refresh_us)
+    if is_complete then
+        freeze_draw(draw, draw.highest)
+    end
 end
 
 -- Prepares the draw of a phase, and starts it if the event has started. A room that has lost its
@@ -70,18 +108,16 @@ local function prepare_draw(phase)
         local draw = phase.draw
         course.draw = {
             tag = draw.tag, event = draw.event, seed = draw.seed,
-            begins_us = phase.begins_us, highest = 0,
+            begins_us = phase.begins_us, highest = 0, refresh_us = 0, since_us = room.since_us,
         }
-        redis.call('DEL', GONE)
+        redis.call('UNLINK', GONE)
         -- Nodes forget the result of the earlier draw.
         room.version = next_version()
     end
     local draw = course.draw
+    draw.refresh_us = math.max(draw.refresh_us, room.refresh_us)
     if phase.stage == 'active' and not draw.started_us then
-        draw.started_us, draw.settled_us = phase.start_us, room.now_us + settles_after_us()
-        if is_known and numbered_from_us(draw) <= phase.start_us then
-            freeze_draw(draw, draw.highest)
-        end
+        start_draw(draw, phase.start_us, is_known)
     end
 end
 
@@ -93,7 +129,7 @@ local function settle_draw()
             freeze_draw(draw, draw.highest)
         end
         draw.settled_us = nil
-        redis.call('DEL', GONE)
+        redis.call('UNLINK', GONE)
     end
 end
 
@@ -109,8 +145,9 @@ local function read_entrants(ids)
     for i, entry in ipairs(fields[1] and redis.call('HMGET', VISITORS, unpack(fields)) or {}) do
         local entrant = false
         if entry then
-            local number, tag, place = struct.unpack('>I4I4I4', entry)
+            local number, tag, place, rest = struct.unpack('>I4I4I4', entry)
             entrant = {number = number, tag = tag, place = place}
+            entrant.recalled = rest <= #entry and struct.unpack('>I4', entry, rest) or 0
         end
         entrants[missing[i]] = entrant
     end
@@ -136,9 +173,12 @@ local function add_changed_entrants(set, gone)
     for id in pairs(changed_entrants) do
         local entrant = entrants[id]
         if entrant then
+            local entry = struct.pack('>I4I4I4', entrant.number, entrant.tag, entrant.place)
+            if entrant.recalled > 0 then
+                entry = entry .. struct.pack('>I4', entrant.recalled)
+            end
             table.insert(set, ENTRANT .. id)
-            table.insert(set,
-                struct.pack('>I4I4I4', entrant.number, entrant.tag, entrant.place))
+            table.insert(set, entry)
         else
             table.insert(gone, ENTRANT .. id)
         end
@@ -152,18 +192,69 @@ local function rank_us(id, arrival_us)
     return entrant and entrant.place > 0 and entrant.place or arrival_us
 end
 
+-- Adds a member to GONE.
+local function add_gone(at, member)
+    if redis.call('ZCARD', GONE) < MAX_GONE then
+        redis.call('ZADD', GONE, digits(at), member)
+        if not room.is_gone_kept then
+            room.is_gone_kept = true
+            keep_key(GONE)
+        end
+    end
+end
+
+-- Adds an entrant to GONE: by its place, or else by `pending` and its number.
+local function set_gone(entrant, pending)
+    local at = entrant.place > 0 and entrant.place or pending + entrant.number
+    add_gone(at, digits(entrant.number))
+end
+
+-- Takes note that a visitor without a number is not present.
+local function unmark(id)
+    local draw = open_draw()
+    if draw and draw.started_us and not draw.is_blind then
+        redis.call('ZREM', GONE, id)
+    end
+end
+
 -- Takes note that a visitor is no longer in line.
 local function depart(id)
-    local entrant, draw = entrant_of(id), current_draw()
-    if not entrant then
+    local entrant, draw = entrant_of(id), open_draw()
+    if entrant then
+        set_entrant(id, false)
+    end
+    if entrant and draw and entrant.tag == draw.tag then
+        set_gone(entrant, PENDING)
+    else
+        unmark(id)
+    end
+end
+
+-- Takes note that a visitor in line has gone away.
+local function note_away(id)
+    local draw = open_draw()
+    if not draw or draw.is_blind then
         return
     end
-    set_entrant(id, false)
-    local is_settled = draw.started_us and not draw.settled_us
-    if entrant.tag == draw.tag and not is_settled and redis.call('ZCARD', GONE) < MAX_GONE then
-        local place = entrant.place > 0 and entrant.place or PENDING + entrant.number
-        redis.call('ZADD', GONE, digits(place), digits(entrant.number))
-        keep_key(GONE)
+    local entrant = entrant_of(id)
+    if entrant and entrant.tag == draw.tag then
+        set_gone(entrant, AWAY)
+    else
+        unmark(id)
+    end
+end
+
+-- Takes note that an entrant is admitted who has no place in line, because the room has lost its state.
+local function depart_unplaced(ticket)
+    if ticket.number and open_draw() then
+        set_gone({number = ticket.number, place = ticket.place or 0}, PENDING)
+    end
+end
+
+-- Takes note that a visitor is present who was not before. It is an entrant if `number` is not nil.
+local function note_return(number)
+    if number and open_draw() then
+        redis.call('ZREM', GONE, digits(number))
     end
 end
 
@@ -174,7 +265,8 @@ local function shown_entrant(at)
     if not draw or #room.argument < at then
         return nil
     end
-    local number, tag, place, count, rest = struct.unpack('>I4I4I4I4', room.argument, at)
+    local number, tag, place, count, position, rest =
+        struct.unpack('>I4I4I4I4I4', room.argument, at)
     if tag ~= draw.tag then
         return nil
     end
@@ -185,7 +277,23 @@ local function shown_entrant(at)
         end
     end
     local has_answered = rest <= #room.argument
-    return {number = number, place = place, entrants = count, has_answered = has_answered}
+    return {
+        number = number, place = place, entrants = count, position = position,
+        has_answered = has_answered,
+    }
+end
+
+-- Returns the number of entrants with better places who were no longer waiting when an entrant, whose
+-- ticket is from before a loss of state, last checked in: they were inside, had left or were away. The
+-- room knows nothing of them, and they delay nobody.
+local function recall(ticket, own, shown)
+    if own then
+        return own.recalled
+    elseif shown.position > 0 and ticket.last_check_in_us
+        and ticket.last_check_in_us < current_draw().since_us then
+        return math.max(shown.place - shown.position, 0)
+    end
+    return 0
 end
 
 -- Determines the number and the place of a visitor, and returns its rank in the order of arrival.
@@ -207,6 +315,7 @@ local function recognize(ticket, own, shown)
         end
     end
     ticket.number = own and own.number or shown and shown.number
+    ticket.recalled = ticket.number and recall(ticket, own, shown)
     if not ticket.number or not draw.entrants or ticket.number > draw.entrants then
         return ticket.arrived_us
     end
@@ -222,11 +331,14 @@ end
 local function note_place(id, ticket)
     local own = ticket.place and entrant_of(id)
     if own and own.place ~= ticket.place then
-        set_entrant(id, {number = ticket.number, tag = current_draw().tag, place = ticket.place})
+        set_entrant(id, {
+            number = ticket.number, tag = current_draw().tag, place = ticket.place,
+            recalled = ticket.recalled,
+        })
     end
 end
 
--- Returns the numbers of some departed entrants whose places are unknown. Each of the first visitors
+-- Returns the numbers of some entrants in GONE whose places are unknown. Each of the first visitors
 -- of a batch gets other ones.
 local function pending_departures()
     local asked = room.asked or 0
@@ -234,7 +346,8 @@ local function pending_departures()
         return {}
     end
     room.asked = asked + 1
-    local departed = redis.call('ZRANGEBYSCORE', GONE, digits(PENDING), '+inf',
+    local up_to = current_draw().is_blind and AWAY or 2 * AWAY
+    local departed = redis.call('ZRANGEBYSCORE', GONE, digits(PENDING), '(' .. digits(up_to),
         'LIMIT', asked * PLACES_AT_ONCE, PLACES_AT_ONCE)
     for i, entry in ipairs(departed) do
         departed[i] = tonumber(entry)
@@ -263,28 +376,40 @@ local function awaits_draw(ticket)
     return draw and ticket.number and draw.started_us and not draw.entrants
 end
 
+-- Takes note of a present visitor without a number, and returns the number of those behind it who are
+-- ordered by a time before the start, too. Those who have not checked in since the beginning of the
+-- prequeue are not known, and count as ahead.
+local function behind_without_number(id, order_us)
+    add_gone(order_us, id)
+    local rank = redis.call('ZRANK', GONE, id)
+    return rank and redis.call('ZCARD', GONE) - 1 - rank or 0
+end
+
 -- Returns the number of visitors who count as ahead, of whom `ahead` are present and have better
 -- ranks. Just after a draw, these include the entrants with better places who have not checked in
--- yet. The visitor is in PRESENT.
-local function ahead_after_draw(ticket, order_us, ahead)
+-- yet, as far as they are present. The visitor is in PRESENT.
+local function ahead_after_draw(id, ticket, order_us, ahead)
     local draw = current_draw()
-    if not draw or not draw.settled_us then
+    if not draw or not draw.settled_us or room.method == 'random' and not draw.is_blind then
         return ahead
     elseif ticket.place then
         local gone = redis.call('ZCOUNT', GONE, '-inf', '(' .. digits(ticket.place))
-        return math.max(ahead, ticket.place - 1 - gone)
+        return math.max(ahead, ticket.place - 1 - gone - ticket.recalled)
     elseif order_us < draw.started_us and room.method ~= 'random' then
         -- A visitor who came before the start, but got no place before it, is behind all entrants,
         -- including those who still stand where they arrived.
         local before = redis.call('ZCOUNT', PRESENT, '-inf', '(' .. digits(draw.started_us))
-        return math.max(ahead, before - 1)
+        local behind = not draw.is_blind and not ticket.number
+            and behind_without_number(id, order_us) or 0
+        return math.max(ahead, before - 1 - behind)
     end
     return ahead
 end
 
 -- Stores the number of a visitor who gets or keeps a place. In the prequeue of an event with a
--- draw, a visitor without a number gets one.
-local function arrive(id, ticket)
+-- draw, a visitor without a number gets one. `was_present` is whether the visitor was in line and
+-- present before.
+local function arrive(id, ticket, was_present)
     local draw = current_draw()
     if not draw then
         return
@@ -295,12 +420,18 @@ local function arrive(id, ticket)
         ticket.number = draw.highest
     end
     local old, place = entrant_of(id), ticket.place or 0
+    local is_own = old and old.tag == draw.tag and old.number == ticket.number
     if not ticket.number then
         if old then
             set_entrant(id, false)
         end
-    elseif not old or old.tag ~= draw.tag or old.number ~= ticket.number or old.place ~= place then
-        set_entrant(id, {number = ticket.number, tag = draw.tag, place = place})
+    elseif not is_own or old.place ~= place then
+        set_entrant(id, {
+            number = ticket.number, tag = draw.tag, place = place, recalled = ticket.recalled or 0,
+        })
+    end
+    if not (is_own and was_present) then
+        note_return(ticket.number)
     end
 end
 

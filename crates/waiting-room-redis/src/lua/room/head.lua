@@ -2,8 +2,8 @@
 -- room.
 --
 -- Times are microseconds on the room's clock, which a double represents exactly until the year
--- 2255. Members of the sorted sets, except DEADLINES and GONE, are the 16 bytes of a visitor's id, most
--- significant byte first, so that visitors with the same score are in the order of their ids.
+-- 2255. Visitors are members of sorted sets by the 16 bytes of their ids, most significant byte first,
+-- so that visitors with the same score are in the order of their ids.
 --
 -- KEYS  the keys of the room, in the order of the variables below
 -- ARGV  [1] the time in microseconds; empty for the time of the server

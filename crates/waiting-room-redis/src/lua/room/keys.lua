@@ -67,6 +67,10 @@ local function has_lost_keys()
     end
     if is_lost then
         redis.call('DEL', NETWORKS)
+        -- Who is neither in line nor in GONE may be present or not.
+        if room.course and room.course.draw then
+            room.course.draw.is_blind = true
+        end
     end
     return is_lost
 end

@@ -67,9 +67,17 @@ local function keep_place(id, arrived_us, interval)
     end
 end
 
+-- Removes a visitor from PRESENT who was added for a decision, and gets no place.
+local function step_back(id)
+    redis.call('ZREM', PRESENT, id)
+    unmark(id)
+    room.present = nil
+end
+
 -- Marks the visitor of a place as away, until the place is removed at `kept_us`.
 local function go_away(id, kept_us, arrival_us)
     put(id, AWAY_PLACE, kept_us, kept_us, arrival_us)
+    note_away(id)
     redis.call('ZREM', PRESENT, id)
     room.present = nil
     if room.method ~= 'random' then

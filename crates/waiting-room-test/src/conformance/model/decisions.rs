@@ -118,6 +118,7 @@ impl Model {
             };
         ticket.placed = true;
         self.number(&mut ticket);
+        self.take_back(&ticket);
         self.places.retain(|place| place.id != ticket.id);
         let place = ticket.entrant.and_then(|entrant| entrant.place);
         self.places.push(Place {
@@ -125,6 +126,7 @@ impl Model {
             arrived: ticket.arrival(),
             order: place.map_or(ticket.arrival().as_nanos(), u64::from),
             number: ticket.entrant.map(|entrant| (entrant.draw, entrant.number)),
+            is_moved: false,
             present_until: now + told.interval * 3 / 2,
             kept_until: now + self.settings.retention,
         });

@@ -1,6 +1,6 @@
 //! The draw of an event, as the model knows it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use waiting_room_core::{Timestamp, room::event::Shuffle};
 
@@ -17,11 +17,21 @@ pub(super) struct ModelDraw {
     pub(super) order: Option<Shuffle>,
     /// The numbers of the entrants who were admitted or have left.
     pub(super) departed: Vec<u32>,
+    /// For each entrant whose ticket is from before a loss of state: how many entrants with better
+    /// places did not wait any more.
+    pub(super) waited: BTreeMap<u32, u32>,
 }
 
 impl ModelDraw {
     pub(super) fn new(event: PlannedEvent) -> Self {
-        Self { event, highest: 0, started: None, order: None, departed: Vec::new() }
+        Self {
+            event,
+            highest: 0,
+            started: None,
+            order: None,
+            departed: Vec::new(),
+            waited: BTreeMap::new(),
+        }
     }
 
     pub(super) fn tag(&self) -> u32 {
@@ -66,11 +76,13 @@ impl ModelDraw {
     }
 
     /// Returns the number of entrants with better places who were neither admitted nor have left.
-    pub(super) fn expected_before(&self, place: u32) -> usize {
+    pub(super) fn expected_before(&self, number: Option<u32>, place: u32) -> usize {
         let is_gone = |number: &u32| self.departed.contains(number);
         let is_better = |number: &u32| self.place_of(*number).is_some_and(|it| it < place);
         let entrants = self.order.as_ref().map_or(0, Shuffle::entrants);
-        (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count()
+        let expected = (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count();
+        let waited = number.and_then(|it| self.waited.get(&it)).copied().unwrap_or(0);
+        expected.saturating_sub(waited as usize)
     }
 }
 

@@ -10,11 +10,7 @@ use waiting_room_core::{
     },
 };
 
-use super::{
-    super::{plan::DrawnPlaces, schedule::PlannedEvent},
-    Model, Place,
-    draw::ModelDraw,
-};
+use super::{super::schedule::PlannedEvent, Model, Place, draw::ModelDraw};
 
 impl Model {
     /// Puts the rules of the current phase into force, and prepares and starts draws.
@@ -34,12 +30,11 @@ impl Model {
                 let is_first = draw.started.is_none();
                 draw.start(event.start, now, self.settings.refresh, is_known);
                 let is_awake = now.since(event.start) <= PROMPT;
-                let is_move = self.drawn_places == DrawnPlaces::AtStart;
-                if is_first && is_known && is_awake && is_move {
+                if is_first && is_known && is_awake {
                     for place in &mut self.places {
                         let number = place.number.filter(|(tag, _)| *tag == draw.tag());
                         if let Some(drawn) = number.and_then(|(_, it)| draw.place_of(it)) {
-                            place.order = drawn.into();
+                            (place.order, place.is_moved) = (drawn.into(), true);
                         }
                     }
                     draw.settle_at(now);
@@ -75,6 +70,11 @@ impl Model {
         self.draw.as_ref().is_some_and(|draw| draw.is_unsettled(now))
     }
 
+    /// Returns whether entrants are in line who have not checked in since the start.
+    pub(crate) fn has_moved_entrants(&self) -> bool {
+        self.places.iter().any(|place| place.is_moved)
+    }
+
     /// Returns the name of the event of the latest draw and the number of its entrants, once it has
     /// taken place.
     pub(crate) fn drawn(&self) -> Option<(String, u32)> {
@@ -97,8 +97,10 @@ impl Model {
     pub(super) fn recognize(&mut self, ticket: &mut Ticket) -> u64 {
         let place = self.places.iter().find(|place| place.id == ticket.id);
         let own = place.and_then(|place| Some((place.number?, place.order)));
+        let position = ticket.position_after_draw();
         let shown = ticket.entrant.take();
         let arrival = ticket.arrival().as_nanos();
+        let since = self.since;
         let Some(draw) = &mut self.draw else { return arrival };
         let tag = draw.tag();
         let own = own.filter(|((of, _), _)| *of == tag);
@@ -108,6 +110,12 @@ impl Model {
                 Some(entrants) if draw.started.is_some() => draw.freeze(entrants),
                 _ => draw.highest = draw.highest.max(shown.number),
             }
+        }
+        if let (None, Some(it)) = (own, shown)
+            && let Some((place, position)) = it.place.zip(position)
+            && ticket.last_check_in < since
+        {
+            draw.waited.entry(it.number).or_insert(place.saturating_sub(position));
         }
         let number = own.map(|((_, number), _)| number).or(shown.map(|it| it.number));
         let Some(number) = number else { return arrival };
@@ -142,12 +150,26 @@ impl Model {
     pub(super) fn expected_ahead(&self, ticket: &Ticket, order: u64, now: Timestamp) -> usize {
         let Some(draw) = self.draw.as_ref().filter(|draw| draw.is_unsettled(now)) else { return 0 };
         match (ticket.entrant.and_then(|it| it.place), draw.started) {
-            (Some(place), _) => draw.expected_before(place),
+            (Some(place), _) => draw.expected_before(ticket.entrant.map(|it| it.number), place),
             (None, Some((start, _))) if order < start.as_nanos() => {
                 let start = start.as_nanos();
                 self.others(ticket.id, now).filter(|place| place.order < start).count()
             }
             _ => 0,
+        }
+    }
+
+    /// Takes note of an entrant who is admitted.
+    pub(super) fn depart(&mut self, ticket: &Ticket) {
+        if let (Some(draw), Some(entrant)) = (&mut self.draw, ticket.entrant) {
+            draw.departed.push(entrant.number);
+        }
+    }
+
+    /// Takes note of an entrant who is in line, perhaps again.
+    pub(super) fn take_back(&mut self, ticket: &Ticket) {
+        if let (Some(draw), Some(entrant)) = (&mut self.draw, ticket.entrant) {
+            draw.departed.retain(|number| *number != entrant.number);
         }
     }
 

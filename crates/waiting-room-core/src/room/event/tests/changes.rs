@@ -179,3 +179,32 @@ fn a_restart_in_the_middle_of_an_event_continues_it() {
     running.replace([doors(), plain("late", 3_000, 4_000)], at(1_500)).unwrap();
     assert!(matches!(running.phase_at(at(1_500)), Phase::Active { .. }));
 }
+
+#[test]
+fn a_node_that_starts_changes_only_what_has_not_begun() {
+    let mut schedule = in_use();
+    let moved = doors().with_prequeue_start(at(600));
+    let before = schedule.clone();
+    assert_refused(
+        schedule.follow_release(super::schedule([moved]), at(700)),
+        Contradicts,
+        "prequeue_start is unix time 600 s, expected unix time 500 s, \
+         because event \"doors\" has begun",
+    );
+    assert_refused(
+        schedule.follow_release(super::schedule([plain("other", 1_900, 2_100)]), at(700)),
+        Contradicts,
+        "start is unix time 1900 s in event \"other\", \
+         expected at or after the end of event \"doors\", unix time 2000 s",
+    );
+    assert_eq!(schedule, before, "a refused release has no effect");
+    // An event that has begun stays. Others are those of the release, even if they have begun.
+    schedule.follow_release(super::schedule([plain("past", 10, 90)]), at(700)).unwrap();
+    let names: Vec<_> = schedule.events().iter().map(Event::name).collect();
+    assert_eq!(names, ["past", "doors"]);
+    assert_eq!(schedule.event("doors"), Some(&doors()));
+    // What is over can be scheduled again.
+    let again = doors().with_start(at(9_000)).with_end(at(9_500)).with_prequeue_start(at(8_000));
+    schedule.follow_release(super::schedule([again.clone()]), at(2_600)).unwrap();
+    assert_eq!(schedule.events(), [again]);
+}

@@ -195,3 +195,62 @@ fn a_room_that_is_restarted_after_the_start_keeps_the_drawn_order() {
     assert_eq!((places(&crowd), crowd.admitted()), (before, inside.clone()));
     assert_eq!(reveal(&second).entrants(), 10);
 }
+
+#[test]
+fn after_a_restart_just_behind_the_start_those_inside_delay_nobody() {
+    let mut first = room(rules(3), shuffled());
+    let mut crowd = Crowd::new(12, at(1_010));
+    // All of them check in again after the slots are taken.
+    crowd.run(&mut first, at(1_650));
+    assert_eq!(crowd.admitted().len(), 3);
+    let mut waiting: Vec<_> = (0..12).filter(|who| !crowd.admitted().contains(who)).collect();
+    waiting.sort_by_key(|who| crowd.ticket(*who).entrant.unwrap().place);
+    // The new room knows neither those inside nor those who wait.
+    let mut second = room(rules(1), shuffled());
+    second.recover(at(1_650));
+    for turn in 0..3 {
+        let (next, behind) = (waiting[turn], waiting[turn + 1]);
+        crowd.ask(&mut second, behind, at(1_651));
+        let Visitor::Waiting(ticket, reason) = &crowd.visitors[behind] else { panic!() };
+        assert_eq!((reason, ticket.shown_position), (&Reason::QueuedBehindOthers, Some(2)));
+        crowd.ask(&mut second, next, at(1_651));
+        let Visitor::Admitted(pass, _) = crowd.visitors[next] else {
+            panic!("turn {turn}: {:?}", crowd.visitors[next])
+        };
+        second.leave(pass.id, at(1_651));
+    }
+}
+
+#[test]
+fn an_entrant_who_comes_back_after_its_place_has_lapsed_counts_again() {
+    let mut room = room(rules(1), shuffled());
+    let mut crowd = Crowd::new(3, at(1_010));
+    crowd.run(&mut room, at(1_014));
+    let retention = rules(1).place_retention();
+    crowd.due.clear();
+    // All places lapse. A node that could not reach the store has reissued the tickets.
+    let back = at(1_014) + retention;
+    room.sweep(back + Duration::from_secs(30));
+    assert_eq!(room.snapshot(back + Duration::from_secs(30)).waiting, 0);
+    let back = back + Duration::from_secs(30);
+    for who in 0..3 {
+        let Visitor::Waiting(ticket, _) = &mut crowd.visitors[who] else { panic!() };
+        ticket.last_check_in = back.before(Duration::from_secs(1));
+        ticket.next_check_in = ticket.last_check_in;
+        crowd.ask(&mut room, who, back);
+        assert!(crowd.ticket(who).entrant.is_some());
+    }
+    // The room sleeps over the start, so all entrants get the time to check in.
+    let places: Vec<_> = {
+        let lottery = shuffled().lottery(&shuffled().events()[0]).unwrap().clone();
+        let shuffle = lottery.reveal(3, None).unwrap().verify(&doors_commitment()).unwrap();
+        (0..3).map(|who| shuffle.place_of(crowd.ticket(who).entrant.unwrap().number)).collect()
+    };
+    let last = places.iter().position(|place| *place == Some(3)).unwrap();
+    for who in 0..3 {
+        let Visitor::Waiting(ticket, _) = &mut crowd.visitors[who] else { panic!() };
+        ticket.last_check_in = at(1_605);
+    }
+    crowd.ask(&mut room, last, at(1_610));
+    assert_eq!(crowd.ticket(last).shown_position, Some(3));
+}
