@@ -48,6 +48,13 @@ pub(crate) enum What {
     Dashboard,
     /// The gate: overload over loopback, permits compared with tokio's, and the size of a waiter.
     Gate,
+    /// The process of the global ledger with many sites, and PostgreSQL. The exit status is 1 if a bar
+    /// is missed.
+    Ledger {
+        /// The number of full sites.
+        #[arg(long, default_value_t = 1_000)]
+        sites: u16,
+    },
     /// Rate limits: the check of a key, an admitted request, and a refused one.
     Limits,
     /// One store for many nodes: a decision, and a long line, on Redis and on Valkey.
@@ -94,6 +101,14 @@ pub(crate) enum What {
         contender: Contender,
         /// The work of the service.
         work: Work,
+    },
+    /// Serves the requests of `ledger`, until its standard input ends.
+    #[command(hide = true)]
+    ServeLedger {
+        /// The URL of the database.
+        database: String,
+        /// The number of sites.
+        sites: u16,
     },
     /// Finding, decoding and opening a token, and sealing one.
     Token,

@@ -14,6 +14,7 @@
 //! cargo run --release -p waiting-room-bench -- push      push streams that are held open
 //! cargo run --release -p waiting-room-bench -- polls     a long line whose visitors poll
 //! cargo run --release -p waiting-room-bench -- room-crowded   a part of it: up to 10⁶ visitors
+//! cargo run --release -p waiting-room-bench -- ledger    the global ledger of 1 000 sites
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
 //!
@@ -44,6 +45,7 @@ mod dashboard;
 mod effort;
 mod figure;
 mod gate;
+mod ledger;
 mod limits;
 mod nodes;
 mod pass;
@@ -94,6 +96,7 @@ fn main() -> Result<ExitCode> {
         #[cfg(feature = "dashboard")]
         What::Dashboard => return dashboard::run(effort),
         What::Gate => gate::run(effort, counting),
+        What::Ledger { sites } => return ledger::run(sites, effort),
         What::Nodes => nodes::run(effort),
         What::Limits => {
             limits::run(effort, counting)?;
@@ -116,6 +119,7 @@ fn main() -> Result<ExitCode> {
         #[cfg(feature = "dashboard")]
         What::ServeDashboard { mounted } => dashboard::serve(mounted),
         What::ServeGated { contender, work } => gate::serve(contender, work),
+        What::ServeLedger { database, sites } => ledger::serve(&database, sites),
         What::Token => token::run(effort, counting),
     };
     done.map(|()| ExitCode::SUCCESS)

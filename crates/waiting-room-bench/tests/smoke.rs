@@ -47,6 +47,13 @@ fn the_table_of_the_pass_has_its_rows() {
 }
 
 #[test]
+fn the_table_of_the_ledger_has_its_rows() {
+    let printed = bench(&["ledger"]);
+    has_rows(&printed, &["idle sites", "full sites"]);
+    assert!(printed.contains("answers ≥ 33: "), "{printed}");
+}
+
+#[test]
 fn the_table_of_the_paths_has_its_rows() {
     has_rows(&bench(&["paths"]), &["plain, 32 B", "of everything, 256 B", "only /., 60 KiB"]);
 }
