@@ -11,7 +11,7 @@ use waiting_room_core::{StoreError, Timestamp};
 
 use crate::{
     RedisStore,
-    clock::{from_micros, micros},
+    clock::micros,
     reply::{ReplyFields, malformed},
     scripts::Verb,
 };
@@ -85,6 +85,7 @@ pub struct SiteTimes {
 
 /// A message of the global ledger, without its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GlobalNews {
     /// The slots that the site may use.
     Grant {

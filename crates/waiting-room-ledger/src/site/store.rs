@@ -265,20 +265,21 @@ impl Store for SiteStore {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        let refused = OnceLock::<ConfigError>::new();
-        let checked = |old: RoomRules| {
+        let refused = Arc::new(OnceLock::<ConfigError>::new());
+        let (rules, seen) = (self.rules, Arc::clone(&refused));
+        let checked = move |old: RoomRules| {
             let new = change(old.clone());
-            match check_session(&self.rules, new.longest_pass_lifetime()) {
+            match check_session(&rules, new.longest_pass_lifetime()) {
                 Ok(()) => new,
                 Err(error) => {
                     // The first error is as good as any other.
-                    let _ = refused.set(error);
+                    let _ = seen.set(error);
                     old
                 }
             }
         };
         self.room.configure(checked).await?;
-        refused.into_inner().map_or(Ok(()), |error| Err(error.into()))
+        refused.get().map_or(Ok(()), |error| Err(error.clone().into()))
     }
 
     async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {

@@ -68,7 +68,7 @@ impl Ledger {
         let server = LedgerServer::new([("shop".into(), handle)], ServerKeys::new(keys()));
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let server = tokio::spawn(async move { server.listen(&listener).await });
+        let server = tokio::spawn(async move { drop(server.listen(&listener).await) });
         Self { tasks: vec![holder, server], address }
     }
 

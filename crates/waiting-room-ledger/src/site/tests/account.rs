@@ -65,8 +65,6 @@ enum Command {
     Restore,
     /// The limit changes.
     SetLimit(u32),
-    /// The site does what is due.
-    Tick,
     /// A message of the site arrives.
     Up { index: usize, kept: bool },
     /// An admission is undone.
@@ -86,7 +84,6 @@ fn command() -> impl Strategy<Value = Command> {
         2 => Just(Command::GlobalTick),
         1 => prop::bool::weighted(0.5).prop_map(|it| if it { Command::Recover } else { Command::Restore }),
         1 => (0_u32..12).prop_map(Command::SetLimit),
-        8 => Just(Command::Tick),
         12 => message().prop_map(|(index, kept)| Command::Up { index, kept }),
         2 => any::<usize>().prop_map(Command::Withdraw),
     ]
@@ -349,10 +346,6 @@ impl World {
             Command::Recover => self.replace(true),
             Command::Restore => self.replace(false),
             Command::SetLimit(limit) => self.global.set_limit(limit),
-            Command::Tick => {
-                let actions = self.model.tick(self.now);
-                self.act(actions).await?;
-            }
             Command::Withdraw(index) if !self.begun.is_empty() => {
                 let visitor = self.begun.remove(index % self.begun.len());
                 self.model.withdraw(visitor, self.now);
@@ -360,7 +353,10 @@ impl World {
             }
             Command::Withdraw(_) => {}
         }
-        Ok(())
+        // The caller of a ledger does after each verb what is due.
+        self.advance_room().await;
+        let actions = self.model.tick(self.now);
+        self.act(actions).await
     }
 }
 

@@ -45,6 +45,13 @@ local function use_allowance()
     room.slots = is_leased() and site.granted - site.returned - site.ghosts or 0
 end
 
+-- Begins to use the account. Only the rules of a site's room have no slots, so such a room without an
+-- account was lost, or has just been opened.
+local function open_site()
+    room.site = room.site or new_site()
+    use_allowance()
+end
+
 -- Begins a new life of the site after a loss: other sites may have received its slots meanwhile. A
 -- node proposes another incarnation with its next report.
 local function restart_site()

@@ -45,8 +45,8 @@ local function open()
     room.site = state[14] and cmsgpack.unpack(state[14])
     read_rules({unpack(state, 15, 14 + #FIELDS)})
     room.now_us = read_clock()
-    if room.site then
-        use_allowance()
+    if room.site or room.slots == 0 then
+        open_site()
     end
     return true
 end

@@ -16,8 +16,7 @@ local SHORTEST_MS = 100
 -- Returns the account, which begins with the first report.
 local function account()
     if not room.site then
-        room.site = new_site()
-        use_allowance()
+        open_site()
     end
     room.is_site_changed = true
     return room.site
