@@ -271,6 +271,10 @@ async fn applications_at_two_sites_admit_the_limit_and_a_pass_counts_at_its_site
     ledger.kill().await;
 }
 
+fn sentence_of(error: &StoreError) -> String {
+    std::error::Error::source(error).unwrap().to_string()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn passes_that_outlive_their_slots_are_refused_at_the_start_and_later() {
     let server = EngineServer::start(Engine::Redis, Persistence::Never).unwrap();
@@ -282,7 +286,7 @@ async fn passes_that_outlive_their_slots_are_refused_at_the_start_and_later() {
 
     let long = rules(Duration::from_secs(3));
     let refused = SiteStore::with_connection(connection.clone(), long, options(), site());
-    let refused = refused.await.unwrap_err().to_string();
+    let refused = sentence_of(&refused.await.unwrap_err());
     let sentence = "session is 2.25s, expected at least 3.375s, the longest lifetime of a pass of \
                     the room";
     assert!(refused.contains(sentence), "{refused}");
@@ -290,12 +294,12 @@ async fn passes_that_outlive_their_slots_are_refused_at_the_start_and_later() {
     let store = SiteStore::with_connection(connection.clone(), rules(SESSION), options(), site());
     let store = store.await.unwrap();
     let longer = |rules: RoomRules| rules.with_session_duration(Duration::from_secs(3));
-    let refused = store.configure(longer).await.unwrap_err().to_string();
+    let refused = sentence_of(&store.configure(longer).await.unwrap_err());
     assert!(refused.contains(sentence), "{refused}");
     assert_eq!(store.rules().session_duration(), SESSION);
 
     let nowhere = SiteOptions::new(SiteId::new(1), RULES, [], keys());
     let refused = SiteStore::with_connection(connection, rules(SESSION), options(), nowhere);
-    let refused = refused.await.unwrap_err().to_string();
+    let refused = sentence_of(&refused.await.unwrap_err());
     assert!(refused.contains("addresses is an empty list"), "{refused}");
 }

@@ -59,6 +59,8 @@ enum Command {
     Flush,
     /// The global ledger does what is due.
     GlobalTick,
+    /// All messages arrive, in order.
+    Exchange,
     /// The global ledger is lost, and the next one learns from the sites.
     Recover,
     /// The global ledger is lost, and continued from its keeper.
@@ -80,6 +82,7 @@ fn command() -> impl Strategy<Value = Command> {
         6 => Just(Command::Borrow),
         4 => Just(Command::Compete),
         12 => message().prop_map(|(index, kept)| Command::Down { index, kept }),
+        8 => Just(Command::Exchange),
         1 => Just(Command::Flush),
         2 => Just(Command::GlobalTick),
         1 => prop::bool::weighted(0.5).prop_map(|it| if it { Command::Recover } else { Command::Restore }),
@@ -262,6 +265,15 @@ impl World {
         self.answer(answers);
     }
 
+    /// Hands a message to the room and to its model.
+    async fn down(&mut self, message: &ToSite) -> Result<(), TestCaseError> {
+        let actions = self.model.receive(message, self.now);
+        if let Some((term, news)) = for_room(message) {
+            self.room.hear_for_site(term, &news, &times(&RULES)).await.unwrap();
+        }
+        self.act(actions).await
+    }
+
     /// Replaces the global ledger.
     fn replace(&mut self, recovers: bool) {
         let term = Term::new(self.global.term().number() + 1);
@@ -326,11 +338,7 @@ impl World {
             Command::Down { index, kept } if !self.down.is_empty() => {
                 let index = index % self.down.len();
                 let message = if kept { self.down[index].clone() } else { self.down.remove(index) };
-                let actions = self.model.receive(&message, self.now);
-                if let Some((term, news)) = for_room(&message) {
-                    self.room.hear_for_site(term, &news, &times(&RULES)).await.unwrap();
-                }
-                self.act(actions).await?;
+                self.down(&message).await?;
             }
             Command::Up { index, kept } if !self.up.is_empty() => {
                 let index = index % self.up.len();
@@ -338,6 +346,15 @@ impl World {
                 self.up(&message);
             }
             Command::Down { .. } | Command::Up { .. } => {}
+            Command::Exchange => {
+                for message in std::mem::take(&mut self.up) {
+                    self.up(&message);
+                }
+                for message in std::mem::take(&mut self.down) {
+                    self.advance_room().await;
+                    self.down(&message).await?;
+                }
+            }
             Command::Flush => self.flush(server).await,
             Command::GlobalTick => {
                 let messages = self.global.tick(self.now);
