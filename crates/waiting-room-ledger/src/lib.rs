@@ -68,8 +68,12 @@ mod holder;
 pub mod keeper;
 mod link;
 mod server;
+#[cfg(feature = "site")]
+mod site;
 mod wire;
 
+#[cfg(feature = "site")]
+pub use self::site::{SiteOptions, SiteStore};
 pub use self::{
     holder::{FRESH, Holder, HolderHandle, HolderTimes, Order, OrderError, Role},
     keeper::LedgerKeeper,

@@ -65,6 +65,9 @@ mod reply;
 mod rules;
 mod scripts;
 mod shared;
+#[cfg(feature = "sites")]
+#[doc(hidden)]
+pub mod site;
 mod store;
 mod sync;
 mod verbs;

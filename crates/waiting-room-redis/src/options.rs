@@ -7,6 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, room::event::Schedule, time::Clock};
 
+use crate::rules::SlotsOf;
+
 /// Options that determine how a [`RedisStore`](crate::RedisStore),
 /// [`RedisLimits`](crate::RedisLimits) or [`GateShare`](crate::GateShare) communicates with its
 /// server.
@@ -23,6 +25,8 @@ pub struct RedisStoreOptions {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     /// The events with which a node opens its room.
     pub(crate) schedule: Option<Schedule>,
+    /// Where the slots of the room come from.
+    pub(crate) slots_of: SlotsOf,
 }
 
 impl RedisStoreOptions {
@@ -38,6 +42,7 @@ impl RedisStoreOptions {
             prefix: "wr".to_owned(),
             clock: None,
             schedule: None,
+            slots_of: SlotsOf::Rules,
         }
     }
 
@@ -89,6 +94,16 @@ impl RedisStoreOptions {
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = Some(schedule);
+        self
+    }
+
+    /// Lets the room have the slots that a global ledger grants to its site, and none before. All nodes
+    /// of the room need this option.
+    #[cfg(feature = "sites")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_site(mut self) -> Self {
+        self.slots_of = SlotsOf::Site;
         self
     }
 

@@ -27,7 +27,7 @@ use waiting_room_core::{
     },
 };
 
-use crate::rules::{encode_fields, rules_json};
+use crate::rules::{SlotsOf, encode_fields, rules_json};
 
 /// One phase of a schedule, as `lua/room/course.lua` reads it.
 #[derive(Debug, Serialize)]
@@ -59,19 +59,20 @@ struct EncodedDraw {
 /// rules in the format for scripts.
 ///
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
-/// knows. `drawn` is the tag and the number of entrants of the latest draw, if this node knows them.
+/// knows. `slots_of` is where its slots come from. `drawn` is the tag and the number of entrants of the latest draw, if this node knows them.
 pub(crate) fn encode_plan(
     plan: &RoomPlan,
     lifetime: Duration,
     drawn: Option<(u32, u32)>,
+    slots_of: SlotsOf,
 ) -> Vec<Vec<u8>> {
     let lifetime = lifetime.max(longest_lifetime(plan.schedule()));
     let (schedule, phases) = match plan.schedule().events() {
         [] => (Vec::new(), Vec::new()),
-        _ => (schedule_json(plan.schedule()), json(&phases(plan, lifetime))),
+        _ => (schedule_json(plan.schedule()), json(&phases(plan, lifetime, slots_of))),
     };
     let drawn = drawn.map(|(tag, entrants)| format!("{tag} {entrants}")).unwrap_or_default();
-    let fields = encode_fields(plan.rules(), lifetime).map(String::into_bytes);
+    let fields = encode_fields(plan.rules(), lifetime, slots_of).map(String::into_bytes);
     [rules_json(plan.rules()), schedule, phases, drawn.into_bytes()]
         .into_iter()
         .chain(fields)
@@ -104,7 +105,7 @@ pub(crate) fn longest_lifetime(schedule: &Schedule) -> Duration {
 }
 
 /// Returns the phases of a plan in the order of time.
-fn phases(plan: &RoomPlan, lifetime: Duration) -> Vec<EncodedPhase> {
+fn phases(plan: &RoomPlan, lifetime: Duration, slots_of: SlotsOf) -> Vec<EncodedPhase> {
     let times = |event: &Event| [event.begins_at(), event.start(), event.end()];
     // A schedule never goes back behind the latest time that it has been told. These phases include
     // those that are over.
@@ -125,7 +126,8 @@ fn phases(plan: &RoomPlan, lifetime: Duration) -> Vec<EncodedPhase> {
                 begins_us: event.map_or(0, |event| micros_after(event.begins_at())),
                 waits: stage == "prequeue" && plan.rules().mode() == RoomMode::Auto,
                 draw: event.and_then(|event| draw(plan.schedule(), event)),
-                rules: encode_fields(&schedule.rules_at(at, plan.rules()), lifetime).into(),
+                rules: encode_fields(&schedule.rules_at(at, plan.rules()), lifetime, slots_of)
+                    .into(),
             }
         })
         .collect()
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn each_phase_has_the_rules_in_force_even_if_it_is_over() {
         for now in [0, 700, 5_000] {
-            let arguments = encode_plan(&plan(now), Duration::ZERO, None);
+            let arguments = encode_plan(&plan(now), Duration::ZERO, None, SlotsOf::Rules);
             let phases: Vec<Value> = serde_json::from_slice(&arguments[2]).unwrap();
             let seen: Vec<_> = phases
                 .iter()

@@ -74,6 +74,12 @@ impl ReplyFields {
         String::from_utf8(self.bytes()?).map_err(|error| malformed(error.to_string()))
     }
 
+    /// Takes 1 or 0.
+    #[cfg(feature = "sites")]
+    pub(crate) fn flag(&mut self) -> Result<bool, StoreError> {
+        Ok(self.signed()? == 1)
+    }
+
     pub(crate) fn signed(&mut self) -> Result<i64, StoreError> {
         match self.next()? {
             Value::Int(number) => Ok(number),

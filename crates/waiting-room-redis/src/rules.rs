@@ -8,19 +8,38 @@ use waiting_room_core::{
     room::{CookieTest, PlacesPerNetwork, QueueingMethod, RoomMode, SessionRenewal},
 };
 
+/// Where the slots of a room come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotsOf {
+    /// The limit in the rules of the room.
+    Rules,
+    /// What a global ledger has granted. Until then the room has no slots, also if it was lost and
+    /// opened again.
+    #[cfg_attr(not(feature = "sites"), expect(dead_code, reason = "only sites have an account"))]
+    Site,
+}
+
 /// Encodes rules field by field for the scripts, in the order of `FIELDS` in `lua/room/state.lua`.
 ///
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
 /// knows. A pause after a loss must not be shorter than `lifetime`, even if passes under the
 /// current rules are shorter. A limit that does not apply is encoded as an empty string.
-pub(crate) fn encode_fields(rules: &RoomRules, lifetime: Duration) -> [String; 14] {
+pub(crate) fn encode_fields(
+    rules: &RoomRules,
+    lifetime: Duration,
+    slots_of: SlotsOf,
+) -> [String; 14] {
     // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
     let hold = match rules.recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
     let micros = |duration: Duration| duration.as_micros().to_string();
-    let (slots, minute) = (rules.total_active_users(), rules.new_users_per_minute());
+    let slots = match slots_of {
+        SlotsOf::Rules => rules.total_active_users(),
+        SlotsOf::Site => 0,
+    };
+    let minute = rules.new_users_per_minute();
     let share = rules.places_per_network();
     [
         slots.to_string(),

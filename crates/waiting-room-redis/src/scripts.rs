@@ -1,10 +1,11 @@
 //! The scripts, one for each operation of a room.
 //!
 //! ```text
-//!  ROOM  head, clock, pages, keys, state, pace, draw, course, line, sessions, lapses, minute,
+//!  ROOM  head, clock, pages, keys, site, state, pace, draw, course, line, sessions, lapses, minute,
 //!        verdicts, close
 //!    +
-//!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
+//!  operation: check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep, and
+//!             hear | report, for the room of a site, each with SITE in front
 //! ```
 //!
 //! Each script consists of the shared part, `lua/room/*.lua`, followed by the file of its
@@ -17,15 +18,18 @@ use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 /// An operation of a room, which the script of the same name implements.
 ///
 /// The variants are named after the methods of [`Store`](waiting_room_core::Store), except for
-/// `Heartbeat`, which reports visitors whose check-ins the node has answered by itself.
+/// `Heartbeat`, which reports visitors whose check-ins the node has answered by itself, and for
+/// `Hear` and `Report`, which exchange messages with the global ledger of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     CheckIn,
     Configure,
     Enter,
+    Hear,
     Heartbeat,
     Leave,
     Renew,
+    Report,
     Snapshot,
     Sweep,
 }
@@ -33,13 +37,15 @@ pub(crate) enum Verb {
 impl Verb {
     /// All operations, in the order of the variants, so that `verb as usize` is an index into any
     /// array that is derived from `ALL`.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::CheckIn,
         Self::Configure,
         Self::Enter,
+        Self::Hear,
         Self::Heartbeat,
         Self::Leave,
         Self::Renew,
+        Self::Report,
         Self::Snapshot,
         Self::Sweep,
     ];
@@ -110,6 +116,7 @@ const ROOM: &str = concat!(
     include_str!("lua/room/clock.lua"),
     include_str!("lua/room/pages.lua"),
     include_str!("lua/room/keys.lua"),
+    include_str!("lua/room/site.lua"),
     include_str!("lua/room/state.lua"),
     include_str!("lua/room/pace.lua"),
     include_str!("lua/room/draw.lua"),
@@ -127,9 +134,11 @@ const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),
     include_str!("lua/enter.lua"),
+    concat!(include_str!("lua/site/account.lua"), include_str!("lua/hear.lua")),
     include_str!("lua/heartbeat.lua"),
     include_str!("lua/leave.lua"),
     include_str!("lua/renew.lua"),
+    concat!(include_str!("lua/site/account.lua"), include_str!("lua/report.lua")),
     include_str!("lua/snapshot.lua"),
     include_str!("lua/sweep.lua"),
 ];

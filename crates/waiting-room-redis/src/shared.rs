@@ -43,7 +43,7 @@ use crate::{
     options::RedisStoreOptions,
     phases::{encode_plan, longest_lifetime, schedule_json},
     reply::{Head, ReplyFields},
-    rules::rules_json,
+    rules::{SlotsOf, rules_json},
     scripts::Scripts,
     sync::unpoisoned,
 };
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     known: ArcSwap<KnownPlan>,
     /// The maximum time that a script may take. A caller waits only slightly longer for the reply.
     pub(crate) deadline: Duration,
+    /// Where the slots of the room come from.
+    pub(crate) slots_of: SlotsOf,
     /// The rules that the node was configured with, even if other rules are now in effect.
     pub(crate) origin: RoomRules,
     /// The events that the node was configured with, or `None` if it adopts those of the room.
@@ -117,7 +119,7 @@ impl Shared {
     /// the room.
     pub(crate) fn new(
         rules: RoomRules,
-        RedisStoreOptions { deadline, prefix, clock, schedule }: RedisStoreOptions,
+        RedisStoreOptions { deadline, prefix, clock, schedule, slots_of }: RedisStoreOptions,
     ) -> Self {
         let clock = ServerClock::new(clock);
         let mut encoded_origin = rules_json(&rules);
@@ -130,6 +132,7 @@ impl Shared {
             known: ArcSwap::from_pointee(KnownPlan::new(0, plan, clock.now())),
             clock,
             deadline,
+            slots_of,
             origin: rules,
             given_schedule: schedule,
             encoded_origin,
@@ -209,7 +212,8 @@ impl Shared {
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
         let head = [opens.into_bytes(), told, self.encoded_origin.clone()];
         let longest_us = self.longest_lifetime_us.load(Ordering::Relaxed);
-        let plan = encode_plan(&plan, Duration::from_micros(longest_us), known.drawn());
+        let plan =
+            encode_plan(&plan, Duration::from_micros(longest_us), known.drawn(), self.slots_of);
         Ok(head.into_iter().chain(plan).collect())
     }
 

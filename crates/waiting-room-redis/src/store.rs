@@ -166,7 +166,7 @@ impl RedisStore {
     ///
     /// Returns an error if the breaker is open, the channel is full, or the script fails or takes
     /// too long.
-    async fn ask(
+    pub(crate) async fn ask(
         &self,
         verb: Verb,
         arguments: Vec<Vec<u8>>,
@@ -215,7 +215,7 @@ impl RedisStore {
     /// Puts a plan into force in place of the one with this version. Returns false if the version is
     /// no longer current. In either case, this node then knows the current plan.
     async fn replace_plan(&self, version: u64, plan: &RoomPlan) -> Result<bool, StoreError> {
-        let arguments = verbs::configure(version, plan);
+        let arguments = verbs::configure(version, plan, self.shared.slots_of);
         let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
         let is_set = said.signed()? == 1;
         let rules = said.bytes()?;

@@ -37,6 +37,7 @@ use crate::{
     known::{DrawQuestion, ShownEntrant},
     phases::encode_plan,
     reply::{Head, ReplyFields, malformed},
+    rules::SlotsOf,
 };
 
 /// Returns the arguments of `enter`.
@@ -129,11 +130,11 @@ pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
 /// Returns the arguments of `configure` for an operator's change to the plan with this version.
 ///
 /// The script makes the change only if that version is still current.
-pub(crate) fn configure(version: u64, plan: &RoomPlan) -> Vec<Vec<u8>> {
+pub(crate) fn configure(version: u64, plan: &RoomPlan, slots_of: SlotsOf) -> Vec<Vec<u8>> {
     // The next two arguments, a time and the configured rules, are read only when a node opens or
     // joins a room.
     let head = [number(version), number(0), Vec::new()];
-    head.into_iter().chain(encode_plan(plan, Duration::ZERO, None)).collect()
+    head.into_iter().chain(encode_plan(plan, Duration::ZERO, None, slots_of)).collect()
 }
 
 /// Decodes the reply of `enter` or `check_in` for one visitor. The module docs list the forms of

@@ -5,5 +5,6 @@ mod net;
 mod postgres;
 mod program;
 mod redis;
+mod sites;
 mod wire;
 mod world;

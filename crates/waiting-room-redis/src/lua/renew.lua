@@ -16,6 +16,10 @@ local function renew(id, bucket, accepted_us, last_check_in_us, expires_us)
         if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
             return {'end'}
         end
+        if room.site and not is_leased() then
+            -- The pass stays as it is until the site has learnt which slots it holds.
+            return {'renew', shown.bucket, shown.accepted_us, shown.expires_us}
+        end
         if not can_take_up(shown, last_check_in_us) then
             return {'end'}
         end

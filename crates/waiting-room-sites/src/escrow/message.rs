@@ -86,7 +86,6 @@ pub struct Death {
 
 /// The report of a site about its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub struct Heartbeat {
     /// The site.
     pub site: SiteId,
@@ -117,7 +116,6 @@ pub struct Heartbeat {
 
 /// A site asks for a new epoch, because it has none or its own is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub struct Join {
     /// The site.
     pub site: SiteId,

@@ -19,6 +19,9 @@ local function close(replies)
     if room.course then
         redis.call('HSET', ROOM, 'course', cmsgpack.pack(room.course))
     end
+    if room.is_site_changed then
+        redis.call('HSET', ROOM, 'site', cmsgpack.pack(room.site))
+    end
     local head = {
         room.now_us, room.since_us, room.version, redis.call('ZCARD', PRESENT),
         string.format('%.17g', rate), string.format('%.17g', spread), room.losses,

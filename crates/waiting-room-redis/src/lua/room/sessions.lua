@@ -131,9 +131,15 @@ local function hold(id, pass)
     tally(pass.expires_us, 1)
 end
 
+-- Returns whether the room of a site may extend sessions: it has a lease, and a slot for each of its
+-- visitors. A slot from before a loss belongs to a visitor who may be among them.
+local function may_prolong()
+    return is_leased() and active() <= room.slots + room.site.ghosts
+end
+
 -- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
 local function prolong(pass)
-    if not room.fixed then
+    if not room.fixed and (not room.site or may_prolong()) then
         pass.expires_us = math.max(pass.expires_us, room.now_us + room.lifetime_us)
     end
 end
@@ -144,7 +150,14 @@ end
 -- earlier pass shows how long other passes may be valid, and the pause is extended accordingly.
 -- After the pause, an earlier pass needs a free slot.
 local function can_take_up(pass, last_check_in_us)
-    if room.hold_us == 0 or last_check_in_us >= room.since_us then
+    local site = room.site
+    if site and site.ghosts > 0 then
+        -- The slot of the visitor is one of those that are kept since the loss.
+        site.ghosts, room.slots, room.is_site_changed = site.ghosts - 1, room.slots + 1, true
+        return true
+    elseif site then
+        return active() < room.slots
+    elseif room.hold_us == 0 or last_check_in_us >= room.since_us then
         return true
     elseif room.now_us < room.hold_until_us then
         local until_us = room.since_us + pass.expires_us - last_check_in_us

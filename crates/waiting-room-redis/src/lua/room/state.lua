@@ -13,6 +13,9 @@ local function read_rules(values)
     room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
     room.rate = tonumber(values[12])
     room.share, room.is_share_in_shadow = tonumber(values[13]), values[14] == '1'
+    if room.site and room.now_us then
+        use_allowance()
+    end
 end
 
 -- Sets the numbers of active visitors, places, records and pages.
@@ -26,7 +29,7 @@ end
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
         'server', 'checked_us', 'version', 'pace', 'counts', 'losses', 'sizes', 'layout',
-        'course', unpack(FIELDS))
+        'course', 'site', unpack(FIELDS))
     if not state[1] then
         return false
     elseif state[12] ~= LAYOUT then
@@ -39,8 +42,12 @@ local function open()
     room.counts, room.losses = cmsgpack.unpack(state[9]), tonumber(state[10])
     read_sizes(unpack(cmsgpack.unpack(state[11])))
     room.course = state[13] and cmsgpack.unpack(state[13])
-    read_rules({unpack(state, 14, 13 + #FIELDS)})
+    room.site = state[14] and cmsgpack.unpack(state[14])
+    read_rules({unpack(state, 15, 14 + #FIELDS)})
     room.now_us = read_clock()
+    if room.site or room.slots == 0 then
+        open_site()
+    end
     return true
 end
 
@@ -55,13 +62,16 @@ end
 local function begin_anew()
     room.since_us = room.now_us
     room.hold_until_us = room.now_us + room.hold_us
+    if room.site then
+        restart_site()
+    end
 end
 
 -- Restarts the room's memory if the server has a new run id, because the server may have lost the
--- latest writes. INFO takes time, so it is called at most once every 50 ms, and not in every
--- script.
+-- latest writes. INFO takes time, so it is called at most once every 50 ms, and not in every script,
+-- except in the room of a site, where a lost write could be one that gave slots to another site.
 local function check_server()
-    if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
+    if not room.site and room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return
     end
     room.checked_us = room.now_us

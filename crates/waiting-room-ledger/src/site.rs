@@ -1,0 +1,21 @@
+//! A site: its room on Redis or Valkey, with an allowance of the slots that all sites share.
+//!
+//! | file | role |
+//! |---|---|
+//! | `store.rs` | [`SiteStore`]: the verbs, and the visitors that wait for a slot from elsewhere |
+//! | `agent.rs` | carries messages between the room and the global ledger |
+//! | `state.rs` | what the verbs and the agent of a node share |
+//! | `judge.rs` | the clock of the machine, by which leases are judged |
+//! | `messages.rs` | the messages as numbers for the scripts, and as the ledgers know them |
+
+mod agent;
+mod judge;
+mod messages;
+mod options;
+mod state;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{options::SiteOptions, store::SiteStore};

@@ -1,0 +1,170 @@
+//! What a node knows of its site, and the visitors that wait at its door.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{Notify, watch};
+use waiting_room_core::{Timestamp, time::Clock};
+use waiting_room_redis::site::{NodeReport, SiteReport};
+use waiting_room_sites::escrow::EscrowRules;
+
+use crate::site::judge::Judge;
+
+/// How long a node speaks for its site without reporting again.
+const SPEAKS_FOR: Duration = Duration::from_secs(5);
+/// How long the number of visitors at the door of a node holds without another report.
+const DOOR_FOR: Duration = Duration::from_secs(1);
+
+/// The state of a node that its verbs and its agent share. The atomics are independent of each
+/// other, so all accesses are relaxed.
+#[derive(Debug)]
+pub(super) struct SiteState {
+    /// The random name of the node, and the incarnation that begins if the site has none.
+    node: u64,
+    incarnation: AtomicU64,
+    clock: Arc<dyn Clock>,
+    judge: Mutex<Judge>,
+    /// The end of the lease in nanoseconds by the clock of the room, as last reported; 0 if it is
+    /// over.
+    lease_end: AtomicU64,
+    /// The new visitors since the last report.
+    arrivals: AtomicU64,
+    at_door: AtomicU32,
+    /// The number of unused slots of the site. Every report counts as a change.
+    unused: watch::Sender<u64>,
+    /// Wakes the agent, because a visitor waits at the door.
+    pub(super) knocked: Notify,
+}
+
+/// A visitor at the door, who waits until it is dropped.
+#[derive(Debug)]
+pub(super) struct AtDoor<'a> {
+    state: &'a SiteState,
+    unused: watch::Receiver<u64>,
+}
+
+impl SiteState {
+    pub(super) fn new(rules: &EscrowRules, clock: Arc<dyn Clock>, random: [u64; 2]) -> Self {
+        let [_, (_, lease), ..] = rules.times();
+        Self {
+            node: random[0],
+            incarnation: AtomicU64::new(random[1]),
+            clock,
+            judge: Mutex::new(Judge::new(lease)),
+            lease_end: AtomicU64::new(0),
+            arrivals: AtomicU64::new(0),
+            at_door: AtomicU32::new(0),
+            unused: watch::Sender::new(0),
+            knocked: Notify::new(),
+        }
+    }
+
+    /// Counts a new visitor.
+    pub(super) fn arrived(&self) {
+        self.arrivals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the node tells the room. The arrivals in it are not counted again, unless the report
+    /// [fails](Self::not_reported).
+    pub(super) fn report(&self) -> NodeReport {
+        NodeReport {
+            node: self.node,
+            incarnation: self.incarnation.load(Ordering::Relaxed),
+            arrivals: self.arrivals.swap(0, Ordering::Relaxed),
+            at_door: self.at_door.load(Ordering::Relaxed),
+            door_for: DOOR_FOR,
+            judged: self.judged(),
+            speaks_for: SPEAKS_FOR,
+        }
+    }
+
+    pub(super) fn not_reported(&self, report: &NodeReport) {
+        self.arrivals.fetch_add(report.arrivals, Ordering::Relaxed);
+    }
+
+    /// Learns from a report, and wakes the visitors at the door if there are slots.
+    pub(super) fn learn(&self, said: &SiteReport) {
+        let received = self.clock.now();
+        let mut judge = self.judge.lock().unwrap_or_else(PoisonError::into_inner);
+        judge.learn(said.at, received);
+        let judged = judge.at(received);
+        drop(judge);
+        let is_leased = said.has_account && said.lease_end > judged.max(said.at);
+        let lease_end = if is_leased { said.lease_end.as_nanos() } else { 0 };
+        self.lease_end.store(lease_end, Ordering::Relaxed);
+        if self.incarnation.load(Ordering::Relaxed) == said.incarnation {
+            // It is in use, so the next life of the site needs another one.
+            self.incarnation.store(another(said.incarnation), Ordering::Relaxed);
+        }
+        self.show_unused(if is_leased { said.unused } else { 0 });
+    }
+
+    pub(super) fn show_unused(&self, unused: u64) {
+        self.unused.send_replace(unused);
+    }
+
+    /// Returns whether the lease is over by the clock of this machine, while it was running at the
+    /// last report. The room then has to be told.
+    pub(super) fn is_lease_over(&self) -> bool {
+        let lease_end = self.lease_end.load(Ordering::Relaxed);
+        lease_end > 0 && lease_end <= self.judged().as_nanos()
+    }
+
+    /// The least time that the room must show.
+    fn judged(&self) -> Timestamp {
+        let now = self.clock.now();
+        self.judge.lock().unwrap_or_else(PoisonError::into_inner).at(now)
+    }
+
+    /// Returns whether a visitor waits.
+    pub(super) fn has_visitors_at_door(&self) -> bool {
+        self.at_door.load(Ordering::Relaxed) > 0
+    }
+
+    /// Lets a visitor wait for a slot from elsewhere; `None` if too many wait already.
+    pub(super) fn wait(&self) -> Option<AtDoor<'_>> {
+        let most = u32::try_from(EscrowRules::MAX_BORROWERS).unwrap_or(u32::MAX);
+        let waits = |count| (count < most).then_some(count + 1);
+        self.at_door.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits).ok()?;
+        let mut unused = self.unused.subscribe();
+        unused.mark_unchanged();
+        self.knocked.notify_one();
+        Some(AtDoor { state: self, unused })
+    }
+}
+
+impl AtDoor<'_> {
+    /// Completes when the site has unused slots, as far as a report from now on shows.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost if the future is dropped.
+    pub(super) async fn chance(&mut self) {
+        while self.unused.changed().await.is_ok() {
+            if *self.unused.borrow() > 0 {
+                return;
+            }
+        }
+        // Without an agent there is no chance.
+        std::future::pending().await
+    }
+}
+
+impl Drop for AtDoor<'_> {
+    fn drop(&mut self) {
+        self.state.at_door.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Other bits that look random, by SplitMix64.
+const fn another(bits: u64) -> u64 {
+    let mut bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,298 @@
+//! The store of a node: the verbs of its room, with slots that the global ledger has granted.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use redis::{RedisResult, aio::ConnectionLike};
+use tokio::{
+    task::AbortHandle,
+    time::{Instant, timeout_at},
+};
+use waiting_room_core::{
+    ConfigError, Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    error::StoreErrorKind,
+    room::{
+        Renewal, RoomNode, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
+};
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
+use waiting_room_sites::escrow::EscrowRules;
+
+use crate::{
+    Dial,
+    site::{
+        agent::Agent,
+        options::{SiteOptions, check_session},
+        state::SiteState,
+    },
+};
+
+/// A [`Store`] of one site, whose room shares one limit on active visitors with the rooms of other
+/// sites.
+///
+/// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its scripts
+/// admit visitors to the slots that the global ledger has granted to the site, without a call to the
+/// ledger. One of the nodes exchanges messages with the ledger in the background. A new visitor who
+/// finds the site without slots waits for one from elsewhere, for the
+/// [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
+///
+/// The sum of the active visitors of all sites does not exceed the limit of the ledger, whatever the
+/// network does, under the conditions that [`escrow`](waiting_room_sites::escrow) lists. The limit on
+/// active visitors in the rules of the room does not count, and the limit on new visitors is one of
+/// this site alone. A room with [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough)
+/// limits nobody.
+///
+/// Each site needs its own keys for the tokens of visitors. A pass of another site is no pass here,
+/// so a visitor has to stay at its site.
+///
+/// While the server of the room does not answer, the layer's failure policy applies:
+/// [`Wait`](https://docs.rs/tower-waiting-room) is the one that keeps the limit.
+///
+/// # Cancel safety
+///
+/// That of [`RedisStore`]. A visitor whose future is dropped does not wait any more.
+#[derive(Clone)]
+pub struct SiteStore {
+    room: RedisStore,
+    state: Arc<SiteState>,
+    rules: EscrowRules,
+    /// Ends with the last handle.
+    _agent: Arc<AgentTask>,
+}
+
+/// The task of the agent, which ends when this is dropped.
+struct AgentTask(AbortHandle);
+
+impl Drop for AgentTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl SiteStore {
+    /// Joins the room of a site, or opens it, in the same way as [`RedisStore::connect`], and begins
+    /// to talk to the global ledger.
+    ///
+    /// The name of the room is also its name in the global ledger. All nodes of the site have to use
+    /// this store with the same options.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`RedisStore::connect`], and an error if the rules of the ledgers
+    /// are invalid, if there is no address of a ledger, or if a pass of the room would last for longer
+    /// than the ledgers keep its slot.
+    pub async fn connect<C, F, D>(
+        open: impl Fn() -> F + Send + Sync + 'static,
+        rules: RoomRules,
+        options: RedisStoreOptions,
+        site: SiteOptions<D>,
+    ) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+        F: Future<Output = RedisResult<C>> + Send + 'static,
+        D: Dial,
+    {
+        let site = site.validate()?;
+        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        let room = RedisStore::connect(open, rules, options.of_site()).await?;
+        Self::start(room, site)
+    }
+
+    /// Joins the room of a site over an existing connection, in the same way as
+    /// [`RedisStore::with_connection`], and begins to talk to the global ledger.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`connect`](Self::connect).
+    pub async fn with_connection<C, D>(
+        connection: C,
+        rules: RoomRules,
+        options: RedisStoreOptions,
+        site: SiteOptions<D>,
+    ) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+        D: Dial,
+    {
+        let site = site.validate()?;
+        check_session(&site.rules, rules.longest_pass_lifetime())?;
+        let room = RedisStore::with_connection(connection, rules, options.of_site()).await?;
+        Self::start(room, site)
+    }
+
+    /// Starts the agent. The events with which the room was opened must not have longer passes
+    /// either.
+    fn start<D: Dial>(room: RedisStore, site: SiteOptions<D>) -> Result<Self, StoreError> {
+        check_session(&site.rules, longest_pass(&room))?;
+        let unavailable = |error| StoreError::new(StoreErrorKind::Unavailable).with_source(error);
+        let random = || getrandom::u64().map_err(unavailable);
+        let state = SiteState::new(&site.rules, Arc::clone(&site.clock), [random()?, random()?]);
+        let (state, rules) = (Arc::new(state), site.rules);
+        let name = room.rules().name().to_owned();
+        let agent = Agent::new(Arc::clone(&state), room.clone(), &name, site);
+        let agent = AgentTask(tokio::spawn(agent.run()).abort_handle());
+        Ok(Self { room, state, rules, _agent: Arc::new(agent) })
+    }
+
+    /// Tells the room if its lease is over by the clock of this machine.
+    ///
+    /// If the room does not answer, neither does the verb that follows.
+    async fn judge(&self) {
+        if !self.state.is_lease_over() {
+            return;
+        }
+        let report = self.state.report();
+        match self.room.report_of_site(&report).await {
+            Ok(said) => self.state.learn(&said),
+            Err(_) => self.state.not_reported(&report),
+        }
+    }
+
+    /// Lets a new visitor wait whom the site has no slot for.
+    async fn borrow(&self, id: VisitorId, queued: Verdict) -> Result<Verdict, StoreError> {
+        let Some(mut at_door) = self.state.wait() else { return Ok(queued) };
+        let [.., (_, borrow_wait)] = self.rules.times();
+        let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
+        while lacks_slot(&verdict) && timeout_at(until, at_door.chance()).await.is_ok() {
+            verdict = self.room.enter(id).await?;
+        }
+        Ok(verdict)
+    }
+}
+
+/// Returns whether a new visitor may have been admitted if there had been a slot.
+fn lacks_slot(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Wait { reason, .. } => *reason == Reason::QueuedActiveLimit,
+        Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
+        _ => false,
+    }
+}
+
+/// The longest lifetime of a pass of a room, under its own rules and those of its events.
+fn longest_pass(room: &RedisStore) -> Duration {
+    let own = room.rules().longest_pass_lifetime();
+    let Some(plan) = room.plan() else { return own };
+    let own = own.max(plan.rules().longest_pass_lifetime());
+    own.max(longest_of(plan.schedule()))
+}
+
+/// The longest lifetime of a pass that an event issues.
+fn longest_of(schedule: &Schedule) -> Duration {
+    let longest = schedule.longest_session_duration().unwrap_or_default();
+    longest + longest / 8
+}
+
+impl Store for SiteStore {
+    fn now(&self) -> Timestamp {
+        self.room.now()
+    }
+
+    fn remembers_since(&self) -> Timestamp {
+        self.room.remembers_since()
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        self.room.rules()
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.room.plan()
+    }
+
+    fn given_rules(&self) -> Arc<RoomRules> {
+        self.room.given_rules()
+    }
+
+    fn may_evict(&self) -> bool {
+        self.room.may_evict()
+    }
+
+    fn present(&self) -> Option<u32> {
+        self.room.present()
+    }
+
+    fn nodes(&self) -> Option<Vec<RoomNode>> {
+        self.room.nodes()
+    }
+
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.state.arrived();
+        self.judge().await;
+        let verdict = self.room.enter(id).await?;
+        if lacks_slot(&verdict) { self.borrow(id, verdict).await } else { Ok(verdict) }
+    }
+
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.judge().await;
+        self.room.check_in(ticket).await
+    }
+
+    async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.judge().await;
+        self.room.stay(ticket).await
+    }
+
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.judge().await;
+        self.room.renew(pass).await
+    }
+
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.room.leave(id).await
+    }
+
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.room.sweep().await
+    }
+
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        self.room.snapshot().await
+    }
+
+    /// Changes the rules of the room of this site. The other sites have rooms of their own.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`RedisStore`], and an error if a pass would last for longer than
+    /// the ledgers keep its slot.
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        let refused = Arc::new(OnceLock::<ConfigError>::new());
+        let (rules, seen) = (self.rules, Arc::clone(&refused));
+        let checked = move |old: RoomRules| {
+            let new = change(old.clone());
+            match check_session(&rules, new.longest_pass_lifetime()) {
+                Ok(()) => new,
+                Err(error) => {
+                    // The first error is as good as any other.
+                    let _ = seen.set(error);
+                    old
+                }
+            }
+        };
+        self.room.configure(checked).await?;
+        refused.get().map_or(Ok(()), |error| Err(error.clone().into()))
+    }
+
+    async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
+        check_session(&self.rules, longest_of(&schedule))?;
+        self.room.schedule(schedule).await
+    }
+}
+
+impl fmt::Debug for SiteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SiteStore")
+            .field("room", &self.room)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of the room of a site, on real servers.
+
+mod account;
+mod losses;
+mod support;

@@ -1,0 +1,133 @@
+-- Applies messages of the global ledger to the account of a site. Messages carry totals, of which the
+-- greatest wins, so they may be lost, repeated or late.
+--
+-- KEYS  the keys of the room, see head.lua
+-- ARGV for each message, numbers and words with spaces between them: session_us, margin_us,
+--       heartbeat_us, the term, and one of
+--       grant epoch heard_us lease_us granted reserve recall
+--       welcome epoch incarnation heard_us lease_us inherited
+--       stale over current
+--       refused incarnation over is_fenced
+--       report
+--       where an epoch is its term and its count
+-- reply for each message: {1 if the site has to report at once, unused slots}
+-- time  the clock of the room
+
+-- Returns the next number of a message.
+local function number(words)
+    return tonumber(words())
+end
+
+-- Returns 1, 0 or -1 if an epoch is newer than that of the site, the same, or older.
+local function compare(term, count)
+    local site = room.site
+    if term ~= site.epoch_term then
+        return term > site.epoch_term and 1 or -1
+    end
+    return count == site.epoch_count and 0 or count > site.epoch_count and 1 or -1
+end
+
+-- The handlers of messages by kind. They return whether the site has to report.
+local handlers = {}
+
+-- More slots, a longer lease, or both.
+function handlers.grant(words, times)
+    local site = room.site
+    local is_current = compare(number(words), number(words)) == 0
+    local heard_us, lease_us, granted = number(words), number(words), number(words)
+    local reserve, recall = number(words), number(words)
+    if not site.has_account or not is_current then
+        return false
+    end
+    local more = math.max(granted - site.granted, 0)
+    if more > 0 then
+        site.granted = granted
+        site.promised = math.min(site.promised + more, site.promised + site.wanted)
+        site.promised_until_us = room.now_us + PROMISE_US
+        site.wanted = math.max(site.wanted - more, 0)
+    end
+    site.lease_end_us = math.max(site.lease_end_us, heard_us + lease_us)
+    if heard_us >= site.heard_us then
+        site.heard_us, site.reserve = heard_us, reserve
+        -- The recall lapses without another grant, so that a site that is cut off keeps its slots.
+        site.recalled_until_us = recall == 1 and room.now_us + 2 * times.heartbeat_us or 0
+    end
+    return false
+end
+
+-- A new account. The inherited slots may be in use by visitors that only the last life knew.
+function handlers.welcome(words, times)
+    local site = room.site
+    local term, count, incarnation = number(words), number(words), words()
+    local heard_us, lease_us, inherited = number(words), number(words), number(words)
+    if site.has_account or incarnation ~= site.incarnation or compare(term, count) ~= 1 then
+        return false
+    end
+    site.has_account, site.epoch_term, site.epoch_count = true, term, count
+    site.granted, site.returned = inherited, 0
+    site.heard_us, site.lease_end_us = heard_us, heard_us + lease_us
+    site.reserve, site.recalled_until_us, site.promised = 0, 0, 0
+    site.ghosts = inherited
+    site.ghosts_until_us = room.now_us + times.session_us + times.margin_us
+    return true
+end
+
+-- The account is over, or never belonged to this ledger.
+function handlers.stale(words)
+    local site = room.site
+    if compare(number(words), number(words)) ~= 0 and site.has_account then
+        return false
+    end
+    site.has_account = false
+    local term, count = number(words), number(words)
+    if compare(term, count) ~= 1 then
+        return false
+    end
+    site.epoch_term, site.epoch_count = term, count
+    return true
+end
+
+-- The site gets no account, or has lost the one that it had. A fenced life is over.
+function handlers.refused(words)
+    local incarnation = words()
+    local is_other = compare(number(words), number(words)) ~= 0
+    if incarnation ~= room.site.incarnation or room.site.has_account and is_other then
+        return false
+    end
+    room.site.has_account = false
+    if number(words) == 1 then
+        restart_site()
+    end
+    return false
+end
+
+-- The global ledger has begun a new term.
+function handlers.report()
+    return true
+end
+
+local function hear(argument)
+    local words = string.gmatch(argument, '%S+')
+    local times = {session_us = number(words), margin_us = number(words), heartbeat_us = number(words)}
+    local term, kind = number(words), words()
+    local site = account()
+    advance_account()
+    -- Slots of an earlier ledger may have been granted to others by a later one.
+    if term < site.term then
+        return {0, unused_slots()}
+    end
+    site.term = term
+    local is_due = handlers[kind](words, times)
+    use_allowance()
+    return {is_due and 1 or 0, unused_slots()}
+end
+
+if not open() then
+    return {}
+end
+check_losses()
+local replies = {}
+for i = 2, #ARGV do
+    replies[i - 1] = hear(ARGV[i])
+end
+return close(replies)

@@ -1,0 +1,64 @@
+-- The account of a site, whose room shares one limit with the rooms of other sites. In every other
+-- room, `room.site` is nil. The counterpart of this file is `SiteLedger` in `waiting-room-sites`.
+--
+-- The field `site` of the room contains the account:
+--
+--   incarnation        16 hexadecimal digits, or '' until a node has proposed one
+--   term               the highest term of the global ledger that the site knows
+--   epoch_term, epoch_count   the epoch of the account or, without one, the newest known epoch
+--   has_account        whether there is an account
+--   granted, returned  the totals of slots in this epoch; the difference is the allowance
+--   lease_end_us       the end of the lease
+--   heard_us           when the message was sent that the newest grant replies to
+--   reserve            the number of unused slots that the site may keep
+--   recalled_until_us  the time until which unused slots are given back at once
+--   ghosts             slots that visitors from before a loss may have, until ghosts_until_us
+--   promised           slots that were granted for visitors who are about to take them, until
+--                      promised_until_us
+--   wanted             the number of slots that the last report asked for
+--   demand, arrivals, demand_since_us   the moving average of new visitors per 1000 seconds
+--   agent, agent_until_us   the node that talks to the global ledger, and until when
+--   doors              for each node: {visitors who wait for a slot at its door, until when}
+
+-- Returns an account that was never opened.
+local function new_site()
+    return {
+        incarnation = '', term = 0, epoch_term = 0, epoch_count = 0, has_account = false,
+        granted = 0, returned = 0, lease_end_us = 0, heard_us = 0, reserve = 0,
+        recalled_until_us = 0, ghosts = 0, ghosts_until_us = 0, promised = 0,
+        promised_until_us = 0, wanted = 0, demand = 0, arrivals = 0, demand_since_us = room.now_us,
+        agent = '', agent_until_us = 0, doors = {},
+    }
+end
+
+-- Returns whether the site may admit visitors and extend sessions.
+local function is_leased()
+    return room.site.has_account and room.now_us < room.site.lease_end_us
+end
+
+-- Sets the slots of the room to those that the site may use. Without a lease, there are none.
+local function use_allowance()
+    local site = room.site
+    if site.ghosts > 0 and site.ghosts_until_us <= room.now_us then
+        site.ghosts = 0
+    end
+    room.slots = is_leased() and site.granted - site.returned - site.ghosts or 0
+end
+
+-- Begins to use the account. Only the rules of a site's room have no slots, so such a room without an
+-- account was lost, or has just been opened.
+local function open_site()
+    room.site = room.site or new_site()
+    use_allowance()
+end
+
+-- Begins a new life of the site after a loss: other sites may have received its slots meanwhile. A
+-- node proposes another incarnation with its next report.
+local function restart_site()
+    local old = room.site
+    room.site = new_site()
+    room.site.term = old.term
+    room.site.epoch_term, room.site.epoch_count = old.epoch_term, old.epoch_count
+    room.is_site_changed = true
+    use_allowance()
+end

@@ -1,0 +1,240 @@
+//! The account of a site, in the room of the site: one limit for the rooms of several sites.
+//!
+//! The room of a site admits visitors to the slots that a global ledger has granted to the site. The
+//! scripts keep the account, see `lua/room/site.lua`, and this module carries what they say and hear.
+//! It knows numbers only, because the messages belong to a crate that is not published yet. A
+//! `SiteStore` of `waiting-room-ledger` is what applications use.
+
+use std::{fmt, time::Duration};
+
+use waiting_room_core::{StoreError, Timestamp};
+
+use crate::{
+    RedisStore,
+    clock::micros,
+    reply::{ReplyFields, malformed},
+    scripts::Verb,
+};
+
+/// The number of an epoch: the term in which it began, and its count in that term.
+pub type EpochNumbers = (u32, u32);
+
+/// What a node tells the room of its site, usually once a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The random name of the node.
+    pub node: u64,
+    /// The random bits of the incarnation that begins if the site has none.
+    pub incarnation: u64,
+    /// The number of new visitors at the node since its last report.
+    pub arrivals: u64,
+    /// The number of visitors that wait for a slot at the door of the node.
+    pub at_door: u32,
+    /// How long `at_door` holds, unless the node reports again.
+    pub door_for: Duration,
+    /// The least that the room's clock must show, as far as the node knows. A lease that ends
+    /// earlier is over.
+    pub judged: Timestamp,
+    /// How long the node speaks for the site, if it does.
+    pub speaks_for: Duration,
+}
+
+/// The account of a site after a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteReport {
+    /// The time of the report, by the room's clock.
+    pub at: Timestamp,
+    /// Whether the node speaks for the site.
+    pub speaks: bool,
+    /// The random bits of the incarnation.
+    pub incarnation: u64,
+    /// The highest term that the site knows.
+    pub term: u32,
+    /// The epoch of the account; without an account, the newest that the site knows.
+    pub epoch: EpochNumbers,
+    /// Whether the site has an account.
+    pub has_account: bool,
+    /// The total of slots ever granted in this epoch.
+    pub granted: u64,
+    /// The total of slots ever given back in this epoch.
+    pub returned: u64,
+    /// The slots in use, or kept for visitors who are about to take them.
+    pub used: u64,
+    /// The slots that visitors are waiting for.
+    pub wanted: u64,
+    /// The moving average of new visitors per 1000 seconds.
+    pub demand: u64,
+    /// The end of the lease, by the room's clock.
+    pub lease_end: Timestamp,
+    /// The slots that are not in use.
+    pub unused: u64,
+    /// Whether visitors wait at other sites, so that unused slots are given back at once.
+    pub is_recalled: bool,
+}
+
+/// The times of the rules of the ledgers that the scripts need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteTimes {
+    /// How long a pass is valid, or a slot is held.
+    pub session: Duration,
+    /// The most that two clocks may drift apart in the time of a lease and a session.
+    pub margin: Duration,
+    /// The interval of the heartbeats.
+    pub heartbeat: Duration,
+}
+
+/// A message of the global ledger, without its term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GlobalNews {
+    /// The slots that the site may use.
+    Grant {
+        /// The epoch of the account.
+        epoch: EpochNumbers,
+        /// When the message was sent that this replies to, by the room's clock.
+        heard: Timestamp,
+        /// The duration of the lease, which began then.
+        lease: Duration,
+        /// The total of slots ever granted.
+        granted: u64,
+        /// The number of unused slots that the site may keep.
+        reserve: u64,
+        /// Whether unused slots are to be given back at once.
+        recall: bool,
+    },
+    /// The site gets no account, or has lost the one that it had.
+    Refused {
+        /// The incarnation that is refused.
+        incarnation: u64,
+        /// The epoch that the site had named.
+        over: EpochNumbers,
+        /// Whether the incarnation was fenced, so that the site has to begin another one.
+        is_fenced: bool,
+    },
+    /// A report is requested.
+    Report,
+    /// An epoch has ended.
+    Stale {
+        /// The epoch that the site had named.
+        over: EpochNumbers,
+        /// The newest epoch of the site.
+        current: EpochNumbers,
+    },
+    /// The site has a new account.
+    Welcome {
+        /// The epoch of the account.
+        epoch: EpochNumbers,
+        /// The incarnation that the account is for.
+        incarnation: u64,
+        /// When the request was sent, by the room's clock.
+        heard: Timestamp,
+        /// The duration of the lease, which began then.
+        lease: Duration,
+        /// The slots that the site had in its last epoch.
+        inherited: u64,
+    },
+}
+
+impl RedisStore {
+    /// Reports to the room of a site, which gives back what it does not need, and returns what the
+    /// site has to say to the global ledger.
+    ///
+    /// # Cancel safety
+    ///
+    /// The report may have taken effect. Repeating it is harmless, except that its arrivals count
+    /// twice.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as the operations of the store.
+    pub async fn report_of_site(&self, report: &NodeReport) -> Result<SiteReport, StoreError> {
+        let NodeReport { node, incarnation, arrivals, at_door, judged, .. } = report;
+        let (door_us, speaks_us) = (whole(report.door_for), whole(report.speaks_for));
+        let judged_us = micros(*judged);
+        let argument = format!(
+            "{node:016x} {incarnation:016x} {arrivals} {at_door} {door_us} {judged_us} {speaks_us}"
+        );
+        let (head, mut said) = self.ask(Verb::Report, vec![argument.into_bytes()], None).await?;
+        Ok(SiteReport {
+            at: head.now,
+            speaks: said.flag()?,
+            incarnation: bits(&mut said)?,
+            term: said.number()?,
+            epoch: (said.number()?, said.number()?),
+            has_account: said.flag()?,
+            granted: said.number()?,
+            returned: said.number()?,
+            used: said.number()?,
+            wanted: said.number()?,
+            demand: said.number()?,
+            lease_end: said.time()?,
+            unused: said.number()?,
+            is_recalled: said.flag()?,
+        })
+    }
+
+    /// Applies a message of the global ledger to the room of a site. Returns whether the site has to
+    /// report at once, and the number of unused slots.
+    ///
+    /// # Cancel safety
+    ///
+    /// The message may have taken effect. Repeating it is harmless.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as the operations of the store.
+    pub async fn hear_for_site(
+        &self,
+        term: u32,
+        news: &GlobalNews,
+        times: &SiteTimes,
+    ) -> Result<(bool, u64), StoreError> {
+        // Rounded so that a lease is never longer, and a slot never held for less time, than the
+        // global ledger counts with.
+        let (session_us, margin_us) = (rounded_up(times.session), rounded_up(times.margin));
+        let heartbeat_us = whole(times.heartbeat);
+        let argument = format!("{session_us} {margin_us} {heartbeat_us} {term} {news}");
+        let (_, mut said) = self.ask(Verb::Hear, vec![argument.into_bytes()], None).await?;
+        Ok((said.flag()?, said.number()?))
+    }
+}
+
+/// The words of the message, as `lua/hear.lua` reads them.
+impl fmt::Display for GlobalNews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grant { epoch: (term, count), heard, lease, granted, reserve, recall } => {
+                let (heard_us, lease_us, recall) =
+                    (micros(*heard), whole(*lease), u8::from(*recall));
+                write!(f, "grant {term} {count} {heard_us} {lease_us} {granted} {reserve} {recall}")
+            }
+            Self::Refused { incarnation, over: (term, count), is_fenced } => {
+                write!(f, "refused {incarnation:016x} {term} {count} {}", u8::from(*is_fenced))
+            }
+            Self::Report => f.write_str("report"),
+            Self::Stale { over: (term, count), current } => {
+                write!(f, "stale {term} {count} {} {}", current.0, current.1)
+            }
+            Self::Welcome { epoch: (term, count), incarnation, heard, lease, inherited } => {
+                let (heard_us, lease_us) = (micros(*heard), whole(*lease));
+                write!(
+                    f,
+                    "welcome {term} {count} {incarnation:016x} {heard_us} {lease_us} {inherited}"
+                )
+            }
+        }
+    }
+}
+
+fn bits(said: &mut ReplyFields) -> Result<u64, StoreError> {
+    let text = said.text()?;
+    u64::from_str_radix(&text, 16).map_err(|_| malformed(format!("{text:?} is not an incarnation")))
+}
+
+const fn whole(duration: Duration) -> u128 {
+    duration.as_micros()
+}
+
+const fn rounded_up(duration: Duration) -> u128 {
+    duration.as_nanos().div_ceil(1_000)
+}
