@@ -129,16 +129,29 @@ const ROOM: &str = concat!(
     include_str!("lua/room/close.lua"),
 );
 
+/// Returns the source of an operation for the room of a site. It is a function of its own, because a
+/// function in Lua has at most 200 local variables.
+macro_rules! of_site {
+    ($file:literal) => {
+        concat!(
+            "return (function()\n",
+            include_str!("lua/site/account.lua"),
+            include_str!($file),
+            "end)()\n",
+        )
+    };
+}
+
 /// The source files of the operations, in the order of [`Verb::ALL`].
 const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),
     include_str!("lua/enter.lua"),
-    concat!(include_str!("lua/site/account.lua"), include_str!("lua/hear.lua")),
+    of_site!("lua/hear.lua"),
     include_str!("lua/heartbeat.lua"),
     include_str!("lua/leave.lua"),
     include_str!("lua/renew.lua"),
-    concat!(include_str!("lua/site/account.lua"), include_str!("lua/report.lua")),
+    of_site!("lua/report.lua"),
     include_str!("lua/snapshot.lua"),
     include_str!("lua/sweep.lua"),
 ];
