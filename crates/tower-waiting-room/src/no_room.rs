@@ -80,19 +80,6 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
-    pub(crate) fn is_leave(&self, _: &RequestHead<'_>) -> bool {
-        match self.pace {}
-    }
-
-    pub(crate) fn give_up(
-        &self,
-        _: &Visitor,
-        _: TokenSource,
-        _: Timestamp,
-    ) -> BoxFuture<Response<Bytes>> {
-        match self.pace {}
-    }
-
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         match self.pace {}
     }

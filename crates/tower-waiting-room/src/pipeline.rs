@@ -27,6 +27,8 @@ mod journey;
 mod order;
 mod pending;
 #[cfg(feature = "room")]
+mod posts;
+#[cfg(feature = "room")]
 mod push;
 mod reply;
 mod response;

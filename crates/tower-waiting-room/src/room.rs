@@ -22,6 +22,7 @@
 //! - Waiting visitors can follow their places over streams of server-sent events ([`Push`]).
 //! - Some visitors get a head start in the line, crawlers get past it, and visitors whose sessions
 //!   have lapsed return ahead of it.
+//! - Waiting visitors leave, or continue on another device, with a POST to a path of the layer's own.
 //! - During an outage of the store, a policy ([`StoreFailure`]) decides whether visitors are
 //!   admitted.
 //!
@@ -32,11 +33,11 @@
 mod challenge;
 mod ends;
 mod identity;
-mod leave;
 mod options;
 mod outage;
 mod pace;
 mod people;
+mod post_path;
 mod push;
 mod renewal;
 mod sessions;
@@ -61,17 +62,17 @@ pub mod event {
     };
 }
 
-pub(crate) use self::ends::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
-    leave::LeavePath,
     options::RoomOptions,
     outage::BoxFuture,
     people::{Crawlers, Priority},
+    post_path::PostPath,
     renewal::PassRenewal,
-    stage::{RoomStage, Token, Visitor},
+    stage::{RoomStage, TRANSFER_HEADER, Token, Visitor},
     streams::{NotOpened, StreamPlace, Streams},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
+pub(crate) use self::{ends::Undelivered, identity::OTHER_PERSON};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

@@ -14,3 +14,4 @@ mod outage;
 mod scripted;
 mod scriptless;
 mod states;
+mod transfer;

@@ -159,6 +159,13 @@ pub(super) struct ConfigFile {
     #[cfg(feature = "room")]
     #[serde(default, with = "friendly")]
     grace: Option<std::time::Duration>,
+    /// The path to which visitors send a POST to leave. By default, they cannot.
+    #[cfg(feature = "room")]
+    leave_path: Option<String>,
+    /// The path of links with which a waiting visitor continues on another device. By default, there
+    /// are none.
+    #[cfg(feature = "room")]
+    transfer_path: Option<String>,
     /// The path of the streams over which waiting visitors get their position and their turn, and
     /// the bounds of the streams. By default, visitors poll.
     #[cfg(feature = "room")]
@@ -264,6 +271,8 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
                 status: file.status,
                 json_profile: file.json_profile,
                 grace: file.grace,
+                leave_path: file.leave_path,
+                transfer_path: file.transfer_path,
                 push: file.push,
             };
             builder = room.apply(builder)?;

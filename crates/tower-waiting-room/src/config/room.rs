@@ -16,7 +16,7 @@ use super::builder::WaitingRoomConfigBuilder;
 use crate::{
     request::{ClientKind, RequestHead},
     respond::JsonProfile,
-    room::{Challenge, FirstTouch, IdentityOf, LeavePath, Push},
+    room::{Challenge, FirstTouch, IdentityOf, PostPath, Push},
     token::{CookieSettings, KeyRing},
 };
 
@@ -278,7 +278,37 @@ impl WaitingRoomConfigBuilder {
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
     /// ```
     pub fn leave_path(mut self, path: impl Into<String>) -> Self {
-        self.config.room_options.leave_path = Some(LeavePath::new(path.into()));
+        self.config.room_options.leave_path = Some(PostPath::new("leave_path", path.into()));
+        self
+    }
+
+    /// Sets the path of links with which a waiting visitor continues on another device. The default
+    /// is none: a place belongs to one browser.
+    ///
+    /// The waiting page then offers such a link, and the page on the other device offers to continue
+    /// with the place. Both devices hold the same place, and the visitor gets one slot, whichever of
+    /// them comes first. A link is valid for [`place_retention`](Self::place_retention). Until then,
+    /// any number of devices can use it, so it is as secret as the cookie. With an
+    /// [identity](Self::identity), a link to the place of another person has no effect.
+    ///
+    /// Programs use the path as well: a POST with the token of a placed visitor is answered with JSON
+    /// that contains `transfer`, and a POST with this value in the header `Waiting-Room-Transfer` is
+    /// answered with 204 and the ticket. Any other POST is refused with 403 and the reason
+    /// `refused:transfer_invalid`. A request from another origin does not count, and is treated like
+    /// any other request.
+    ///
+    /// ```
+    /// use tower_waiting_room::WaitingRoomConfig;
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .transfer_path("/waiting-room/transfer")
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn transfer_path(mut self, path: impl Into<String>) -> Self {
+        let path = PostPath::new("transfer_path", path.into());
+        self.config.room_options.transfer_path = Some(path);
         self
     }
 

@@ -48,6 +48,20 @@ fn a_rule_in_a_file_may_have_several_tests() {
 }
 
 #[test]
+fn the_paths_to_leave_and_to_transfer_may_be_set_in_a_file() {
+    let file = |transfer: &str| {
+        let paths = format!(r#""leave_path": "/leave", "transfer_path": "{transfer}""#);
+        format!(r#"{{ "name": "shop", "total_active_users": 1, {paths} }}"#)
+    };
+    let config: WaitingRoomConfig = serde_json::from_str(&file("/transfer")).unwrap();
+    let options = config.room_options;
+    let paths = [options.leave_path, options.transfer_path];
+    let paths = paths.map(|path| path.unwrap().as_str().to_owned());
+    assert_eq!(paths, ["/leave", "/transfer"]);
+    assert!(refused(&file("/leave")).contains("expected a path other than leave_path"));
+}
+
+#[test]
 fn a_grace_may_be_set_in_a_file() {
     let file = |grace: &str| {
         format!(r#"{{ "name": "shop", "total_active_users": 1, "grace": "{grace}" }}"#)

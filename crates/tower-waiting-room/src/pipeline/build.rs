@@ -55,12 +55,15 @@ impl<St: Store> Pipeline<St> {
             config.room_options.stage(rules, store.clone(), on_failure, telemetry.clone())
         });
         #[cfg(feature = "room")]
-        let push = room
-            .as_ref()
-            .and_then(|room| Some(Arc::clone(&room.push.as_ref()?.push.path)))
-            .filter(|_| config.enforcement == crate::config::Enforcement::Enforce);
+        let (push, transfer) = match (&room, config.enforcement) {
+            (Some(room), Enforcement::Enforce) => (
+                room.push.as_ref().map(|streams| Arc::clone(&streams.push.path)),
+                room.transfer_path.as_ref().map(|path| Arc::from(path.as_str())),
+            ),
+            _ => (None, None),
+        };
         #[cfg(not(feature = "room"))]
-        let push = None;
+        let (push, transfer) = (None, None);
         Self {
             room,
             gates: GateStage::new(&config.gates, &clock, &telemetry)
@@ -77,7 +80,7 @@ impl<St: Store> Pipeline<St> {
                 config.json_profile,
                 config.rates.headers,
             )
-            .with_push(push),
+            .with_paths(push, transfer),
             rate_headers: config.rates.headers.fields(),
             debug_header: config.debug_header,
             rules_file,

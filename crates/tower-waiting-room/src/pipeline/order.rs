@@ -322,16 +322,11 @@ impl<St: Store> Pipeline<St> {
         if rules.mode() == RoomMode::Suspended {
             return Self::pass_by(journey, "suspended");
         }
+        #[cfg(feature = "room")]
+        if let Some(stop) = self.posted(room, head, journey) {
+            return Break(stop);
+        }
         match &journey.visitor {
-            visitor if room.is_leave(&head) => {
-                if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
-                    && let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now)
-                {
-                    return Break(Stop::Reply(Reply::too_often(pause)));
-                }
-                let left = room.give_up(visitor, journey.source, now);
-                Break(Stop::Wait(Pending::Leave(left)))
-            }
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 // The script of the waiting page sends a poll to ask whether it may reload the
                 // page. The answer is yes, and the poll is not forwarded to the application.

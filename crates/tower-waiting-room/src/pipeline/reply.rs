@@ -97,6 +97,14 @@ impl Reply {
         Self::refused(Reason::Left, None, By::Prepared(Some(Box::new(response))))
     }
 
+    /// Answers a visitor who continues on another device.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has transfers"))]
+    pub(super) fn transferred(mut response: Response<Bytes>) -> Self {
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(CACHE_CONTROL, no_store);
+        Self::refused(Reason::Transferred, None, By::Prepared(Some(Box::new(response))))
+    }
+
     /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would
     /// present it.
     pub(super) fn too_often(pause: Duration) -> Self {

@@ -82,6 +82,9 @@ pub struct Answer {
     /// The path of the [push](crate::config::WaitingRoomConfigBuilder::push) streams. `None` if the
     /// visitor does not wait, or if the layer has no push.
     pub push: Option<Arc<str>>,
+    /// The [path of transfers](crate::config::WaitingRoomConfigBuilder::transfer_path). `None` if the
+    /// answer is not about the room, or if the layer has none.
+    pub transfer: Option<Arc<str>>,
     /// Whether the request has an `Origin` header, so that a script of another origin may read the
     /// answer.
     pub(super) has_origin: bool,
@@ -131,6 +134,7 @@ impl Answer {
             is_poll: client.is_poll,
             is_safe: client.is_safe,
             push: None,
+            transfer: None,
             has_origin: client.has_origin,
             json: JsonProfile::default(),
             event: None,
@@ -268,6 +272,7 @@ impl Answer {
                 | Reason::RefusedPushNetworkFull
                 | Reason::RefusedRate(_)
                 | Reason::RefusedTooOften
+                | Reason::RefusedTransferInvalid
         )
     }
 }

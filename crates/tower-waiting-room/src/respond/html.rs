@@ -125,6 +125,7 @@ impl Variables {
             "support" => self.look.support.clone().into(),
             "title" => Arc::clone(self.look.title.as_ref().unwrap_or(&answer.room)).into(),
             "token" => answer.token.as_deref().into(),
+            "transfer" => answer.transfer.as_deref().into(),
             "wait" => serialized(answer.wait.map(WaitSeconds::new)),
             "waiting_since" => serialized(answer.waiting_since.map(Iso)),
             name if CfWaitingRoom::VARIABLES.contains(&name) => {
@@ -267,11 +268,17 @@ static IS_ESCAPED: [bool; 256] = {
 const ESCAPED: &[u8] = b"\"&'/<>";
 
 /// The names of the fixed texts of the default page.
-const LABELS: [(&str, Phrase); 13] = [
+const LABELS: [(&str, Phrase); 17] = [
     // The label of the link that repeats a refused request.
     ("again", Phrase::ButtonAgain),
     // The text that is shown if the browser does not accept cookies.
     ("cookies", Phrase::Cookies),
+    // The label of the button with which the other device continues with a place.
+    ("here", Phrase::TransferHere),
+    // The text that is shown with a link to the place.
+    ("link", Phrase::TransferLink),
+    // The label of the button that gets a link to the place.
+    ("offer", Phrase::TransferOffer),
     // The text that is shown after two failed polls in a row.
     ("offline", Phrase::Offline),
     // The text that is announced to screen readers when a poll succeeds again.
@@ -290,6 +297,8 @@ const LABELS: [(&str, Phrase); 13] = [
     ("turn", Phrase::HeadlineTurn),
     // The text that is shown if the visitor submitted a form that was not delivered.
     ("unsent", Phrase::Unsent),
+    // The text that is shown if a link is no longer valid.
+    ("void", Phrase::TransferVoid),
     // The label before the time of the last update.
     ("updated", Phrase::Updated),
     // The note that the page updates by itself.
@@ -307,12 +316,12 @@ static NAMES: [&str; OWN_NAMES.len() + CfWaitingRoom::VARIABLES.len()] = {
 
 /// The names of the variables that are facts of the answer.
 #[rustfmt::skip]
-const OWN_NAMES: [&str; 35] = [
+const OWN_NAMES: [&str; 36] = [
     "ahead", "dir", "event", "is_approximate", "is_line_full", "is_placed", "is_queue_all",
     "is_safe", "kind", "labels", "lang", "last_check_in", "line", "logo", "message", "method",
     "nonce", "notice", "now", "outcome", "palette", "place_retention", "position", "progress",
     "push", "reason", "refresh_interval", "retry_after", "room", "status", "support", "title",
-    "token", "wait", "waiting_since",
+    "token", "transfer", "wait", "waiting_since",
 ];
 
 /// The name of the template. The extension makes `minijinja` escape values for HTML.

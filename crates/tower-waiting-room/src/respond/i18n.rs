@@ -121,6 +121,10 @@ phrases! {
     EventProof = "event-proof",
     EventResult = "event-result",
     EventSeed = "event-seed",
+    TransferHere = "transfer-here",
+    TransferLink = "transfer-link",
+    TransferOffer = "transfer-offer",
+    TransferVoid = "transfer-void",
 }
 
 #[cfg(test)]

@@ -169,6 +169,7 @@ impl View<'_> {
                 html.push_str(digits.format(self.answer.retry_after_seconds().unwrap_or(20)));
             }
             Slot::Title => escape(self.title, html),
+            Slot::Transfer => escape(self.answer.transfer.as_deref().unwrap_or_default(), html),
             Slot::Wait => escape(wait.as_deref().unwrap_or_default(), html),
             Slot::WindowTitle => escape(title, html),
         }
@@ -180,6 +181,7 @@ impl View<'_> {
         match condition {
             Guard::HasNumber => message.number.is_some(),
             Guard::HasPush => answer.push.is_some(),
+            Guard::HasTransfer => answer.transfer.is_some(),
             Guard::IsApproximate => answer.position.is_none() || answer.is_approximate,
             Guard::IsLong => message.number.as_ref().is_some_and(|it| it.chars().count() > 5),
             Guard::IsUnsent => is_unsent(answer),
@@ -201,9 +203,11 @@ impl View<'_> {
 /// The number of bytes that the slots of a page usually need.
 const ROOM: usize = 1024;
 
-/// The template of the page, with the part of its script for push.
+/// The template of the page, with the parts of its script for push and for transfers.
 pub(super) static SOURCE: LazyLock<String> = LazyLock::new(|| {
-    include_str!("page.html").replace("  /* push.js */\n", include_str!("push.js"))
+    include_str!("page.html")
+        .replace("  /* push.js */\n", include_str!("push.js"))
+        .replace("  /* transfer.js */\n", include_str!("transfer.js"))
 });
 
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub(crate) struct Responder {
     pub(super) json: JsonProfile,
     /// The path of the push streams, if there is push.
     push: Option<Arc<str>>,
+    /// The path of transfers, if there is one.
+    transfer: Option<Arc<str>>,
     /// The rate limit headers of the configured profile.
     fields: &'static [Field],
     /// The refusals that are built at start-up, so that a flood of requests is cheap to refuse.
@@ -96,13 +98,13 @@ impl Responder {
         profile: RateHeaders,
     ) -> Self {
         let (fields, prepared) = (profile.fields(), Prepared::new(profile.fields(), &page));
-        let push = None;
-        Self { id: LayerId::new(), room, page, refusal, statuses, json, push, fields, prepared }
+        let (push, transfer, id) = (None, None, LayerId::new());
+        Self { id, room, page, refusal, statuses, json, push, transfer, fields, prepared }
     }
 
-    /// Sets the path of the push streams, which answers to waiting visitors contain.
-    pub(crate) fn with_push(self, push: Option<Arc<str>>) -> Self {
-        Self { push, ..self }
+    /// Sets the paths of the push streams and of transfers, which answers to visitors contain.
+    pub(crate) fn with_paths(self, push: Option<Arc<str>>, transfer: Option<Arc<str>>) -> Self {
+        Self { push, transfer, ..self }
     }
 
     /// Renders the answer to a request.
@@ -263,6 +265,9 @@ impl Responder {
         }
         if it.outcome == Outcome::Wait && matches!(it.about, About::Room(_, Some(_))) {
             answer.push.clone_from(&self.push);
+        }
+        if matches!(it.about, About::Room(..)) {
+            answer.transfer.clone_from(&self.transfer);
         }
         // The time until a retry is part of the decision, and takes precedence over the time in a
         // ticket.

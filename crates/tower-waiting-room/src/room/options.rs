@@ -6,7 +6,7 @@ use std::sync::Arc;
 use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
 use super::{
-    Challenge, IdentityOf, LeavePath, Push, RoomStage, StoreFailure, people::People,
+    Challenge, IdentityOf, PostPath, Push, RoomStage, StoreFailure, people::People,
     streams::Streams,
 };
 use crate::{
@@ -25,7 +25,9 @@ pub(crate) struct RoomOptions {
     pub(crate) identity: Option<IdentityOf>,
     pub(crate) push: Option<Push>,
     /// The path to which visitors send a POST to leave, or `None` if they cannot.
-    pub(crate) leave_path: Option<LeavePath>,
+    pub(crate) leave_path: Option<PostPath>,
+    /// The path of links to a place, or `None` if a visitor cannot continue on another device.
+    pub(crate) transfer_path: Option<PostPath>,
     /// What some visitors are granted.
     pub(crate) people: People,
 }
@@ -55,7 +57,16 @@ impl RoomOptions {
             let expected = "total_active_users as well: without a room there is nothing to leave";
             return contradicts("leave_path", "a path", expected);
         }
-        self.leave_path.as_ref().map_or(Ok(()), LeavePath::validate)?;
+        if !has_room && self.transfer_path.is_some() {
+            let expected = "total_active_users as well: without a room no visitor waits";
+            return contradicts("transfer_path", "a path", expected);
+        }
+        self.leave_path.iter().chain(&self.transfer_path).try_for_each(PostPath::validate)?;
+        if let (Some(leave), Some(transfer)) = (&self.leave_path, &self.transfer_path)
+            && leave.as_str() == transfer.as_str()
+        {
+            return contradicts("transfer_path", leave.as_str(), "a path other than leave_path");
+        }
         self.people.validate(rules, has_room)?;
         if self.keys.is_none() && self.identity.is_some() {
             let expected = "keys as well: with a random key, no other node knows the same person";
@@ -104,6 +115,6 @@ impl RoomOptions {
         let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
         let stage = RoomStage::new(store, on_failure, &keys, transport, push, telemetry);
         let stage = stage.with_newcomers(self.challenge, self.identity);
-        Some(stage.with_leave_path(self.leave_path).with_people(self.people))
+        Some(stage.with_paths(self.leave_path, self.transfer_path).with_people(self.people))
     }
 }

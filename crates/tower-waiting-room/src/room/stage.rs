@@ -15,6 +15,9 @@
 mod leaving;
 mod people;
 mod tokens;
+mod transfer;
+
+pub(crate) use self::transfer::TRANSFER_HEADER;
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,10 +36,10 @@ use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
     identity::{IdentityOf, OTHER_PERSON},
-    leave::LeavePath,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     people::People,
+    post_path::PostPath,
     renewal::PassRenewal,
     sessions::{Sessions, Stale},
     streams::Streams,
@@ -67,7 +70,8 @@ pub(crate) struct RoomStage<St> {
     identity: Option<IdentityOf>,
     /// The push streams, or `None` if the layer has no push.
     pub(crate) push: Option<Arc<Streams>>,
-    leave_path: Option<LeavePath>,
+    leave_path: Option<PostPath>,
+    pub(crate) transfer_path: Option<PostPath>,
     people: People,
     telemetry: Telemetry,
 }
@@ -127,6 +131,7 @@ impl<St: Store> RoomStage<St> {
             identity: None,
             push,
             leave_path: None,
+            transfer_path: None,
             people: People::default(),
             store,
             telemetry,
@@ -142,16 +147,16 @@ impl<St: Store> RoomStage<St> {
         Self { challenger: challenge.map(Challenger::new), identity, ..self }
     }
 
-    /// Sets the path to which visitors send a POST to leave.
-    pub(super) fn with_leave_path(self, leave_path: Option<LeavePath>) -> Self {
-        Self { leave_path, ..self }
+    /// Sets the paths to which visitors send a POST to leave, and to continue on another device.
+    pub(super) fn with_paths(self, leave: Option<PostPath>, transfer: Option<PostPath>) -> Self {
+        Self { leave_path: leave, transfer_path: transfer, ..self }
     }
 
     /// Returns the paths that the room answers itself, each with the field that configures it.
     pub(crate) fn own_paths(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let push = self.push.iter().map(|streams| ("push.path", &*streams.push.path));
-        let leave = self.leave_path.iter().map(|path| ("leave_path", path.as_str()));
-        push.chain(leave)
+        let posts = self.leave_path.iter().chain(&self.transfer_path);
+        push.chain(posts.map(|path| (path.field, path.as_str())))
     }
 
     /// Opens the token of a request. Returns the content of the token and the way in which to send
@@ -458,6 +463,12 @@ impl<St: Store> RoomStage<St> {
                 Identities::is_person(pass.id) && !self.identities.is_of(pass.id, &identity)
             }
         }
+    }
+
+    /// Returns whether a ticket does not belong to the person who sent the request.
+    fn is_ticket_of_another(&self, ticket: &Ticket, head: &RequestHead<'_>) -> bool {
+        let identity = self.identity_of(head);
+        identity.is_some_and(|identity| !self.identities.is_of(ticket.id, &identity))
     }
 
     /// Ends a session in the store. If the call fails or is dropped, the end is put back on the

@@ -40,17 +40,21 @@ pub(super) enum Kind {
     /// The proof of a place in line, or a first ticket, which gains a place when the visitor sends
     /// it back.
     Ticket,
+    /// A ticket in a link, with which its visitor continues on another device. Its `next_check_in`
+    /// is the time at which the link expires.
+    Transfer,
 }
 
 impl Kind {
     /// All kinds, in the order in which a sealer stores their associated data.
-    pub(super) const ALL: [Self; 2] = [Self::Pass, Self::Ticket];
+    pub(super) const ALL: [Self; 3] = [Self::Pass, Self::Ticket, Self::Transfer];
 
     /// Returns the byte that represents this kind in the header of a token.
     pub(super) const fn byte(self) -> u8 {
         match self {
             Self::Pass => 1,
             Self::Ticket => 2,
+            Self::Transfer => 3,
         }
     }
 

@@ -74,10 +74,14 @@ impl Tokens {
 
     /// Seals a ticket with a new random nonce, so two tokens for the same ticket differ.
     pub(crate) fn seal_ticket(&self, ticket: &Ticket) -> SealedToken {
-        match ticket.entrant {
-            None => self.seal(Kind::Ticket, &payload::encode_ticket(ticket)),
-            Some(entrant) => self.seal(Kind::Ticket, &payload::encode_entrant(ticket, entrant)),
-        }
+        self.seal_place(Kind::Ticket, ticket)
+    }
+
+    /// Seals a ticket for a link that is valid until `expires_at`.
+    pub(crate) fn seal_transfer(&self, ticket: &Ticket, expires_at: Timestamp) -> SealedToken {
+        let mut ticket = *ticket;
+        ticket.next_check_in = expires_at;
+        self.seal_place(Kind::Transfer, &ticket)
     }
 
     /// Authenticates a string, and returns the pass or the ticket that it contains. The age of the
@@ -90,16 +94,7 @@ impl Tokens {
     /// Returns an [`OpenError`] for every string that is not a valid token of this room.
     pub(crate) fn open(&self, text: &[u8], now: Timestamp) -> Result<Opened, OpenError> {
         let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
-        // The kind and the key id are not authenticated yet, but are part of the associated data. A
-        // token with a false kind or key id therefore fails to open below.
-        let (kind, key, sealed) = split(self.decode(text, &mut buffer)?)?;
-        let is_from_old_key = key != self.sealing.id();
-        let sealer = if is_from_old_key {
-            self.older.iter().find(|older| older.id() == key).ok_or(OpenError::UnknownKey)?
-        } else {
-            &self.sealing
-        };
-        let payload = sealer.open(kind, sealed)?;
+        let (kind, payload, is_from_old_key) = self.unseal(text, &mut buffer)?;
         Ok(match kind {
             Kind::Pass => {
                 let mut value = payload::decode_pass(payload)?;
@@ -132,7 +127,52 @@ impl Tokens {
                 }
                 Opened::Ticket(Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() })
             }
+            // A link is good for its own path only, and is no ticket anywhere else.
+            Kind::Transfer => return Err(OpenError::Forged),
         })
+    }
+
+    /// Authenticates the token of a link, and returns the ticket that it contains, which is due at
+    /// `now`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`OpenError`] for every string that is not the valid token of a link to this room.
+    pub(crate) fn open_transfer(&self, text: &[u8], now: Timestamp) -> Result<Ticket, OpenError> {
+        let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
+        let (kind, payload, _) = self.unseal(text, &mut buffer)?;
+        if kind != Kind::Transfer {
+            return Err(OpenError::Forged);
+        }
+        let mut ticket = payload::decode_ticket(payload)?;
+        let ahead = check_age(ticket.last_check_in, now)?;
+        if now >= ticket.next_check_in {
+            return Err(OpenError::Expired);
+        }
+        ticket.last_check_in = ticket.last_check_in.before(ahead);
+        // A ticket that is due at its last check-in would look as if a node had reissued it in an
+        // outage.
+        ticket.next_check_in = now.max(ticket.last_check_in + Duration::from_nanos(1));
+        Ok(ticket)
+    }
+
+    /// Authenticates a string. Returns the kind and the payload of the token, and whether it was
+    /// sealed with a key that now only opens tokens.
+    fn unseal<'a>(
+        &self,
+        text: &[u8],
+        buffer: &'a mut [u8],
+    ) -> Result<(Kind, &'a [u8], bool), OpenError> {
+        // The kind and the key id are not authenticated yet, but are part of the associated data. A
+        // token with a false kind or key id therefore fails to open below.
+        let (kind, key, sealed) = split(self.decode(text, buffer)?)?;
+        let is_from_old_key = key != self.sealing.id();
+        let sealer = if is_from_old_key {
+            self.older.iter().find(|older| older.id() == key).ok_or(OpenError::UnknownKey)?
+        } else {
+            &self.sealing
+        };
+        Ok((kind, sealer.open(kind, sealed)?, is_from_old_key))
     }
 
     /// Returns the latest time at which the session of a pass can end, judging by the pass alone.
@@ -141,6 +181,14 @@ impl Tokens {
     /// reaching the client. In that case, the session lasts for one more lifetime of a pass.
     pub(crate) fn session_may_last(pass: &Pass) -> Timestamp {
         pass.expires_at + pass.expires_at.since(pass.last_check_in)
+    }
+
+    /// Seals a ticket, as a token of this kind.
+    fn seal_place(&self, kind: Kind, ticket: &Ticket) -> SealedToken {
+        match ticket.entrant {
+            None => self.seal(kind, &payload::encode_ticket(ticket)),
+            Some(entrant) => self.seal(kind, &payload::encode_entrant(ticket, entrant)),
+        }
     }
 
     /// Seals an encoded payload with the sealing key.
@@ -300,10 +348,11 @@ impl Sealer {
 
     /// Returns the associated data of tokens of this kind.
     fn bound(&self, kind: Kind) -> &[u8] {
-        let [pass, ticket] = &self.bound;
+        let [pass, ticket, transfer] = &self.bound;
         match kind {
             Kind::Pass => pass,
             Kind::Ticket => ticket,
+            Kind::Transfer => transfer,
         }
     }
 }

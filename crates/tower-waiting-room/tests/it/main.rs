@@ -37,6 +37,7 @@ mod runtime;
 mod soft;
 mod span;
 mod support;
+mod transfer;
 mod visit;
 
 use tower_waiting_room::{config::WaitingRoomConfigBuilder, time::ManualClock};

@@ -436,8 +436,13 @@ pub enum Reason {
     /// `refused:too_often`: a ticket was presented more often than a client that follows its
     /// check-in intervals would present it.
     RefusedTooOften,
+    /// `refused:transfer_invalid`: a request to the path of transfers has no valid link, or its
+    /// visitor has no place that a link could hold.
+    RefusedTransferInvalid,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,
+    /// `transferred`: the visitor got a link to its place, or took over a place with such a link.
+    Transferred,
 }
 
 impl fmt::Display for Reason {
@@ -486,7 +491,9 @@ impl fmt::Display for Reason {
             Self::RefusedPushNetworkFull => "refused:push_network_full",
             Self::RefusedReject => "refused:reject",
             Self::RefusedTooOften => "refused:too_often",
+            Self::RefusedTransferInvalid => "refused:transfer_invalid",
             Self::StoreUnavailable => "store_unavailable",
+            Self::Transferred => "transferred",
         })
     }
 }

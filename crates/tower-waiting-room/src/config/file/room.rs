@@ -40,6 +40,8 @@ pub(super) struct RoomFields {
     pub(super) status: StatusFile,
     pub(super) json_profile: JsonProfile,
     pub(super) grace: Option<Duration>,
+    pub(super) leave_path: Option<String>,
+    pub(super) transfer_path: Option<String>,
     pub(super) push: Option<PushFile>,
 }
 
@@ -213,6 +215,8 @@ impl RoomFields {
         }
         builder = builder.json_profile(self.json_profile);
         builder = with(builder, self.grace, |to, span| to.grace(span));
+        builder = with(builder, self.leave_path, WaitingRoomConfigBuilder::leave_path);
+        builder = with(builder, self.transfer_path, WaitingRoomConfigBuilder::transfer_path);
         builder = with(builder, self.push, |to, push| to.push(push.options()));
         for (kind, status) in self.status.by_kind() {
             let status = StatusCode::from_u16(status).map_err(|_| {

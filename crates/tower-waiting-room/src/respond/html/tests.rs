@@ -42,6 +42,7 @@ struct View<'a> {
     event: Option<&'a EventFacts>,
     push: Option<&'a str>,
     token: Option<&'a str>,
+    transfer: Option<&'a str>,
     #[serde(flatten)]
     mustache: Mustache,
 }
@@ -50,6 +51,9 @@ struct View<'a> {
 struct EveryLabel {
     again: Cow<'static, str>,
     cookies: Cow<'static, str>,
+    here: Cow<'static, str>,
+    link: Cow<'static, str>,
+    offer: Cow<'static, str>,
     offline: Cow<'static, str>,
     online: Cow<'static, str>,
     retries: Cow<'static, str>,
@@ -61,6 +65,7 @@ struct EveryLabel {
     unsent: Option<Cow<'static, str>>,
     updated: Cow<'static, str>,
     updates: Cow<'static, str>,
+    void: Cow<'static, str>,
 }
 
 fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
@@ -84,6 +89,9 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         labels: EveryLabel {
             again: phrase(Phrase::ButtonAgain),
             cookies: phrase(Phrase::Cookies),
+            here: phrase(Phrase::TransferHere),
+            link: phrase(Phrase::TransferLink),
+            offer: phrase(Phrase::TransferOffer),
             offline: phrase(Phrase::Offline),
             online: phrase(Phrase::Online),
             retries: phrase(Phrase::Retries),
@@ -95,6 +103,7 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
             unsent: is_unsent(answer).then(|| phrase(Phrase::Unsent)),
             updated: phrase(Phrase::Updated),
             updates: phrase(Phrase::Updates),
+            void: phrase(Phrase::TransferVoid),
         },
         progress: progress(answer),
         room: &answer.room,
@@ -115,6 +124,7 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         event: answer.event.as_deref(),
         push: answer.push.as_deref(),
         token: answer.token.as_deref(),
+        transfer: answer.transfer.as_deref(),
         mustache: Mustache::new(answer),
     }
 }

@@ -100,3 +100,8 @@ event-number = Vaše číslo v losování je { $shown }.
 event-proof = Losování si potom může každý ověřit. Jeho závazek (commitment) je { $text }.
 event-result = Vaše číslo { $low } z { $count } získalo v losování místo { $shown }.
 event-seed = Losování si může každý přepočítat. Jeho počáteční hodnota (seed) je { $text }.
+
+transfer-here = Pokračovat zde s vaším místem z druhého zařízení
+transfer-link = Otevřete tento odkaz na druhém zařízení během několika minut. Nesdílejte ho: dává přístup k vašemu místu.
+transfer-offer = Pokračovat na jiném zařízení
+transfer-void = Tento odkaz již neplatí. Vyžádejte si nový na druhém zařízení.

@@ -93,3 +93,8 @@ event-number = Numerosi arvonnassa on { $shown }.
 event-proof = Kuka tahansa voi tarkistaa arvonnan jälkikäteen. Sen sitoumus (commitment) on { $text }.
 event-result = Numerosi { $low }/{ $count } sai arvonnassa sijan { $shown }.
 event-seed = Kuka tahansa voi laskea arvonnan uudelleen. Sen siemenluku (seed) on { $text }.
+
+transfer-here = Jatka tässä toisen laitteen paikallasi
+transfer-link = Avaa tämä linkki toisella laitteella muutaman minuutin kuluessa. Älä jaa sitä: sillä pääsee paikallesi.
+transfer-offer = Jatka toisella laitteella
+transfer-void = Tämä linkki ei ole enää voimassa. Pyydä uusi toisella laitteella.

@@ -100,3 +100,8 @@ event-number = Vaš broj u ždrijebu je { $shown }.
 event-proof = Ždrijeb nakon toga može provjeriti svatko. Njegova obvezujuća vrijednost (commitment) je { $text }.
 event-result = Vaš broj { $low } od { $count } dobio je u ždrijebu mjesto { $shown }.
 event-seed = Ždrijeb može ponovno izračunati svatko. Njegova početna vrijednost (seed) je { $text }.
+
+transfer-here = Nastavite ovdje sa svojim mjestom s drugog uređaja
+transfer-link = Otvorite ovu poveznicu na drugom uređaju u roku od nekoliko minuta. Nemojte je dijeliti: daje pristup vašem mjestu.
+transfer-offer = Nastavite na drugom uređaju
+transfer-void = Ova poveznica više ne vrijedi. Zatražite novu na drugom uređaju.

@@ -93,3 +93,8 @@ event-number = Az Ön száma a sorsoláson: { $shown }.
 event-proof = A sorsolást utólag bárki ellenőrizheti. Az elkötelezési értéke (commitment): { $text }.
 event-result = Az Ön száma ({ $low }, összesen { $count }) a sorsoláson ezt a helyet kapta: { $shown }.
 event-seed = A sorsolást bárki újraszámolhatja. A kezdőértéke (seed): { $text }.
+
+transfer-here = Folytatás itt a másik eszközön lévő helyével
+transfer-link = Nyissa meg ezt a hivatkozást a másik eszközön néhány percen belül. Ne ossza meg: hozzáférést ad a helyéhez.
+transfer-offer = Folytatás másik eszközön
+transfer-void = Ez a hivatkozás már nem érvényes. Kérjen újat a másik eszközön.

@@ -100,3 +100,8 @@ event-number = Jūsu numurs izlozē ir { $shown }.
 event-proof = Izlozi pēc tam var pārbaudīt ikviens. Tās saistību vērtība (commitment) ir { $text }.
 event-result = Jūsu numurs { $low } no { $count } izlozē ieguva vietu { $shown }.
 event-seed = Izlozi var pārrēķināt ikviens. Tās sākuma vērtība (seed) ir { $text }.
+
+transfer-here = Turpināt šeit ar savu vietu no otras ierīces
+transfer-link = Atveriet šo saiti otrā ierīcē dažu minūšu laikā. Nedodiet to citiem: tā dod piekļuvi jūsu vietai.
+transfer-offer = Turpināt citā ierīcē
+transfer-void = Šī saite vairs nav derīga. Pieprasiet jaunu otrā ierīcē.

@@ -93,3 +93,8 @@ event-number = Nummeret ditt i loddtrekningen er { $shown }.
 event-proof = Alle kan kontrollere loddtrekningen etterpå. Den bindende verdien (commitment) er { $text }.
 event-result = Nummeret ditt, { $low } av { $count }, fikk plass { $shown } i loddtrekningen.
 event-seed = Alle kan regne ut loddtrekningen på nytt. Startverdien (seed) er { $text }.
+
+transfer-here = Fortsett her med plassen din fra den andre enheten
+transfer-link = Åpne denne lenken på den andre enheten i løpet av noen minutter. Ikke del den: den gir tilgang til plassen din.
+transfer-offer = Fortsett på en annen enhet
+transfer-void = Denne lenken er ikke lenger gyldig. Be om en ny på den andre enheten.

@@ -93,3 +93,8 @@ event-number = Seu número no sorteio é { $shown }.
 event-proof = Qualquer pessoa poderá verificar o sorteio depois. O compromisso dele (commitment) é { $text }.
 event-result = Seu número { $low } de { $count } ficou com o lugar { $shown } no sorteio.
 event-seed = Qualquer pessoa pode recalcular o sorteio. A semente dele (seed) é { $text }.
+
+transfer-here = Continuar aqui com seu lugar do outro dispositivo
+transfer-link = Abra este link no outro dispositivo em alguns minutos. Não o compartilhe: ele dá acesso ao seu lugar.
+transfer-offer = Continuar em outro dispositivo
+transfer-void = Este link não é mais válido. Peça um novo no outro dispositivo.

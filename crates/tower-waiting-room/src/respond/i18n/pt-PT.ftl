@@ -93,3 +93,8 @@ event-number = O seu número no sorteio é { $shown }.
 event-proof = Qualquer pessoa poderá verificar o sorteio depois. O seu compromisso (commitment) é { $text }.
 event-result = O seu número { $low } de { $count } ficou com o lugar { $shown } no sorteio.
 event-seed = Qualquer pessoa pode recalcular o sorteio. A sua semente (seed) é { $text }.
+
+transfer-here = Continuar aqui com o seu lugar do outro dispositivo
+transfer-link = Abra esta ligação no outro dispositivo dentro de alguns minutos. Não a partilhe: dá acesso ao seu lugar.
+transfer-offer = Continuar noutro dispositivo
+transfer-void = Esta ligação já não é válida. Peça uma nova no outro dispositivo.

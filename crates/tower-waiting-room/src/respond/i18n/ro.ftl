@@ -100,3 +100,8 @@ event-number = Numărul dumneavoastră la tragerea la sorți este { $shown }.
 event-proof = Oricine poate verifica ulterior tragerea la sorți. Angajamentul ei (commitment) este { $text }.
 event-result = Numărul dumneavoastră, { $low } din { $count }, a obținut locul { $shown } la tragerea la sorți.
 event-seed = Oricine poate recalcula tragerea la sorți. Valoarea ei inițială (seed) este { $text }.
+
+transfer-here = Continuați aici cu locul dvs. de pe celălalt dispozitiv
+transfer-link = Deschideți acest link pe celălalt dispozitiv în câteva minute. Nu îl distribuiți: oferă acces la locul dvs.
+transfer-offer = Continuați pe alt dispozitiv
+transfer-void = Acest link nu mai este valabil. Cereți unul nou pe celălalt dispozitiv.

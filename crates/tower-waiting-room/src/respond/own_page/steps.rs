@@ -54,6 +54,7 @@ pub(super) enum Slot {
     Push,
     Retry,
     Title,
+    Transfer,
     Wait,
     WindowTitle,
 }
@@ -79,6 +80,7 @@ impl Slot {
             "push" => Self::Push,
             "retry_after or 20" => Self::Retry,
             "title" => Self::Title,
+            "transfer" => Self::Transfer,
             _ => return None,
         })
     }
@@ -89,6 +91,7 @@ impl Slot {
 pub(super) enum Guard {
     HasNumber,
     HasPush,
+    HasTransfer,
     IsApproximate,
     IsLong,
     IsUnsent,
@@ -121,6 +124,7 @@ impl Guard {
             "position is none or is_approximate" => Self::IsApproximate,
             "progress is none" => Self::NoProgress,
             "push" => Self::HasPush,
+            "transfer" => Self::HasTransfer,
             _ => return None,
         })
     }

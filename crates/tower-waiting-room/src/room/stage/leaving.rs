@@ -1,4 +1,10 @@
-//! What becomes of a visitor that leaves.
+//! Requests with which visitors leave: a script of the waiting page or of the application sends a
+//! POST to a path, for example with `navigator.sendBeacon`.
+//!
+//! A visitor that leaves gives up its session or its place, which would otherwise be kept for as long
+//! as the rules say. The answer waits until the store has been told, so that the slot is free for the
+//! visitors of all nodes. If the client disconnects or the store does not answer, the end is delivered
+//! with the next call of this node, like every end that no response waits for (`ends.rs`).
 
 use std::future::ready;
 

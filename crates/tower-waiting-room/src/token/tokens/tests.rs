@@ -77,7 +77,7 @@ fn a_token_with_any_bit_of_its_bytes_flipped_is_refused_for_the_right_reason() {
             let error = tokens().open(URL_SAFE_NO_PAD.encode(&bytes).as_bytes(), NOW).unwrap_err();
             let expected = match bit / 8 {
                 0 => OpenError::UnknownVersion,
-                1 if bytes[1] == 1 || bytes[1] == 2 => OpenError::Forged,
+                1 if matches!(bytes[1], 1..=3) => OpenError::Forged,
                 1 => OpenError::Malformed,
                 2..6 => OpenError::UnknownKey,
                 _ => OpenError::Forged,

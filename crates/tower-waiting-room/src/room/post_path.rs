@@ -1,10 +1,5 @@
-//! Requests with which visitors leave: a script of the waiting page or of the application sends a
-//! POST to a path, for example with `navigator.sendBeacon`.
-//!
-//! A visitor that leaves gives up its session or its place, which would otherwise be kept for as long
-//! as the rules say. The answer waits until the store has been told, so that the slot is free for the
-//! visitors of all nodes. If the client disconnects or the store does not answer, the end is delivered
-//! with the next call of this node, like every end that no response waits for (`ends.rs`).
+//! The paths of the layer's own to which scripts send a POST: to leave, and to continue on another
+//! device.
 //!
 //! Browsers send cookies with the requests of other sites, unless the cookie forbids it, so a request
 //! from another origin does not count: another site could otherwise take away a visitor's place. Such
@@ -15,25 +10,29 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use crate::request::RequestHead;
 
-/// The path to which visitors send a POST to leave.
+/// A path to which scripts send a POST.
 #[derive(Clone, Debug)]
-pub(crate) struct LeavePath(Box<str>);
+pub(crate) struct PostPath {
+    /// The option that configures the path.
+    pub(crate) field: &'static str,
+    path: Box<str>,
+}
 
-impl LeavePath {
+impl PostPath {
     /// The maximum length of the path in bytes.
     const MAX_LEN: usize = 255;
 
-    pub(crate) fn new(path: String) -> Self {
-        Self(path.into())
+    pub(crate) fn new(field: &'static str, path: String) -> Self {
+        Self { field, path: path.into() }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.path
     }
 
-    /// Returns whether a request asks to leave.
+    /// Returns whether a request is a POST to this path, of a script of the same origin.
     pub(crate) fn is_asked(&self, head: &RequestHead<'_>) -> bool {
-        *head.method() == Method::POST && head.uri().path() == &*self.0 && is_same_origin(head)
+        *head.method() == Method::POST && head.uri().path() == &*self.path && is_same_origin(head)
     }
 
     /// Checks the form of the path.
@@ -43,17 +42,17 @@ impl LeavePath {
     /// Returns an error if no request can have this path.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
-            Err(ConfigError::new(kind, "leave_path", given, expected))
+            Err(ConfigError::new(kind, self.field, given, expected))
         };
-        if self.0.len() > Self::MAX_LEN {
-            let given = format!("{} bytes long", self.0.len());
+        if self.path.len() > Self::MAX_LEN {
+            let given = format!("{} bytes long", self.path.len());
             return wrong(ConfigErrorKind::TooLarge, given, "at most 255");
         }
-        let is_path = self.0.starts_with('/')
-            && self.0.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
+        let is_path = self.path.starts_with('/')
+            && self.path.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
         if !is_path {
             let expected = "a path that begins with '/', without a query";
-            return wrong(ConfigErrorKind::Malformed, format!("{:?}", self.0), expected);
+            return wrong(ConfigErrorKind::Malformed, format!("{:?}", self.path), expected);
         }
         Ok(())
     }

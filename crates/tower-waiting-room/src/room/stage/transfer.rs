@@ -1,0 +1,79 @@
+//! Links with which a waiting visitor continues on another device.
+//!
+//! A script of the waiting page sends a POST to a path, and gets a sealed copy of the visitor's
+//! ticket, for a link. On the other device, a script sends the copy back to the same path in a header,
+//! and gets the ticket. Both devices then hold the place of one visitor, as two copies of a cookie
+//! would: there is one place, and one slot when it is the visitor's turn.
+//!
+//! The copy is a token of its own kind. It is no ticket, so it has no effect in a cookie, and it
+//! expires when a place would lapse to which no visitor returns.
+
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use waiting_room_core::{Store, Ticket, Timestamp};
+
+use super::RoomStage;
+use crate::{
+    request::RequestHead,
+    room::{OTHER_PERSON, Visitor},
+    token::{Opened, TokenSource},
+};
+
+/// The header in which the script of the other device sends the token of a link.
+pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
+
+impl<St: Store> RoomStage<St> {
+    /// Returns whether a request asks for a link, or comes with one.
+    pub(crate) fn is_transfer(&self, head: &RequestHead<'_>) -> bool {
+        self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))
+    }
+
+    /// Returns the ticket of a link, or `None` if the request comes with no valid one, or with that
+    /// of another person.
+    pub(crate) fn linked(&self, head: &RequestHead<'_>, now: Timestamp) -> Option<Ticket> {
+        let token = head.headers().get(TRANSFER_HEADER)?;
+        match self.tokens.open_transfer(token.as_bytes(), now) {
+            Ok(ticket) if self.is_ticket_of_another(&ticket, head) => {
+                self.telemetry.rejected(1, OTHER_PERSON);
+                None
+            }
+            Ok(ticket) => Some(ticket),
+            Err(error) => {
+                self.telemetry.rejected(1, error.as_str());
+                None
+            }
+        }
+    }
+
+    /// Returns the ticket that a visitor can hand to another device, or `None` if it has no place.
+    ///
+    /// A first ticket is no place yet. A ticket that a node has reissued in an outage is not handed
+    /// on, because the link would hide that.
+    pub(crate) fn handed_on(visitor: &Visitor) -> Option<Ticket> {
+        match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) if ticket.placed && !ticket.is_reissued() => {
+                Some(**ticket)
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers the device that asks for a link to the place of this ticket.
+    pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Response<String> {
+        let valid = self.store.rules().place_retention();
+        let token = self.tokens.seal_transfer(ticket, now + valid);
+        let (token, seconds) = (token.as_str(), valid.as_secs());
+        let mut response =
+            Response::new(format!(r#"{{"transfer":"{token}","validForSeconds":{seconds}}}"#));
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
+    }
+
+    /// Gives the ticket of a link to the device that asked for it.
+    pub(crate) fn take_over(&self, ticket: &Ticket, source: TokenSource) -> Response<String> {
+        let mut response = Response::new(String::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        self.attach(response.headers_mut(), source, self.ticket_token(ticket));
+        response
+    }
+}
