@@ -200,3 +200,34 @@ fn is_page(head: &RequestHead<'_>) -> bool {
 /// The time after which the ticket of an open stream is due. Without any such time, the ticket would
 /// look as if a node had reissued it in an outage. The pace of tickets bounds how often it is used.
 const AT_ONCE: Duration = Duration::from_nanos(1);
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::{
+        VisitorId,
+        room::{HeadStart, event::Entrant},
+    };
+
+    use super::*;
+
+    #[test]
+    fn streams_look_in_the_order_of_the_line() {
+        let at = |secs: u64| Timestamp::from_secs(10_000 + secs);
+        let rules = RoomRules::new("shop", 1);
+        let ticket = |came| Ticket::new(VisitorId::new(1), at(came), at(came), at(came + 2));
+        let of = |ticket: &Ticket| order(&rules, ticket, at(60));
+        let (first, second, mut member) = (ticket(0), ticket(1), ticket(30));
+        assert!(of(&first) < of(&second) && of(&second) < of(&member));
+        member.head_start = HeadStart::new(Duration::from_secs(40));
+        assert!(of(&member) < of(&first));
+        // The places of a draw come before all arrivals, even with a head start.
+        let drawn = |place| {
+            let mut entrant = Entrant::new(1, 1);
+            entrant.place = Some(place);
+            let mut ticket = ticket(50);
+            ticket.entrant = Some(entrant);
+            ticket
+        };
+        assert!(of(&drawn(1)) < of(&drawn(2)) && of(&drawn(2)) < of(&member));
+    }
+}

@@ -2,7 +2,7 @@ use http::{Request, StatusCode};
 use tower_waiting_room::{
     Quota, RateLimit, WaitingRoomConfig,
     config::{Enforcement, WaitingRoomConfigBuilder},
-    room::{QueueingMethod, RoomMode},
+    room::{CookieTest, QueueingMethod, RoomMode},
 };
 
 use crate::support::{House, Visitor, config};
@@ -89,6 +89,16 @@ async fn a_crawler_with_a_ticket_has_no_place_and_one_with_a_pass_is_a_visitor()
     house.advance(2);
     assert_eq!(ann.send(&house, crawl()).await.reason, "refused:crawler");
     assert_eq!(house.handle().room().unwrap().snapshot().await.unwrap().waiting, 0);
+}
+
+#[tokio::test]
+async fn a_newcomer_who_only_has_to_return_a_cookie_keeps_no_crawler_out() {
+    let config = with_crawlers(config()).cookie_test(CookieTest::AboveUtilization(10));
+    let house = House::new(config.total_active_users(9));
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(Visitor::default().get(&house).await.reason, "queued:cookie_test");
+    assert!(crawled(&house).await.1);
+    assert_eq!(house.active().await, 1);
 }
 
 #[tokio::test]
