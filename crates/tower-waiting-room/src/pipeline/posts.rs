@@ -13,8 +13,7 @@
 //! No store is asked about a transfer: the next request with the ticket is a check-in like any other.
 
 use bytes::Bytes;
-use http::StatusCode;
-use waiting_room_core::{Reason, Store};
+use waiting_room_core::Store;
 
 use super::{
     journey::Journey,
@@ -63,7 +62,7 @@ impl<St: Store> Pipeline<St> {
             false => RoomStage::<St>::handed_on(&journey.visitor),
         };
         let Some(ticket) = ticket else {
-            return Reply::no_stream(Reason::RefusedTransferInvalid, StatusCode::FORBIDDEN, None);
+            return Reply::no_transfer();
         };
         if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(head, None), now) {
             return Reply::too_often(pause);

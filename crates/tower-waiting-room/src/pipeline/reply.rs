@@ -53,7 +53,7 @@ enum By {
     /// An answer that is already complete, such as the application's challenge or the answer to a
     /// visitor who leaves, or `None` once the answer has been taken.
     Prepared(Option<Box<Response<Bytes>>>),
-    /// Push, with the status of the answer.
+    /// Push or a transfer, with the status of the answer.
     Push(StatusCode),
     /// The room, including the case in which its store does not answer in time.
     Room,
@@ -103,6 +103,13 @@ impl Reply {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().insert(CACHE_CONTROL, no_store);
         Self::refused(Reason::Transferred, None, By::Prepared(Some(Box::new(response))))
+    }
+
+    /// Refuses a request without a valid link, or for a link to no place.
+    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has transfers"))]
+    pub(super) fn no_transfer() -> Self {
+        let by = By::Push(StatusCode::FORBIDDEN);
+        Self::refused(Reason::RefusedTransferInvalid, None, by)
     }
 
     /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would
