@@ -164,6 +164,69 @@ async fn a_room_has_the_slots_of_its_account_whatever_its_rules_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_of_another_epoch_term_or_life_grant_nothing() {
+    on_each(async |engine| {
+        let mut site = Site::with(engine, 1).await;
+        // The room is lost, so its account is over, and the site gets another one.
+        site.flush().await;
+        site.clock.advance(LEASE);
+        site.join(1).await;
+        let before = site.say().await;
+        assert_eq!((before.epoch, before.granted, before.unused), ((1, 2), 1, 0));
+        site.clock.advance(Duration::from_secs(1));
+        let (heard, lease, incarnation) = (site.say().await.at, LEASE, before.incarnation);
+        let grant = |epoch| GlobalNews::Grant {
+            epoch,
+            heard,
+            lease,
+            granted: 50,
+            reserve: 9,
+            recall: false,
+        };
+        let welcome = |epoch, incarnation| GlobalNews::Welcome {
+            epoch,
+            incarnation,
+            heard,
+            lease,
+            inherited: 50,
+        };
+        let refused =
+            |incarnation, over| GlobalNews::Refused { incarnation, over, is_fenced: true };
+        for news in [
+            // Late, or of a ledger that knows more than the site.
+            grant((1, 1)),
+            grant((1, 3)),
+            grant((0, 2)),
+            grant((2, 2)),
+            // The site has an account.
+            welcome((1, 2), incarnation),
+            welcome((1, 3), incarnation),
+            welcome((1, 3), 99),
+            GlobalNews::Stale { over: (1, 1), current: (1, 1) },
+            refused(99, (1, 2)),
+            refused(incarnation, (1, 1)),
+        ] {
+            site.hear(news).await;
+            let said = site.say().await;
+            assert_eq!((said.epoch, said.granted, said.unused), ((1, 2), 1, 0), "{news:?}");
+            assert_eq!(
+                (said.has_account, said.incarnation, said.lease_end),
+                (true, incarnation, before.lease_end),
+                "{news:?}"
+            );
+        }
+        // A ledger of an earlier term, after the site has heard of a later one.
+        site.room.hear_for_site(2, &GlobalNews::Report, &times(&RULES)).await.unwrap();
+        site.hear(grant((1, 2))).await;
+        let said = site.say().await;
+        assert_eq!((said.term, said.granted, said.lease_end), (2, 1, before.lease_end));
+        site.room.hear_for_site(2, &grant((1, 2)), &times(&RULES)).await.unwrap();
+        assert_eq!(site.say().await.granted, 50, "a grant of the account's own epoch counts");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_lease_nobody_enters_and_nothing_is_prolonged() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 3).await;
