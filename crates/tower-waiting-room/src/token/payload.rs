@@ -40,8 +40,7 @@ pub(super) enum Kind {
     /// The proof of a place in line, or a first ticket, which gains a place when the visitor sends
     /// it back.
     Ticket,
-    /// A ticket in a link, with which its visitor continues on another device. Its `next_check_in`
-    /// is the time at which the link expires.
+    /// A ticket in a link, with which its visitor continues on another device.
     Transfer,
 }
 

@@ -77,11 +77,9 @@ impl Tokens {
         self.seal_place(Kind::Ticket, ticket)
     }
 
-    /// Seals a ticket for a link that is valid until `expires_at`.
-    pub(crate) fn seal_transfer(&self, ticket: &Ticket, expires_at: Timestamp) -> SealedToken {
-        let mut ticket = *ticket;
-        ticket.next_check_in = expires_at;
-        self.seal_place(Kind::Transfer, &ticket)
+    /// Seals a ticket for a link.
+    pub(crate) fn seal_transfer(&self, ticket: &Ticket) -> SealedToken {
+        self.seal_place(Kind::Transfer, ticket)
     }
 
     /// Authenticates a string, and returns the pass or the ticket that it contains. The age of the
@@ -114,46 +112,34 @@ impl Tokens {
                 }
             }
             Kind::Ticket => {
-                let mut value = payload::decode_ticket(payload)?;
-                let ahead = check_age(value.last_check_in, now)?;
-                if !ahead.is_zero() {
-                    // Every ticket that is ahead of the clock is moved by the same amount, which
-                    // preserves the order of these tickets. The amount is the largest possible, so
-                    // the visitors with these tickets stay ahead of visitors who arrived after the
-                    // clock was set back.
-                    value.first_seen = value.first_seen.before(Self::MAX_SET_BACK);
-                    value.last_check_in = now;
-                    value.next_check_in = now;
-                }
-                Opened::Ticket(Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() })
+                let (value, is_ahead) = placed(payload, now)?;
+                Opened::Ticket(Verified { value, is_from_old_key, is_ahead })
             }
             // A link is good for its own path only, and is no ticket anywhere else.
             Kind::Transfer => return Err(OpenError::Forged),
         })
     }
 
-    /// Authenticates the token of a link, and returns the ticket that it contains, which is due at
-    /// `now`.
+    /// Authenticates the token of a link, and returns the ticket that it contains. The link expires
+    /// when the place would lapse if its visitor had not checked in since, which is after
+    /// `retention`.
     ///
     /// # Errors
     ///
     /// Returns an [`OpenError`] for every string that is not the valid token of a link to this room.
-    pub(crate) fn open_transfer(&self, text: &[u8], now: Timestamp) -> Result<Ticket, OpenError> {
+    pub(crate) fn open_transfer(
+        &self,
+        text: &[u8],
+        retention: Duration,
+        now: Timestamp,
+    ) -> Result<Ticket, OpenError> {
         let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
         let (kind, payload, _) = self.unseal(text, &mut buffer)?;
         if kind != Kind::Transfer {
             return Err(OpenError::Forged);
         }
-        let mut ticket = payload::decode_ticket(payload)?;
-        let ahead = check_age(ticket.last_check_in, now)?;
-        if now >= ticket.next_check_in {
-            return Err(OpenError::Expired);
-        }
-        ticket.last_check_in = ticket.last_check_in.before(ahead);
-        // A ticket that is due at its last check-in would look as if a node had reissued it in an
-        // outage.
-        ticket.next_check_in = now.max(ticket.last_check_in + Duration::from_nanos(1));
-        Ok(ticket)
+        let (ticket, _) = placed(payload, now)?;
+        if now >= ticket.last_check_in + retention { Err(OpenError::Expired) } else { Ok(ticket) }
     }
 
     /// Authenticates a string. Returns the kind and the payload of the token, and whether it was
@@ -401,6 +387,21 @@ fn base64url() -> Base64 {
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 fn base64url() -> Base64 {
     URL_SAFE_NO_PAD
+}
+
+/// Decodes a ticket at `now`. Returns whether the clock was set back after it was sealed.
+fn placed(payload: &[u8], now: Timestamp) -> Result<(Ticket, bool), OpenError> {
+    let mut ticket = payload::decode_ticket(payload)?;
+    let ahead = check_age(ticket.last_check_in, now)?;
+    if !ahead.is_zero() {
+        // Every ticket that is ahead of the clock is moved by the same amount, which preserves the
+        // order of these tickets. The amount is the largest possible, so the visitors with these
+        // tickets stay ahead of visitors who arrived after the clock was set back.
+        ticket.first_seen = ticket.first_seen.before(Tokens::MAX_SET_BACK);
+        ticket.last_check_in = now;
+        ticket.next_check_in = now;
+    }
+    Ok((ticket, !ahead.is_zero()))
 }
 
 /// Returns the duration by which the timestamps of a token that was issued at `stamp` must be moved

@@ -6,7 +6,8 @@
 //! would: there is one place, and one slot when it is the visitor's turn.
 //!
 //! The copy is a token of its own kind. It is no ticket, so it has no effect in a cookie, and it
-//! expires when a place would lapse to which no visitor returns.
+//! expires when the place would lapse if no visitor returned to it. The ticket is not due earlier than
+//! the original, so a link gives no way to call the store more often.
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use waiting_room_core::{Store, Ticket, Timestamp};
@@ -31,7 +32,8 @@ impl<St: Store> RoomStage<St> {
     /// of another person.
     pub(crate) fn linked(&self, head: &RequestHead<'_>, now: Timestamp) -> Option<Ticket> {
         let token = head.headers().get(TRANSFER_HEADER)?;
-        match self.tokens.open_transfer(token.as_bytes(), now) {
+        let retention = self.store.rules().place_retention();
+        match self.tokens.open_transfer(token.as_bytes(), retention, now) {
             Ok(ticket) if self.is_ticket_of_another(&ticket, head) => {
                 self.telemetry.rejected(1, OTHER_PERSON);
                 None
@@ -59,9 +61,9 @@ impl<St: Store> RoomStage<St> {
 
     /// Answers the device that asks for a link to the place of this ticket.
     pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Response<String> {
-        let valid = self.store.rules().place_retention();
-        let token = self.tokens.seal_transfer(ticket, now + valid);
-        let (token, seconds) = (token.as_str(), valid.as_secs());
+        let until = ticket.last_check_in + self.store.rules().place_retention();
+        let token = self.tokens.seal_transfer(ticket);
+        let (token, seconds) = (token.as_str(), until.since(now).as_secs());
         let mut response =
             Response::new(format!(r#"{{"transfer":"{token}","validForSeconds":{seconds}}}"#));
         let json = HeaderValue::from_static("application/json");
