@@ -4,13 +4,13 @@
 //! ```text
 //!  POST leave_path ───── a ticket ─► pace ─┬─► the store is told ─► 204
 //!                   └─── a pass, or none ──┘
-//!  POST transfer_path ─┬─ no link ─┬─ a ticket with a place ─► pace ─► 200 and the token of a link
-//!                      │           └─ anything else ────────────────► 403
-//!                      └─ a link ──┬─ valid ─────────────────► pace ─► 204 and the ticket
-//!                                  └─ not valid ────────────────────► 403
+//!  POST transfer_path ─ pace ─┬─ no link ─┬─ a ticket with a place ─► 200 and the token of a link
+//!                             │           └─ anything else ────────► 403
+//!                             └─ a link ──┬─ valid ─► pace of the link ─► 204 and its ticket
+//!                                         └─ not valid ──────────────► 403
 //! ```
 //!
-//! No store is asked about a transfer: the next request with the ticket is a check-in like any other.
+//! No store is asked about a transfer: the ticket of a link is due when the original is.
 
 use bytes::Bytes;
 use waiting_room_core::Store;
@@ -55,22 +55,34 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Answers a visitor who continues on another device, on either device.
+    ///
+    /// The ticket of the request is charged first, whatever the answer is, because the rate limits do
+    /// not apply to tickets. A client without one is charged against the limits.
     fn transfer(&self, room: &RoomStage<St>, head: RequestHead<'_>, journey: &Journey) -> Reply {
-        let (now, has_link) = (journey.now, head.headers().contains_key(TRANSFER_HEADER));
-        let ticket = match has_link {
-            true => room.linked(&head, now),
-            false => RoomStage::<St>::handed_on(&journey.visitor),
+        let (now, visitor) = (journey.now, &journey.visitor);
+        let charge = |ticket| room.pace.charge(ticket, &self.callers.of(head, None), now);
+        let own = match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),
+            _ => None,
         };
-        let Some(ticket) = ticket else {
-            return Reply::no_transfer();
-        };
-        if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(head, None), now) {
+        if let Some(Err(pause)) = own.as_ref().map(charge) {
             return Reply::too_often(pause);
         }
-        let answer = match has_link {
-            true => room.take_over(&ticket, journey.source),
-            false => room.link(&ticket, now),
-        };
-        Reply::transferred(answer.map(Bytes::from))
+        if !head.headers().contains_key(TRANSFER_HEADER) {
+            let link = own.and_then(|ticket| room.link(&ticket, now));
+            return link
+                .map_or_else(Reply::no_transfer, |it| Reply::transferred(it.map(Bytes::from)));
+        }
+        let Some(ticket) = room.linked(&head, now) else { return Reply::no_transfer() };
+        if own.is_none_or(|own| own.id != ticket.id)
+            && let Err(pause) = charge(&ticket)
+        {
+            return Reply::too_often(pause);
+        }
+        // A visitor who is inside, for example by another tab, does not go back to the line.
+        let is_inside = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
+            if room.accepts(pass, &room.rules(), now));
+        let ticket = (!is_inside).then_some(&ticket);
+        Reply::transferred(room.take_over(ticket, journey.source))
     }
 }

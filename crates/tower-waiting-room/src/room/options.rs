@@ -7,7 +7,7 @@ use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
 use super::{
     Challenge, IdentityOf, PostPath, Push, RoomStage, StoreFailure, people::People,
-    streams::Streams,
+    push::is_plain_path, streams::Streams,
 };
 use crate::{
     telemetry::Telemetry,
@@ -62,10 +62,18 @@ impl RoomOptions {
             return contradicts("transfer_path", "a path", expected);
         }
         self.leave_path.iter().chain(&self.transfer_path).try_for_each(PostPath::validate)?;
-        if let (Some(leave), Some(transfer)) = (&self.leave_path, &self.transfer_path)
-            && leave.as_str() == transfer.as_str()
-        {
-            return contradicts("transfer_path", leave.as_str(), "a path other than leave_path");
+        if let Some(path) = self.transfer_path.as_ref().map(PostPath::as_str) {
+            if !is_plain_path(path) {
+                let expected =
+                    "a path of letters, digits and /-._~, such as /waiting-room/transfer";
+                return contradicts("transfer_path", path, expected);
+            }
+            if self.leave_path.as_ref().is_some_and(|leave| leave.as_str() == path) {
+                return contradicts("transfer_path", path, "a path other than leave_path");
+            }
+            if self.push.as_ref().is_some_and(|push| &*push.path == path) {
+                return contradicts("transfer_path", path, "a path other than push.path");
+            }
         }
         self.people.validate(rules, has_room)?;
         if self.keys.is_none() && self.identity.is_some() {

@@ -114,12 +114,7 @@ impl Push {
     /// Returns an error for the first option that is out of bounds.
     pub(crate) fn validate(&self, rules: &RoomRules) -> Result<(), ConfigError> {
         let path = &*self.path;
-        let is_path = PathAndQuery::try_from(path).is_ok_and(|it| it.path() == path);
-        // The page contains the path, and a client resolves it. With these characters, both need no
-        // further escapes.
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-        let is_path = is_path && path.starts_with('/') && !path.starts_with("//") && path.len() > 1;
-        if !is_path || path.len() > Self::MAX_PATH || !path.bytes().all(is_plain) {
+        if path.len() > Self::MAX_PATH || !is_plain_path(path) {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{path:?}"));
             let expected =
                 "a path that begins with / and has no query, such as /waiting-room/events";
@@ -134,6 +129,19 @@ impl Push {
         within_time("push.heartbeat", self.heartbeat, shortest, longest)?;
         within_time("push.lifetime", lifetime, Self::SHORTEST_LIFETIME.min(half), half)
     }
+}
+
+/// Returns whether a path can be in a page and be resolved by a client, as it is and without escapes.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    let is_path = PathAndQuery::try_from(path).is_ok_and(|it| it.path() == path);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
+    is_path
+        && path.starts_with('/')
+        && !path.starts_with("//")
+        && path.len() > 1
+        && !has_dots
+        && path.bytes().all(is_plain)
 }
 
 /// Checks that a number is within its bounds.

@@ -69,7 +69,7 @@ impl<St: Store> WaitingRoomsBuilder<St> {
     ///
     /// Returns an error if there is no room, if a room has no route, if a route is malformed or
     /// belongs to two rooms, if two rooms have the same name or the same cookie, or if the path of a
-    /// room's push streams or its path to leave belongs to no route of the room.
+    /// room's push streams, its path to leave or its path of transfers belongs to no route of the room.
     pub fn build(self) -> Result<WaitingRooms<St>, ConfigError> {
         if self.pipelines.is_empty() {
             let expected = "at least one room";

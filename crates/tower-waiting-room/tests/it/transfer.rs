@@ -4,7 +4,7 @@ use http::{Request, StatusCode, request::Builder};
 use tower_waiting_room::{
     Quota, RateLimit, WaitingRoomConfig,
     config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
-    room::RoomMode,
+    room::{Push, RoomMode},
 };
 
 use crate::support::{House, Seen, Visitor, config};
@@ -247,6 +247,42 @@ async fn links_of_one_place_are_made_and_used_only_so_often() {
 }
 
 #[tokio::test]
+async fn requests_with_no_valid_link_are_answered_only_so_often_too() {
+    let (house, ..) = line(transferable()).await;
+    let mut newcomer = Visitor::default();
+    newcomer.get(&house).await;
+    for request in [post, || with("x")] {
+        house.advance(10);
+        let mut reasons = Vec::new();
+        for _ in 0..100 {
+            reasons.push(newcomer.clone().send(&house, request()).await.reason);
+        }
+        assert_eq!(
+            (&*reasons[0], &**reasons.last().unwrap()),
+            ("refused:transfer_invalid", "refused:too_often")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_device_that_is_inside_stays_inside() {
+    let (house, mut inside, mut ann, _) = line(transferable()).await;
+    let token = link(&house, &mut ann).await;
+    let seen = inside.send(&house, with(&token)).await;
+    assert_eq!((seen.status, seen.cookie()), (StatusCode::NO_CONTENT, None));
+    assert!(inside.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_place_that_has_lapsed_gets_no_link() {
+    let (house, _, mut ann, _) = line(transferable()).await;
+    house.advance(299);
+    assert_eq!(ann.send(&house, post()).await.json()["validForSeconds"], 1);
+    house.advance(1);
+    assert_eq!(ann.send(&house, post()).await.reason, "refused:transfer_invalid");
+}
+
+#[tokio::test]
 async fn only_a_post_to_the_path_is_a_transfer() {
     let house = House::new(transferable());
     for request in [Request::get("/transfer"), Request::post("/transfer/")] {
@@ -295,6 +331,17 @@ fn a_path_that_no_request_can_have_is_refused() {
         error(config().transfer_path("/a").leave_path("/a")),
         "transfer_path is /a, expected a path other than leave_path"
     );
+    let push = config().push(Push::at("/a"));
+    assert_eq!(
+        error(push.transfer_path("/a")),
+        "transfer_path is /a, expected a path other than push.path"
+    );
+    // A browser would resolve these to another host, or to another path.
+    for path in ["//evil/transfer", "/\\evil", "/a/../b", "/./b", "/a\"b", "/"] {
+        let expected = "a path of letters, digits and /-._~, such as /waiting-room/transfer";
+        let expected = format!("transfer_path is {path}, expected {expected}");
+        assert_eq!(error(config().transfer_path(path)), expected);
+    }
     let limit = RateLimit::global(Quota::per_minute(1));
     assert_eq!(
         error(WaitingRoomConfig::builder("shop").rate_limit(limit).transfer_path("/transfer")),

@@ -9,15 +9,12 @@
 //! expires when the place would lapse if no visitor returned to it. The ticket is not due earlier than
 //! the original, so a link gives no way to call the store more often.
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use waiting_room_core::{Store, Ticket, Timestamp};
 
 use super::RoomStage;
-use crate::{
-    request::RequestHead,
-    room::{OTHER_PERSON, Visitor},
-    token::{Opened, TokenSource},
-};
+use crate::{request::RequestHead, room::OTHER_PERSON, token::TokenSource};
 
 /// The header in which the script of the other device sends the token of a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
@@ -46,36 +43,38 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Returns the ticket that a visitor can hand to another device, or `None` if it has no place.
+    /// Answers the device that asks for a link to the place of this ticket, or returns `None` if it has
+    /// no place.
     ///
-    /// A first ticket is no place yet. A ticket that a node has reissued in an outage is not handed
-    /// on, because the link would hide that.
-    pub(crate) fn handed_on(visitor: &Visitor) -> Option<Ticket> {
-        match visitor {
-            Visitor::Proven(Opened::Ticket(ticket)) if ticket.placed && !ticket.is_reissued() => {
-                Some(**ticket)
-            }
-            _ => None,
+    /// A first ticket is no place yet, and a lapsed one is none any longer. No link is made of a ticket
+    /// that a node has reissued in an outage, because the link would hide that.
+    pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<String>> {
+        let rules = self.store.rules();
+        if !ticket.placed || ticket.is_reissued() || rules.has_lapsed(ticket, now) {
+            return None;
         }
-    }
-
-    /// Answers the device that asks for a link to the place of this ticket.
-    pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Response<String> {
-        let until = ticket.last_check_in + self.store.rules().place_retention();
+        let until = ticket.last_check_in + rules.place_retention();
         let token = self.tokens.seal_transfer(ticket);
         let (token, seconds) = (token.as_str(), until.since(now).as_secs());
         let mut response =
             Response::new(format!(r#"{{"transfer":"{token}","validForSeconds":{seconds}}}"#));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
-        response
+        Some(response)
     }
 
-    /// Gives the ticket of a link to the device that asked for it.
-    pub(crate) fn take_over(&self, ticket: &Ticket, source: TokenSource) -> Response<String> {
-        let mut response = Response::new(String::new());
+    /// Gives the ticket of a link to the device that has sent it, or nothing to a device that is
+    /// inside.
+    pub(crate) fn take_over(
+        &self,
+        ticket: Option<&Ticket>,
+        source: TokenSource,
+    ) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
-        self.attach(response.headers_mut(), source, self.ticket_token(ticket));
+        if let Some(ticket) = ticket {
+            self.attach(response.headers_mut(), source, self.ticket_token(ticket));
+        }
         response
     }
 }
