@@ -203,11 +203,14 @@ impl View<'_> {
 /// The number of bytes that the slots of a page usually need.
 const ROOM: usize = 1024;
 
-/// The template of the page, with the parts of its script for push and for transfers.
+/// The template of the page, with the parts of its script for push and for transfers, and without the
+/// comments of the script, which would be a twelfth of each page.
 pub(super) static SOURCE: LazyLock<String> = LazyLock::new(|| {
-    include_str!("page.html")
+    let page = include_str!("page.html")
         .replace("  /* push.js */\n", include_str!("push.js"))
-        .replace("  /* transfer.js */\n", include_str!("transfer.js"))
+        .replace("  /* transfer.js */\n", include_str!("transfer.js"));
+    let lines = page.split_inclusive('\n');
+    lines.filter(|line| !line.trim_start().starts_with("//")).collect()
 });
 
 #[cfg(test)]
