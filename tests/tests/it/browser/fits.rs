@@ -22,7 +22,11 @@ async fn no_language_is_wider_than_a_small_phone() {
     let (house, _guest) = House::full(config()).await;
     let browser = Browser::start().await;
     resize(&browser, 320, 640).await;
-    for language in Language::ALL {
+    for (number, language) in Language::ALL.into_iter().enumerate() {
+        // A ticket is answered 20 times at once, and a fast machine loads more pages than that.
+        if number % 15 == 14 {
+            browser.client().delete_all_cookies().await.unwrap();
+        }
         speak(&browser, language.tag()).await;
         browser.goto(&house.url("/")).await;
         let root = "document.documentElement";
