@@ -18,7 +18,7 @@ use tokio::{
 
 /// A balancer that sends each request to the next node. Its process ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Balancer {
+pub struct Balancer {
     address: SocketAddr,
     _process: Child,
     _directory: TempDir,
@@ -26,7 +26,7 @@ pub(crate) struct Balancer {
 
 impl Balancer {
     /// Starts the balancer, and waits until it accepts connections.
-    pub(crate) async fn start(nodes: &[SocketAddr]) -> Result<Self> {
+    pub async fn start(nodes: &[SocketAddr]) -> Result<Self> {
         let address = free_address()?;
         let directory = tempfile::tempdir()?;
         let file = directory.path().join("haproxy.cfg");
@@ -49,7 +49,7 @@ impl Balancer {
     }
 
     /// The address that visitors connect to.
-    pub(crate) const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
@@ -87,7 +87,7 @@ backend shop
 }
 
 /// A loopback address on which no process listens.
-pub(crate) fn free_address() -> Result<SocketAddr> {
+pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 

@@ -9,26 +9,21 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use ::cluster::{Balancer, Link, Process, free_address, random_key};
 use anyhow::{Context, Result, bail};
-use rand::RngExt;
 use redis::{Client, aio::MultiplexedConnection};
 use shop::{RecoveryName, RoomArgs};
 use tokio::time::sleep;
 use waiting_room_engines::{EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
-use crate::{
-    balancer::Balancer,
-    cli::Plan,
-    link::Link,
-    process::{Node, Recipe},
-};
+use crate::{cli::Plan, node::NodeArgs};
 
 /// A running cluster. All its processes end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) balancer: Balancer,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Process>,
     /// The link through which all nodes reach the store.
     pub(crate) link: Link,
     pub(crate) store: EngineServer,
@@ -59,18 +54,21 @@ impl Cluster {
             true => Some(Replica::of(&store).await?),
             false => None,
         };
-        let recipe = Recipe {
-            store: format!("redis://{}", link.address()),
-            room,
-            key: random_key(),
-            deadline: plan.deadline,
-            work: plan.work,
-        };
-        let mut nodes = Vec::new();
+        let key = random_key();
+        let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
         for _ in 0..plan.nodes {
-            nodes.push(Node::start(recipe.clone()).await?);
+            let listen = free_address()?;
+            let node = NodeArgs {
+                listen,
+                store: format!("redis://{}", link.address()),
+                deadline: plan.deadline,
+                work: plan.work,
+                room: room.clone(),
+            };
+            let environment = vec![("SHOP_KEY", key.clone())];
+            nodes.push(Process::start(node.arguments(), environment).await?);
+            addresses.push(listen);
         }
-        let addresses: Vec<_> = nodes.iter().map(Node::address).collect();
         let balancer = Balancer::start(&addresses).await?;
         Ok(Self { balancer, nodes, link, store, replica })
     }
@@ -114,17 +112,6 @@ async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     opened.context("the room cannot be opened")?;
     Ok(())
 }
-
-/// Returns a random key of 32 bytes in base64.
-fn random_key() -> String {
-    let mut chance = rand::make_rng::<rand::rngs::StdRng>();
-    let letter = |_| char::from(BASE64[chance.random_range(0..BASE64.len())]);
-    // The last of the 43 characters encodes four bits and two bits of padding. `A` sets them all to
-    // zero, and the padding must be zero.
-    (0..42).map(letter).chain(['A']).collect()
-}
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// How often the replication is checked, and for how many times. A replica of an empty store is in
 /// sync within moments.

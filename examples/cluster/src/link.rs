@@ -11,9 +11,14 @@ use std::{
     future::pending,
     io,
     net::{self, Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
+use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -32,16 +37,17 @@ use tokio::{
 /// It has a thread of its own, so that a crowd that keeps the other threads busy does not look like
 /// a slow network.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub struct Link {
     address: SocketAddr,
     state: watch::Sender<State>,
+    carried: Arc<[AtomicU64; 2]>,
     /// Always `Some` until the link is dropped.
     runtime: Option<Runtime>,
 }
 
 /// What happens to the bytes on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weather {
+pub enum Weather {
     /// They are carried.
     Clear,
     /// Existing and new connections are closed.
@@ -49,10 +55,34 @@ pub(crate) enum Weather {
     /// They vanish without an error. A connection that exists in this weather stays dead, as if a
     /// firewall on the way had dropped its state; a connection that is made later works.
     Deaf,
+    /// They vanish in one direction, also on connections that are made meanwhile.
+    DeafOneWay(Direction),
     /// They are carried with this additional delay in each direction.
     Slow(Duration),
+    /// They are carried with an additional delay between these two, which depends on the number of
+    /// the piece. They stay in order.
+    Jitter(Duration, Duration),
     /// They are held back.
     Still,
+}
+
+/// A direction on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From clients to the server.
+    There,
+    /// From the server to clients.
+    Back,
+}
+
+/// The number of pieces that a link has carried. A piece is what one end has sent at once, as far as
+/// TCP preserves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// From clients to the server.
+    pub there: u64,
+    /// From the server to clients.
+    pub back: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +95,7 @@ struct State {
 
 impl Link {
     /// A link to a server, with the given round-trip time.
-    pub(crate) fn to(target: SocketAddr, round_trip: Duration) -> io::Result<Self> {
+    pub fn to(target: SocketAddr, round_trip: Duration) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("link")
@@ -76,22 +106,31 @@ impl Link {
         let address = listener.local_addr()?;
         let delay = round_trip / 2;
         let (state, seen) = watch::channel(State { target, delay, weather: Weather::Clear });
-        runtime.spawn(async move { serve(TcpListener::from_std(listener)?, seen).await });
-        Ok(Self { address, state, runtime: Some(runtime) })
+        let carried = Arc::new([const { AtomicU64::new(0) }; 2]);
+        let counts = Arc::clone(&carried);
+        runtime.spawn(async move { serve(TcpListener::from_std(listener)?, seen, counts).await });
+        Ok(Self { address, state, carried, runtime: Some(runtime) })
     }
 
     /// The address that clients connect to instead of the server.
-    pub(crate) const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Changes the weather, also for existing connections.
-    pub(crate) fn set(&self, weather: Weather) {
+    pub fn set(&self, weather: Weather) {
         self.state.send_modify(|state| state.weather = weather);
     }
 
+    /// How much the link has carried so far.
+    #[must_use]
+    pub fn carried(&self) -> Carried {
+        let [there, back] = &*self.carried;
+        Carried { there: there.load(Ordering::Relaxed), back: back.load(Ordering::Relaxed) }
+    }
+
     /// Redirects the link to another server. Connections to the old one are closed.
-    pub(crate) fn lead_to(&self, target: SocketAddr) {
+    pub fn lead_to(&self, target: SocketAddr) {
         self.state.send_modify(|state| state.target = target);
     }
 }
@@ -105,12 +144,16 @@ impl Drop for Link {
     }
 }
 
-async fn serve(listener: TcpListener, state: watch::Receiver<State>) -> io::Result<()> {
+async fn serve(
+    listener: TcpListener,
+    state: watch::Receiver<State>,
+    carried: Arc<[AtomicU64; 2]>,
+) -> io::Result<()> {
     let mut connections = JoinSet::new();
     loop {
         select! {
             Ok((stream, _)) = listener.accept() => {
-                connections.spawn(carry(stream, state.clone()));
+                connections.spawn(carry(stream, state.clone(), Arc::clone(&carried)));
             }
             Some(_) = connections.join_next() => {}
         }
@@ -118,7 +161,11 @@ async fn serve(listener: TcpListener, state: watch::Receiver<State>) -> io::Resu
 }
 
 /// Carries one connection until one of its ends, or the weather, closes it.
-async fn carry(near: TcpStream, state: watch::Receiver<State>) -> io::Result<()> {
+async fn carry(
+    near: TcpStream,
+    state: watch::Receiver<State>,
+    carried: Arc<[AtomicU64; 2]>,
+) -> io::Result<()> {
     let State { target, weather, .. } = *state.borrow();
     if weather == Weather::Cut {
         return Ok(());
@@ -127,60 +174,86 @@ async fn carry(near: TcpStream, state: watch::Receiver<State>) -> io::Result<()>
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    let [there, back] = &*carried;
+    let there = Pump { direction: Direction::There, target, state: state.clone(), carried: there };
+    let back = Pump { direction: Direction::Back, target, state, carried: back };
     select! {
-        there = pump(near_read, far_write, target, state.clone()) => there,
-        back = pump(far_read, near_write, target, state) => back,
+        there = there.run(near_read, far_write) => there,
+        back = back.run(far_read, near_write) => back,
     }
 }
 
-async fn pump(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
+/// One direction of a connection.
+struct Pump<'a> {
+    direction: Direction,
     target: SocketAddr,
-    mut state: watch::Receiver<State>,
-) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
-    let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
-    let mut is_deaf = state.borrow_and_update().weather == Weather::Deaf;
-    loop {
-        let arrives = under_way.front().map(|(at, _)| *at);
-        let read = select! {
-            read = from.read(&mut buffer), if under_way.len() < MAX_UNDER_WAY => read?,
-            () = arrive(arrives) => {
-                if let Some((_, bytes)) = under_way.pop_front() {
-                    to.write_all(&bytes).await?;
+    state: watch::Receiver<State>,
+    carried: &'a AtomicU64,
+}
+
+impl Pump<'_> {
+    async fn run(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER];
+        let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+        let weather = self.state.borrow_and_update().weather;
+        let mut is_deaf = self.is_deaf(weather);
+        loop {
+            let arrives = under_way.front().map(|(at, _)| *at);
+            let read = select! {
+                read = from.read(&mut buffer), if under_way.len() < MAX_UNDER_WAY => read?,
+                () = arrive(arrives) => {
+                    if let Some((_, bytes)) = under_way.pop_front() {
+                        to.write_all(&bytes).await?;
+                    }
+                    continue;
                 }
+                changed = self.state.changed() => {
+                    let State { target: now, weather, .. } = *self.state.borrow_and_update();
+                    if changed.is_err() || now != self.target || weather == Weather::Cut {
+                        return Ok(());
+                    }
+                    is_deaf |= self.is_deaf(weather);
+                    continue;
+                }
+            };
+            if read == 0 {
+                return Ok(());
+            }
+            let State { delay, weather, .. } = *self.state.borrow();
+            is_deaf |= self.is_deaf(weather);
+            if weather == Weather::Still {
+                drop(self.state.wait_for(|state| state.weather != Weather::Still).await);
+            }
+            if is_deaf {
                 continue;
             }
-            changed = state.changed() => {
-                let State { target: now, weather, .. } = *state.borrow_and_update();
-                if changed.is_err() || now != target || weather == Weather::Cut {
-                    return Ok(());
-                }
-                is_deaf |= weather == Weather::Deaf;
-                continue;
+            let number = self.carried.fetch_add(1, Ordering::Relaxed);
+            let delay = delay + weather.delay(number);
+            if delay.is_zero() && under_way.is_empty() {
+                to.write_all(&buffer[..read]).await?;
+            } else {
+                under_way.push_back((Instant::now() + delay, buffer[..read].to_vec()));
             }
-        };
-        if read == 0 {
-            return Ok(());
         }
-        let State { delay, weather, .. } = *state.borrow();
-        is_deaf |= weather == Weather::Deaf;
-        let late = match weather {
-            Weather::Slow(late) => late,
-            Weather::Still => {
-                drop(state.wait_for(|state| state.weather != Weather::Still).await);
+    }
+
+    /// Returns whether a connection loses what is sent in this direction from now on.
+    fn is_deaf(&self, weather: Weather) -> bool {
+        weather == Weather::Deaf || weather == Weather::DeafOneWay(self.direction)
+    }
+}
+
+impl Weather {
+    /// The additional delay of the piece with this number.
+    fn delay(self, number: u64) -> Duration {
+        match self {
+            Self::Slow(late) => late,
+            Self::Jitter(least, most) => {
+                Xoshiro256PlusPlus::seed_from_u64(number).random_range(least..=most)
+            }
+            Self::Clear | Self::Cut | Self::Deaf | Self::DeafOneWay(_) | Self::Still => {
                 Duration::ZERO
             }
-            Weather::Clear | Weather::Cut | Weather::Deaf => Duration::ZERO,
-        };
-        if is_deaf {
-            continue;
-        }
-        if (delay + late).is_zero() && under_way.is_empty() {
-            to.write_all(&buffer[..read]).await?;
-        } else {
-            under_way.push_back((Instant::now() + delay + late, buffer[..read].to_vec()));
         }
     }
 }
@@ -236,6 +309,41 @@ mod tests {
         assert!(!says(&mut old, b"bell").await);
         let mut new = TcpStream::connect(link.address()).await.unwrap();
         assert!(says(&mut new, b"ding").await);
+    }
+
+    #[tokio::test]
+    async fn one_direction_is_lost_while_the_other_one_works() {
+        let link = Link::to(echo().await, Duration::ZERO).unwrap();
+        for direction in [Direction::There, Direction::Back] {
+            let before = link.carried();
+            link.set(Weather::DeafOneWay(direction));
+            let mut stream = TcpStream::connect(link.address()).await.unwrap();
+            assert!(!says(&mut stream, b"ding").await);
+            let after = link.carried();
+            let arrived = after.there - before.there;
+            assert_eq!(arrived, u64::from(direction == Direction::Back), "{direction:?}");
+            assert_eq!(after.back, before.back, "{direction:?}");
+            link.set(Weather::Clear);
+            let mut stream = TcpStream::connect(link.address()).await.unwrap();
+            assert!(says(&mut stream, b"dong").await);
+        }
+    }
+
+    #[tokio::test]
+    async fn jitter_delays_every_piece_and_keeps_the_order() {
+        let link = Link::to(echo().await, Duration::ZERO).unwrap();
+        let mut stream = TcpStream::connect(link.address()).await.unwrap();
+        let (least, most) = (Duration::from_millis(5), Duration::from_millis(30));
+        link.set(Weather::Jitter(least, most));
+        let asked = Instant::now();
+        for word in [b"ding", b"dong", b"bell"] {
+            stream.write_all(word).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let mut heard = [0; 12];
+        stream.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"dingdongbell");
+        assert!(asked.elapsed() >= 2 * least);
     }
 
     #[tokio::test]

@@ -7,18 +7,15 @@
 //! cargo run --release -p cluster -- --engine valkey faults       with each fault in turn
 //! ```
 //!
-//! [`cluster`] starts everything, each [`node`] in a [`process`] of its own. The crowd and its
+//! [`cluster`] starts everything, each [`node`] in a process of its own. The crowd and its
 //! oracle are those of the `shop` example. A [`fault`] is injected by the [`nemesis`], and one run
 //! is a [`trial`].
 
-mod balancer;
 mod cli;
 mod cluster;
 mod fault;
-mod link;
 mod nemesis;
 mod node;
-mod process;
 mod table;
 mod trial;
 

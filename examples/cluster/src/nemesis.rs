@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::cluster::Weather;
 use anyhow::{Context, Result, bail};
 use redis::aio::MultiplexedConnection;
 use shop::{Scene, Witness};
@@ -11,7 +12,6 @@ use crate::{
     cli::Plan,
     cluster::{Cluster, Replica, address_of, connect},
     fault::Fault,
-    link::Weather,
 };
 
 /// Injects faults into a cluster, and tells the witness what visitors cannot know.

@@ -2,14 +2,11 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use ::cluster::serve_until_end;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use shop::RoomArgs;
-use tokio::{
-    io::{AsyncReadExt, stdin},
-    net::TcpListener,
-    select,
-};
+use tokio::net::TcpListener;
 use tower_waiting_room::{StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
@@ -34,7 +31,7 @@ pub(crate) struct NodeArgs {
 
 /// Serves until standard input is closed.
 ///
-/// Prints [`READY`] to standard output once it is ready.
+/// Says that it is ready on standard output.
 pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     let keys = node.room.own_keys()?.context("nodes share a key")?;
     let config = node.room.builder(Some(keys)).debug_header(DebugHeader::On).build()?;
@@ -50,12 +47,18 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
             .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
     let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
     let listener = TcpListener::bind(node.listen).await?;
-    println!("{READY}");
-    select! {
-        served = async { axum::serve(listener, shop::app_that_works(room, node.work)).await } => Ok(served?),
-        _ = async { stdin().read(&mut [0]).await } => Ok(()),
-    }
+    let app = shop::app_that_works(room, node.work);
+    serve_until_end(async { Ok(axum::serve(listener, app).await?) }).await
 }
 
-/// The line that a node prints when it is ready.
-pub(crate) const READY: &str = "ready";
+impl NodeArgs {
+    /// The arguments of this program that start such a node.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let listen = self.listen.to_string();
+        let [deadline, work] =
+            [self.deadline, self.work].map(|it| humantime::format_duration(it).to_string());
+        let own = ["node", "--listen", &listen, "--store", &self.store, "--deadline", &deadline];
+        let own = own.into_iter().chain(["--work", &work]).map(str::to_owned);
+        own.chain(self.room.flags()).collect()
+    }
+}

@@ -37,6 +37,7 @@ impl Trial {
         let (room, timing) = (plan.room(), plan.timing(fault));
         let crowd = Crowd::new(&plan.order(&timing), &room).map_err(|error| anyhow!("{error}"))?;
         let (seed, witness, shop) = (crowd.seed(), crowd.witness(), cluster.balancer.address());
+        let shops = [shop];
         let news = format!(
             "{}: {} to {} nodes on http://{shop}, seed {seed}",
             fault.name(),
@@ -46,7 +47,7 @@ impl Trial {
         let (news, scene) = watch::channel(Scene::outside(news));
         {
             let nemesis = Nemesis { plan, lasts: timing.lasts, witness: &witness, news: &news };
-            let mut crowd = pin!(crowd.visit(shop, scene));
+            let mut crowd = pin!(crowd.visit(&shops, scene));
             let mut strike = pin!(nemesis.strike(fault, &mut cluster));
             select! {
                 () = &mut crowd => bail!("the crowd had left before the fault was over"),

@@ -69,28 +69,35 @@ impl Crowd {
         Arc::clone(&self.witness)
     }
 
-    /// Visits a shop, and shows the progress. Returns when the last visitor has left.
+    /// Visits the shops, and shows the progress. Returns when the last visitor has left. Each visitor
+    /// stays at one shop, and the visitors are spread evenly over the shops.
     ///
     /// Visitors who still wait when the time is over, or at ctrl-c, give up.
-    pub async fn visit(self, shop: SocketAddr, scene: watch::Receiver<Scene>) {
+    ///
+    /// # Panics
+    ///
+    /// If there is no shop.
+    pub async fn visit(self, shops: &[SocketAddr], scene: watch::Receiver<Scene>) {
         let visitors = u64::try_from(self.schedule.plans.len()).unwrap_or(u64::MAX);
         let mut shows = JoinSet::new();
         shows.spawn(display::show(scene, Arc::clone(&self.witness), visitors));
-        self.come(shop).await;
+        self.come(shops).await;
         shows.shutdown().await;
     }
 
-    async fn come(self, shop: SocketAddr) {
+    async fn come(self, shops: &[SocketAddr]) {
+        assert!(!shops.is_empty(), "there is no shop to visit");
         let Self { schedule, witness, drain } = self;
         let start = Instant::now();
         let mut over = pin!(over(start + schedule.over + drain));
         let mut visitors = JoinSet::new();
-        for (number, plan) in (1..).zip(schedule.plans) {
+        let arrivals = schedule.plans.into_iter().zip(shops.iter().cycle());
+        for (number, (plan, shop)) in (1..).zip(arrivals) {
             select! {
                 () = sleep_until(start + plan.arrival) => {}
                 () = &mut over => return visitors.shutdown().await,
             }
-            match Visitor::new(number, plan, shop, Arc::clone(&witness)) {
+            match Visitor::new(number, plan, *shop, Arc::clone(&witness)) {
                 Ok(visitor) => {
                     visitors.spawn(visitor.live());
                 }

@@ -39,7 +39,8 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     let (seed, witness) = (crowd.seed(), crowd.witness());
     let news = format!("{} on http://{}, seed {seed}", crowd.story(), server.address());
     let (scene, shown) = watch::channel(Scene { room: server.handle().room(), news });
-    let crowd = crowd.visit(server.address(), shown);
+    let shops = [server.address()];
+    let crowd = crowd.visit(&shops, shown);
     match restart {
         None => crowd.await,
         Some(restart) => {
@@ -80,7 +81,7 @@ async fn sell(
     let news = format!("{} on http://{}, seed {seed}", crowd.story(), server.address());
     let (_scene, shown) = watch::channel(Scene { room: server.handle().room(), news });
     sleep(plan.opens.since(clock.now())).await;
-    crowd.visit(server.address(), shown).await;
+    crowd.visit(&[server.address()], shown).await;
     server.handle().end_push_streams();
     let form = if order.options.json { Form::Json } else { Form::Table };
     Ok(Outcome::of_sale(&witness, seed, form, bias))

@@ -45,6 +45,8 @@ pub(super) struct View {
     pub(super) under_way: u32,
     /// In ascending order.
     waits: Vec<Duration>,
+    /// The arrivals of admitted visitors, in the order of their first admissions.
+    admitted: Vec<Timestamp>,
     /// The times until visitors were first shown an exact position, in ascending order.
     first_positions: Vec<Duration>,
     limited: u64,
@@ -182,6 +184,7 @@ impl Witness {
             people: People::default(),
             under_way: 0,
             waits: Vec::new(),
+            admitted: Vec::new(),
             first_positions: Vec::new(),
             limited: 0,
             refusals: 0,
@@ -301,6 +304,8 @@ impl Witness {
         let mut view = self.lock();
         let index = view.waits.partition_point(|other| *other <= wait);
         view.waits.insert(index, wait);
+        let came = view.clock.now().before(wait);
+        view.admitted.push(came);
     }
 
     /// Records that a visitor was first shown an exact position, this long after its arrival.
@@ -431,6 +436,18 @@ impl Witness {
     #[must_use]
     pub fn places_lost(&self) -> u64 {
         self.lock().claims.lost()
+    }
+
+    /// By how much the latest arrival that was admitted before an earlier one came later than it,
+    /// among the visitors that were admitted.
+    #[must_use]
+    pub fn out_of_order(&self) -> Duration {
+        let (mut latest, mut most) = (Timestamp::ZERO, Duration::ZERO);
+        for came in &self.lock().admitted {
+            latest = latest.max(*came);
+            most = most.max(latest.since(*came));
+        }
+        most
     }
 
     /// The response times.

@@ -1,0 +1,193 @@
+//! The command line.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
+use tower_waiting_room::ConfigError;
+use waiting_room_engines::Engine;
+use waiting_room_sites::escrow::EscrowRules;
+
+use crate::{fault::Fault, ledger::LedgerArgs, node::NodeArgs};
+
+/// Runs three sites of shops with one limit, two global ledgers, and a crowd to test them.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) plan: Plan,
+    /// The fault to inject during the run.
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) fault: Fault,
+}
+
+/// Commands other than a run.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs all faults, or the given ones, one after the other, and prints one table.
+    Faults {
+        /// The faults to run [default: all]
+        #[arg(value_enum)]
+        faults: Vec<Fault>,
+    },
+    /// Serves as one of the nodes.
+    #[command(hide = true)]
+    Node(NodeArgs),
+    /// Serves as one of the global ledgers.
+    #[command(hide = true)]
+    Ledger(LedgerArgs),
+}
+
+/// The processes to start, and the crowd to send.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Plan {
+    /// The engine that stores the room of each site.
+    #[arg(long, value_enum, default_value = "redis")]
+    pub(crate) engine: EngineName,
+    /// The number of nodes of each site.
+    #[arg(long, value_name = "NODES", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) nodes: u8,
+    /// The round-trip time between the sites and the ledgers.
+    #[arg(long, value_name = "TIME", default_value = "70ms", value_parser = duration)]
+    pub(crate) round_trip: Duration,
+    /// The limit on active visitors of all sites.
+    #[arg(long, value_name = "L", default_value_t = 240)]
+    pub(crate) limit: u32,
+    /// The limit on new visitors of all sites in 60 seconds, of which each site has its share.
+    #[arg(long, value_name = "N", default_value_t = 6_000)]
+    rate: u32,
+    /// The time for which a visitor stays active after its last request.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    session: Duration,
+    /// The time for which a site continues without a ledger.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    lease: Duration,
+    /// The number of visitors at the full load.
+    #[arg(long, value_name = "VISITORS", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    visitors: u32,
+    /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// A run with a fault fails as void unless this many visitors are admitted before it, during it
+    /// and after it.
+    #[arg(long, value_name = "VISITORS", default_value_t = 100)]
+    pub(crate) admissions: u64,
+}
+
+/// How many visitors come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Load {
+    /// So few that no more than 80% of the slots are in use.
+    Light,
+    /// More than the sites can admit.
+    Full,
+}
+
+/// The engine that stores a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Redis.
+    Redis,
+    /// Valkey.
+    Valkey,
+}
+
+impl Plan {
+    /// The number of sites.
+    pub(crate) const SITES: u16 = 3;
+    /// The time over which visitors arrive.
+    const OVER: Duration = Duration::from_secs(60);
+    /// The time that the line has to empty after the last arrival.
+    const DRAIN: Duration = Duration::from_secs(15);
+
+    /// The rules of the room of each site: the limit on active visitors is that of all sites.
+    pub(crate) fn room(&self) -> RoomArgs {
+        RoomArgs { limit: self.limit, rate: self.rate / u32::from(Self::SITES), ..self.promised() }
+    }
+
+    /// The rules that hold for all sites together.
+    pub(crate) fn promised(&self) -> RoomArgs {
+        RoomArgs {
+            limit: self.limit,
+            rate: self.rate,
+            session: Some(self.session),
+            refresh_interval: Duration::from_secs(2),
+            place_retention: Duration::from_secs(60),
+            line_capacity: 100_000,
+            keys: Vec::new(),
+            // A room without an account admits no visitor, whatever its rules are.
+            recovery: Some(RecoveryName::Admit),
+            limits_addresses: false,
+        }
+    }
+
+    /// The rules of the ledgers: a slot is held for as long as a pass can last.
+    pub(crate) fn escrow(&self) -> Result<EscrowRules, ConfigError> {
+        escrow(&self.room(), self.lease)
+    }
+
+    /// The time for which a site continues without a ledger.
+    pub(crate) const fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// The crowd to send.
+    pub(crate) const fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
+        let visitors = match load {
+            Load::Light => self.visitors / 10,
+            Load::Full => self.visitors,
+        };
+        let over = Self::OVER.saturating_add(fault.lasts());
+        CrowdOrder::even(visitors, over, Self::DRAIN, self.seed)
+    }
+}
+
+/// The rules of the ledgers for sites with this room.
+pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, ConfigError> {
+    let config = room.config(None)?;
+    let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
+    EscrowRules::new().session(session).lease(lease).validate()
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Redis => Self::Redis,
+            EngineName::Valkey => Self::Valkey,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_node_obeys_the_rules_that_it_is_started_with() {
+        let plan = Cli::parse_from(["sites", "--session", "7s", "--lease", "5s"]).plan;
+        let node = NodeArgs {
+            listen: ([127, 0, 0, 1], 1).into(),
+            store: "redis://127.0.0.1".to_owned(),
+            site: 3,
+            ledgers: vec!["a:1".to_owned(), "b:2".to_owned()],
+            lease: plan.lease(),
+            room: plan.room(),
+        };
+        let line = ["sites".to_owned()].into_iter().chain(node.arguments());
+        let Some(Command::Node(read)) = Cli::parse_from(line).command else { panic!("no node") };
+        assert_eq!((read.site, &read.ledgers), (3, &node.ledgers));
+        assert_eq!(read.room.rate, 2_000);
+        let rules = escrow(&read.room, read.lease).unwrap();
+        assert_eq!(rules, plan.escrow().unwrap());
+        assert_eq!(rules.times()[0].1, Duration::from_millis(7_875));
+    }
+}

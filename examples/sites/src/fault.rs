@@ -1,0 +1,97 @@
+//! The faults that can be injected, and the promises that hold under each.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use waiting_room_engines::Persistence;
+
+/// A fault that is injected while the crowd is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fault {
+    /// No fault.
+    None,
+    /// The connections between a site and the ledgers are closed, and new ones too.
+    Cut,
+    /// What a site sends to the ledgers vanishes without an error.
+    DeafThere,
+    /// What the ledgers send to a site vanishes without an error.
+    DeafBack,
+    /// All messages between sites and ledgers take 20 to 900 ms longer, each another time.
+    Jitter,
+    /// The nodes of a site are killed and started again, one after the other, and so its agent.
+    Nodes,
+    /// The store of a site is killed, and started again with everything that it had acknowledged.
+    StoreKept,
+    /// The store of a site is killed, and started again empty.
+    StoreLost,
+    /// The store of a site is stopped by SIGSTOP, and continues later.
+    StorePaused,
+    /// All keys in the store of a site are deleted.
+    KeysDeleted,
+    /// The ledger that holds the room is killed, and started again later.
+    Ledger,
+    /// A site is switched off, and then the ledger that holds the room is killed.
+    LedgerAndSite,
+    /// The ledger that holds the room is stopped by SIGSTOP for 30 s, and continues.
+    LedgerPaused,
+    /// The database of the ledgers is killed, and started again.
+    Database,
+    /// A site dies, is fenced, and comes back with its data.
+    SiteFenced,
+    /// A site dies, is fenced, and comes back without its data.
+    SiteLost,
+    /// A site is drained, and later added again.
+    Drained,
+}
+
+impl Fault {
+    /// The duration of the fault.
+    pub(crate) const fn lasts(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::LedgerPaused => 30,
+            Self::Drained | Self::SiteFenced | Self::SiteLost | Self::LedgerAndSite => 25,
+            Self::Cut | Self::DeafThere | Self::DeafBack => 20,
+            // Without the database, the sites have what they were granted, until their leases end.
+            Self::Database => 8,
+            _ => 12,
+        })
+    }
+
+    /// Returns whether a site may have lost the places and the ends of sessions that it knew.
+    pub(crate) const fn forgets(self) -> bool {
+        matches!(self, Self::StoreLost | Self::KeysDeleted | Self::SiteLost)
+    }
+
+    /// Returns whether a site cannot admit or keep visitors for a while, because its store, or all of
+    /// it, is away.
+    pub(crate) const fn takes_store(self) -> bool {
+        matches!(
+            self,
+            Self::StoreKept
+                | Self::StoreLost
+                | Self::StorePaused
+                | Self::KeysDeleted
+                | Self::LedgerAndSite
+                | Self::SiteFenced
+                | Self::SiteLost
+        )
+    }
+
+    /// Returns whether a site is not reachable at all for a while.
+    pub(crate) const fn takes_site(self) -> bool {
+        matches!(self, Self::LedgerAndSite | Self::SiteFenced | Self::SiteLost)
+    }
+
+    /// The persistence that the stores are started with.
+    pub(crate) const fn persistence(self) -> Persistence {
+        match self {
+            Self::StoreKept | Self::SiteFenced | Self::LedgerAndSite => Persistence::Always,
+            _ => Persistence::Never,
+        }
+    }
+
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}

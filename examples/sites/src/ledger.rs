@@ -1,0 +1,52 @@
+//! A global ledger in a process of its own: the library of the program `waiting-room-ledger`.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use cluster::serve_until_end;
+use tokio::net::TcpListener;
+use waiting_room_ledger::{
+    Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys,
+    keeper::{Failover, PostgresKeeper},
+};
+
+/// The name of the room, in the ledgers and at the sites.
+pub(crate) const ROOM: &str = "shop";
+
+/// The variable with the key of the sites, and that with the key of the operator.
+pub(crate) const SITE_KEY: &str = "SITES_SITE_KEY";
+pub(crate) const OPERATOR_KEY: &str = "SITES_OPERATOR_KEY";
+
+/// The settings of a ledger.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LedgerArgs {
+    /// The address to serve on.
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// The URL of the PostgreSQL server that keeps the room.
+    #[arg(long)]
+    pub(crate) keeper: String,
+}
+
+/// Serves until the process that has started this one ends.
+pub(crate) async fn serve(ledger: LedgerArgs) -> Result<()> {
+    let LedgerArgs { listen, keeper } = ledger;
+    let key = |name| SharedKeys::parse(&std::env::var(name)?).context("the key is invalid");
+    let keys = ServerKeys::new(key(SITE_KEY)?).operators(key(OPERATOR_KEY)?);
+    let keeper = PostgresKeeper::new(keeper, Failover::None, ROOM, listen.to_string());
+    let (holder, handle) = Holder::new(ROOM, keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    let server = LedgerServer::new([(ROOM.to_owned(), handle)], keys);
+    let listener = TcpListener::bind(listen).await?;
+    serve_until_end(async { Ok(server.listen(&listener).await?) }).await
+}
+
+impl LedgerArgs {
+    /// The arguments of this program that start such a ledger.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let listen = self.listen.to_string();
+        let own = ["ledger", "--listen", &listen, "--keeper", &self.keeper];
+        own.into_iter().map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,222 @@
+//! Injects a fault, and reports when it begins and ends.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use cluster::{Direction, Weather};
+use shop::{Scene, Witness};
+use tokio::{
+    sync::watch,
+    task::block_in_place,
+    time::{Instant, sleep, timeout},
+};
+use waiting_room_ledger::Order;
+use waiting_room_sites::SiteId;
+
+use crate::{fault::Fault, world::World};
+
+/// Injects faults into a world, and tells the witness what visitors cannot know.
+#[derive(Debug)]
+pub(crate) struct Nemesis<'a> {
+    pub(crate) fault: Fault,
+    pub(crate) witness: &'a Witness,
+    pub(crate) news: &'a watch::Sender<Scene>,
+}
+
+impl Nemesis<'_> {
+    /// The time at which a fault begins.
+    const AT: Duration = Duration::from_secs(20);
+    /// The time after a fault in which a site may still report an outage.
+    const RECOVERY: Duration = Duration::from_secs(3);
+
+    /// Waits until it is time, and injects the fault. Returns the time from the death of the holder
+    /// until another ledger held the room, if the fault kills it.
+    pub(crate) async fn strike(&self, world: &mut World) -> Result<Option<Duration>> {
+        sleep(Self::AT).await;
+        self.witness.trouble_begins();
+        if self.fault.takes_store() {
+            self.witness.store_may_be_away();
+        }
+        let took = self.inject(world).await?;
+        self.tell("the fault is over");
+        self.witness.trouble_is_over();
+        if self.fault.takes_store() {
+            sleep(Self::RECOVERY).await;
+            self.witness.store_is_back(None);
+        }
+        Ok(took)
+    }
+
+    async fn inject(&self, world: &mut World) -> Result<Option<Duration>> {
+        let mut took = None;
+        match self.fault {
+            Fault::None => sleep(self.fault.lasts()).await,
+            Fault::Cut => self.weather(world, Weather::Cut).await,
+            Fault::DeafThere => {
+                self.weather(world, Weather::DeafOneWay(Direction::There)).await;
+            }
+            Fault::DeafBack => self.weather(world, Weather::DeafOneWay(Direction::Back)).await,
+            Fault::Jitter => self.jitter(world).await,
+            Fault::Nodes => self.kill_nodes(world).await?,
+            Fault::StoreKept | Fault::StoreLost => self.kill_store(world).await?,
+            Fault::StorePaused => self.pause_store(world).await?,
+            Fault::KeysDeleted => self.delete_keys(world).await?,
+            Fault::Ledger => took = Some(self.kill_ledger(world).await?),
+            Fault::LedgerAndSite => took = Some(self.kill_ledger_without_a_site(world).await?),
+            Fault::LedgerPaused => self.pause_ledger(world).await?,
+            Fault::Database => self.kill_database(world).await?,
+            Fault::SiteFenced | Fault::SiteLost => self.fence_site(world).await?,
+            Fault::Drained => self.drain(world).await?,
+        }
+        Ok(took)
+    }
+
+    /// Changes the weather on the way from the first site to all ledgers.
+    async fn weather(&self, world: &World, weather: Weather) {
+        world.sites[0].set(weather);
+        self.tell(&format!("between site 1 and the ledgers: {weather:?}"));
+        sleep(self.fault.lasts()).await;
+        world.sites[0].set(Weather::Clear);
+    }
+
+    async fn jitter(&self, world: &World) {
+        let jitter = Weather::Jitter(Duration::from_millis(20), Duration::from_millis(900));
+        world.sites.iter().for_each(|site| site.set(jitter));
+        self.tell("all messages to and from the ledgers are late");
+        sleep(self.fault.lasts()).await;
+        world.sites.iter().for_each(|site| site.set(Weather::Clear));
+    }
+
+    async fn kill_nodes(&self, world: &mut World) -> Result<()> {
+        let nodes = &mut world.sites[0].nodes;
+        let pause = self.fault.lasts() / u32::try_from(nodes.len())?;
+        for (number, node) in (1..).zip(nodes) {
+            node.kill().await?;
+            self.tell(&format!("node {number} of site 1 was killed"));
+            sleep(pause).await;
+            node.start_again().await?;
+        }
+        Ok(())
+    }
+
+    async fn kill_store(&self, world: &mut World) -> Result<()> {
+        let store = &mut world.sites[0].store;
+        store.kill();
+        self.tell("the store of site 1 was killed");
+        sleep(self.fault.lasts()).await;
+        block_in_place(|| store.start_again())
+    }
+
+    async fn pause_store(&self, world: &World) -> Result<()> {
+        let store = &world.sites[0].store;
+        store.pause()?;
+        self.tell("the store of site 1 is paused");
+        sleep(self.fault.lasts()).await;
+        store.resume()
+    }
+
+    async fn delete_keys(&self, world: &World) -> Result<()> {
+        let client = redis::Client::open(world.sites[0].store.url())?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
+        self.tell("all keys of site 1 were deleted");
+        sleep(self.fault.lasts()).await;
+        Ok(())
+    }
+
+    async fn kill_ledger(&self, world: &mut World) -> Result<Duration> {
+        let term = term(world).await?;
+        let killed = Instant::now();
+        world.ledgers[0].kill().await?;
+        self.tell("the ledger was killed");
+        while timeout(LOOK, self::term(world)).await.ok().and_then(Result::ok) <= Some(term) {
+            sleep(LOOK).await;
+        }
+        let took = killed.elapsed();
+        self.tell(&format!("the standby held the room {took:.1?} later"));
+        sleep(self.fault.lasts().saturating_sub(took)).await;
+        world.ledgers[0].start_again().await?;
+        Ok(took)
+    }
+
+    async fn kill_ledger_without_a_site(&self, world: &mut World) -> Result<Duration> {
+        kill_site(world).await?;
+        self.tell("site 3 is switched off");
+        sleep(DOWN).await;
+        let took = self.kill_ledger(world).await?;
+        start_site(world).await?;
+        Ok(took)
+    }
+
+    async fn pause_ledger(&self, world: &World) -> Result<()> {
+        world.ledgers[0].pause()?;
+        self.tell("the ledger is paused");
+        sleep(self.fault.lasts()).await;
+        world.ledgers[0].resume()
+    }
+
+    async fn kill_database(&self, world: &mut World) -> Result<()> {
+        world.database.kill();
+        self.tell("the database was killed");
+        sleep(self.fault.lasts()).await;
+        block_in_place(|| world.database.start_again())
+    }
+
+    async fn fence_site(&self, world: &mut World) -> Result<()> {
+        kill_site(world).await?;
+        sleep(DOWN).await;
+        world.fence(Site::THIRD).await?;
+        self.tell("site 3 is switched off, and fenced");
+        sleep(self.fault.lasts()).await;
+        start_site(world).await
+    }
+
+    async fn drain(&self, world: &World) -> Result<()> {
+        let site = SiteId::new(Site::THIRD);
+        world.order(Order::Drain(site)).await?;
+        self.tell("site 3 is drained");
+        sleep(self.fault.lasts()).await;
+        world.order(Order::AddSite(site)).await.map(drop)
+    }
+
+    fn tell(&self, news: &str) {
+        self.news.send_replace(Scene::outside(news.to_owned()));
+    }
+}
+
+/// The site that dies.
+struct Site;
+
+impl Site {
+    const THIRD: u16 = 3;
+}
+
+async fn kill_site(world: &mut World) -> Result<()> {
+    let site = &mut world.sites[usize::from(Site::THIRD - 1)];
+    site.store.kill();
+    for node in &mut site.nodes {
+        node.kill().await?;
+    }
+    Ok(())
+}
+
+async fn start_site(world: &mut World) -> Result<()> {
+    let site = &mut world.sites[usize::from(Site::THIRD - 1)];
+    block_in_place(|| site.store.start_again())?;
+    for node in &mut site.nodes {
+        node.start_again().await?;
+    }
+    Ok(())
+}
+
+/// The term of the ledger that holds the room.
+async fn term(world: &World) -> Result<u32> {
+    let status = world.order(Order::Status).await?;
+    let term = status.strip_prefix("term ").and_then(|rest| rest.split(',').next());
+    Ok(term.with_context(|| format!("a status without a term: {status}"))?.parse()?)
+}
+
+/// How long a site is down before the next step.
+const DOWN: Duration = Duration::from_secs(2);
+/// How often, and for how long, the holder of the room is looked for.
+const LOOK: Duration = Duration::from_millis(100);

@@ -1,0 +1,73 @@
+//! One node of a site: a shop in a process of its own.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use cluster::serve_until_end;
+use shop::RoomArgs;
+use tokio::net::TcpListener;
+use tower_waiting_room::{StoreFailure, WaitingRoomLayer, config::DebugHeader};
+use waiting_room_ledger::{SharedKeys, SiteOptions, SiteStore};
+use waiting_room_redis::RedisStoreOptions;
+use waiting_room_sites::SiteId;
+
+use crate::{cli::escrow, ledger::SITE_KEY};
+
+/// The settings of a node.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NodeArgs {
+    /// The address to serve on.
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// The URL of the store of the site.
+    #[arg(long)]
+    pub(crate) store: String,
+    /// The number of the site.
+    #[arg(long)]
+    pub(crate) site: u16,
+    /// The addresses of the global ledgers.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) ledgers: Vec<String>,
+    /// The time for which the site continues without a ledger.
+    #[arg(long, value_parser = shop::duration)]
+    pub(crate) lease: Duration,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
+}
+
+/// Serves until the process that has started this one ends.
+pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
+    let keys = node.room.own_keys()?.context("the nodes of a site share a key")?;
+    let config = node.room.builder(Some(keys)).debug_header(DebugHeader::On).build()?;
+    let client = redis::Client::open(node.store)?;
+    let open = move || {
+        let client = client.clone();
+        async move { client.get_multiplexed_async_connection().await }
+    };
+    let rules = config.room().context("a room is configured")?.clone();
+    let site = SiteOptions::new(
+        SiteId::new(node.site),
+        escrow(&node.room, node.lease)?,
+        node.ledgers,
+        SharedKeys::parse(&std::env::var(SITE_KEY)?)?,
+    );
+    let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), site)
+        .await
+        .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
+    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let listener = TcpListener::bind(node.listen).await?;
+    serve_until_end(async { Ok(axum::serve(listener, shop::app(room)).await?) }).await
+}
+
+impl NodeArgs {
+    /// The arguments of this program that start such a node.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let (listen, site) = (self.listen.to_string(), self.site.to_string());
+        let lease = humantime::format_duration(self.lease).to_string();
+        let ledgers = self.ledgers.join(",");
+        let own = ["node", "--listen", &listen, "--store", &self.store, "--site", &site];
+        let own = own.into_iter().chain(["--ledgers", &ledgers, "--lease", &lease]);
+        own.map(str::to_owned).chain(self.room.flags()).collect()
+    }
+}

@@ -1,0 +1,129 @@
+//! The processes of one run: three sites, two ledgers, and their database.
+//!
+//! ```text
+//!             ┌─► site 1 ══ links ══╗
+//!  crowd ═════╪═► site 2 ══ links ══╬══► ledger, standby ──► PostgreSQL
+//!             └─► site 3 ══ links ══╝
+//!
+//!  a site:  balancer ──► two nodes ──► Redis or Valkey
+//! ```
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, anyhow};
+use cluster::{Process, free_address};
+use waiting_room_engines::{Persistence, PostgresServer};
+use waiting_room_ledger::{
+    OperatorLink, Order, SharedKeys, TcpDial,
+    keeper::{Failover, PostgresKeeper},
+};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Epoch, Kept, KeptAccount, Standing, Term},
+};
+
+use crate::{
+    cli::Plan,
+    ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY},
+    site::Site,
+};
+
+/// A running world. All its processes end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) sites: Vec<Site>,
+    /// The first one holds the room at the start.
+    pub(crate) ledgers: Vec<Process>,
+    pub(crate) database: PostgresServer,
+    operator: OperatorLink<TcpDial>,
+}
+
+impl World {
+    /// Starts all processes, and waits until every site holds a part of the limit.
+    pub(crate) async fn start(plan: &Plan, kept: Persistence) -> Result<Self> {
+        let database = PostgresServer::start()?;
+        set_up(&database, plan).await?;
+        let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
+        let [key_of_sites, key_of_operator] =
+            [key_of_sites, key_of_operator].map(|it| it.repeat(4));
+        let (mut ledgers, mut addresses) = (Vec::new(), Vec::new());
+        for _ in 0..LEDGERS {
+            let listen = free_address()?;
+            let ledger = LedgerArgs { listen, keeper: database.url() };
+            let keys =
+                vec![(SITE_KEY, key_of_sites.clone()), (OPERATOR_KEY, key_of_operator.clone())];
+            ledgers.push(Process::start(ledger.arguments(), keys).await?);
+            addresses.push(listen);
+        }
+        let operator = OperatorLink::new(
+            TcpDial::new(),
+            addresses.iter().map(SocketAddr::to_string),
+            ROOM,
+            SharedKeys::parse(&key_of_operator)?,
+        );
+        let mut sites = Vec::new();
+        for number in 1..=Plan::SITES {
+            sites.push(Site::start(number, plan, kept, &addresses, &key_of_sites).await?);
+        }
+        Ok(Self { sites, ledgers, database, operator })
+    }
+
+    /// The addresses that visitors connect to.
+    pub(crate) fn shops(&self) -> Vec<SocketAddr> {
+        self.sites.iter().map(|site| site.balancer.address()).collect()
+    }
+
+    /// Gives an order to the ledger that holds the room.
+    pub(crate) async fn order(&self, order: Order) -> Result<String> {
+        self.operator.order(order).await.map_err(|error| anyhow!("{order:?}: {error:?}"))
+    }
+
+    /// Declares that a site is switched off.
+    pub(crate) async fn fence(&self, site: u16) -> Result<()> {
+        let status = self.order(Order::Status).await?;
+        let epoch = epoch_of(&status, site).with_context(|| format!("no site {site}: {status}"))?;
+        self.order(Order::Fence(SiteId::new(site), epoch)).await.map(drop)
+    }
+
+    /// The number of pieces that all sites have sent to the ledgers.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sites.iter().map(Site::sent).sum()
+    }
+}
+
+/// Sets the room up in the database, with all sites.
+async fn set_up(database: &PostgresServer, plan: &Plan) -> Result<()> {
+    let mut kept = Kept::new(Term::new(0), plan.limit, plan.escrow()?);
+    let account = KeptAccount::new(Epoch::default(), Standing::Away);
+    kept.accounts = (1..=Plan::SITES).map(|number| (SiteId::new(number), account)).collect();
+    let mut keeper = PostgresKeeper::new(database.url(), Failover::None, ROOM, "set-up");
+    keeper.create_tables().await?;
+    Ok(keeper.set_up(&kept).await?)
+}
+
+/// The epoch of a site in a status.
+fn epoch_of(status: &str, site: u16) -> Option<Epoch> {
+    let site = site.to_string();
+    let mut columns = status.lines().map(str::split_whitespace);
+    let mut line = columns.find(|line| line.clone().next() == Some(&site))?;
+    let (term, count) = line.nth(1)?.split_once('/')?;
+    Some(Epoch::new(Term::new(term.parse().ok()?), count.parse().ok()?))
+}
+
+/// The number of ledgers, of which one holds the room.
+const LEDGERS: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_epoch_of_a_site_is_read_from_a_status() {
+        let status = "term 1, limit 3000, held 0, free 3000\n\
+                      site  epoch     account  held      used      lease   notes\n\
+                      1     0/0       away     0         0         0s\n\
+                      3     2/17      open     9         3         8s\n";
+        assert_eq!(epoch_of(status, 3), Some(Epoch::new(Term::new(2), 17)));
+        assert_eq!(epoch_of(status, 2), None);
+    }
+}
