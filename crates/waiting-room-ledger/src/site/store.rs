@@ -37,9 +37,9 @@ use crate::{
 ///
 /// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its scripts
 /// admit visitors to the slots that the global ledger has granted to the site, without a call to the
-/// ledger. One of the nodes exchanges messages with the ledger in the background. A new visitor who
-/// finds the site without slots waits for one from elsewhere, for the
-/// [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
+/// ledger. One of the nodes exchanges messages with the ledger in the background. A visitor at the
+/// front of the line, or a new one, who finds the site without slots waits for one from elsewhere, for
+/// the [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
 ///
 /// The sum of the active visitors of all sites does not exceed the limit of the ledger, whatever the
 /// network does, under the conditions that [`escrow`](waiting_room_sites::escrow) lists. The limit on
@@ -153,24 +153,41 @@ impl SiteStore {
         }
     }
 
-    /// Lets a new visitor wait whom the site has no slot for.
-    async fn borrow(&self, id: VisitorId, queued: Verdict) -> Result<Verdict, StoreError> {
+    /// Lets a visitor wait whom the site has no slot for, and asks the room again whenever there may
+    /// be one.
+    async fn borrow<F>(
+        &self,
+        queued: Verdict,
+        ask: impl Fn() -> F + Send,
+    ) -> Result<Verdict, StoreError>
+    where
+        F: Future<Output = Result<Verdict, StoreError>> + Send,
+    {
         let Some(mut at_door) = self.state.wait() else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
         while lacks_slot(&verdict) && timeout_at(until, at_door.chance()).await.is_ok() {
-            verdict = self.room.enter(id).await?;
+            verdict = ask().await?;
         }
         Ok(verdict)
     }
 }
 
-/// Returns whether a new visitor may have been admitted if there had been a slot.
+/// The visitors at the front of the line for which a site borrows slots. For those behind them,
+/// a slot from elsewhere would go to somebody ahead.
+const FRONT: u32 = 8;
+
+/// Returns whether a visitor may have been admitted if there had been a slot.
 fn lacks_slot(verdict: &Verdict) -> bool {
     match verdict {
-        Verdict::Wait { reason, .. } => *reason == Reason::QueuedActiveLimit,
+        Verdict::Wait { reason, ticket } => match reason {
+            Reason::QueuedActiveLimit | Reason::QueuedBehindOthers => {
+                ticket.shown_position.is_none_or(|position| position <= FRONT)
+            }
+            _ => false,
+        },
         Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
-        _ => false,
+        Verdict::Admit { .. } => false,
     }
 }
 
@@ -225,12 +242,19 @@ impl Store for SiteStore {
         self.state.arrived();
         self.judge().await;
         let verdict = self.room.enter(id).await?;
-        if lacks_slot(&verdict) { self.borrow(id, verdict).await } else { Ok(verdict) }
+        if !lacks_slot(&verdict) {
+            return Ok(verdict);
+        }
+        self.borrow(verdict, || self.room.enter(id)).await
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
         self.judge().await;
-        self.room.check_in(ticket).await
+        let verdict = self.room.check_in(ticket).await?;
+        if !lacks_slot(&verdict) {
+            return Ok(verdict);
+        }
+        self.borrow(verdict, || self.room.check_in(ticket)).await
     }
 
     async fn stay(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
