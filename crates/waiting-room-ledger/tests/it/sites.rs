@@ -209,6 +209,44 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_within_the_lea
     assert!(most <= LIMIT as usize, "{most}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_checks_in() {
+    let postgres = PostgresServer::start().unwrap();
+    let escrow = LASTING.borrow_wait(Duration::from_secs(2));
+    set_up(&postgres, escrow).await;
+    let ledger = Ledger::start(&postgres, "127.0.0.1:0").await;
+    let engines = Engine::ALL.map(|engine| EngineServer::start(engine, Persistence::Never));
+    let servers = engines.map(|server| server.unwrap());
+    let rules = RoomRules::new("shop", LIMIT);
+    let paris = join(&servers[0], 1, (&ledger.address, escrow), rules.clone()).await.unwrap();
+    let tokyo = join(&servers[1], 2, (&ledger.address, escrow), rules).await.unwrap();
+
+    let mut admitted = 0;
+    for visitor in 1.. {
+        assert!(visitor < 100, "{admitted} are admitted");
+        match tokyo.enter(VisitorId::new(visitor)).await.unwrap() {
+            Verdict::Admit { .. } => admitted += 1,
+            _ if admitted == LIMIT => break,
+            _ => {}
+        }
+    }
+    let Verdict::Wait { ticket, .. } = paris.enter(VisitorId::new(1_000)).await.unwrap() else {
+        panic!("the limit is exceeded");
+    };
+    // A single check-in is under way while a visitor leaves the other site.
+    let (verdict, left) = tokio::join!(paris.check_in(ticket), async {
+        let mut each = interval(Duration::from_millis(300));
+        each.tick().await;
+        each.tick().await;
+        for visitor in 1..=100 {
+            tokyo.leave(VisitorId::new(visitor)).await.unwrap();
+        }
+        true
+    });
+    assert!(left && matches!(verdict, Ok(Verdict::Admit { .. })), "{verdict:?}");
+    ledger.kill().await;
+}
+
 /// A site as an application builds it, with its own keys for tokens.
 async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     let key = TokenKey::from_bytes([u8::try_from(site).unwrap(); 32]);
