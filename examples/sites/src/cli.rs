@@ -53,7 +53,7 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "70ms", value_parser = duration)]
     pub(crate) round_trip: Duration,
     /// The limit on active visitors of all sites.
-    #[arg(long, value_name = "L", default_value_t = 240)]
+    #[arg(long, value_name = "L", default_value_t = 480)]
     pub(crate) limit: u32,
     /// The limit on new visitors of all sites in 60 seconds, of which each site has its share.
     #[arg(long, value_name = "N", default_value_t = 6_000)]
@@ -136,7 +136,7 @@ impl Plan {
     /// The crowd to send.
     pub(crate) const fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
         let visitors = match load {
-            Load::Light => self.visitors / 10,
+            Load::Light => self.visitors / 3,
             Load::Full => self.visitors,
         };
         let over = Self::OVER.saturating_add(fault.lasts());

@@ -10,8 +10,11 @@ use waiting_room_engines::Persistence;
 pub(crate) enum Fault {
     /// No fault.
     None,
-    /// The connections between a site and the ledgers are closed, and new ones too.
+    /// The connections between a site and the ledgers are closed, and new ones too, for less than
+    /// the time of a lease.
     Cut,
+    /// The same for longer than a lease and a session.
+    CutForLong,
     /// What a site sends to the ledgers vanishes without an error.
     DeafThere,
     /// What the ledgers send to a site vanishes without an error.
@@ -49,10 +52,13 @@ impl Fault {
     pub(crate) const fn lasts(self) -> Duration {
         Duration::from_secs(match self {
             Self::LedgerPaused => 30,
-            Self::Drained | Self::SiteFenced | Self::SiteLost | Self::LedgerAndSite => 25,
-            Self::Cut | Self::DeafThere | Self::DeafBack => 20,
-            // Without the database, the sites have what they were granted, until their leases end.
-            Self::Database => 8,
+            Self::CutForLong
+            | Self::Drained
+            | Self::SiteFenced
+            | Self::SiteLost
+            | Self::LedgerAndSite => 25,
+            // Within a lease, a site goes on with what it was granted.
+            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 7,
             _ => 12,
         })
     }
@@ -80,6 +86,12 @@ impl Fault {
     /// Returns whether a site is not reachable at all for a while.
     pub(crate) const fn takes_site(self) -> bool {
         matches!(self, Self::LedgerAndSite | Self::SiteFenced | Self::SiteLost)
+    }
+
+    /// Returns whether a site is without a lease for a while. Then it extends no session, so the
+    /// visitors lose their passes when these lapse.
+    pub(crate) const fn outlasts_lease(self) -> bool {
+        matches!(self, Self::CutForLong)
     }
 
     /// The persistence that the stores are started with.

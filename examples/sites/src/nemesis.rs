@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use cluster::{Direction, Weather};
 use shop::{Scene, Witness};
 use tokio::{
     sync::watch,
     task::block_in_place,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 use waiting_room_ledger::Order;
 use waiting_room_sites::SiteId;
@@ -51,7 +51,7 @@ impl Nemesis<'_> {
         let mut took = None;
         match self.fault {
             Fault::None => sleep(self.fault.lasts()).await,
-            Fault::Cut => self.weather(world, Weather::Cut).await,
+            Fault::Cut | Fault::CutForLong => self.weather(world, Weather::Cut).await,
             Fault::DeafThere => {
                 self.weather(world, Weather::DeafOneWay(Direction::There)).await;
             }
@@ -125,17 +125,14 @@ impl Nemesis<'_> {
     }
 
     async fn kill_ledger(&self, world: &mut World) -> Result<Duration> {
-        let term = term(world).await?;
+        let (holder, term) = world.holder().await?;
         let killed = Instant::now();
-        world.ledgers[0].kill().await?;
+        world.ledgers[holder].kill().await?;
         self.tell("the ledger was killed");
-        while timeout(LOOK, self::term(world)).await.ok().and_then(Result::ok) <= Some(term) {
-            sleep(LOOK).await;
-        }
-        let took = killed.elapsed();
+        let took = another_holds(world, term, killed).await?;
         self.tell(&format!("the standby held the room {took:.1?} later"));
         sleep(self.fault.lasts().saturating_sub(took)).await;
-        world.ledgers[0].start_again().await?;
+        world.ledgers[holder].start_again().await?;
         Ok(took)
     }
 
@@ -149,10 +146,14 @@ impl Nemesis<'_> {
     }
 
     async fn pause_ledger(&self, world: &World) -> Result<()> {
-        world.ledgers[0].pause()?;
+        let (holder, term) = world.holder().await?;
+        let paused = Instant::now();
+        world.ledgers[holder].pause()?;
         self.tell("the ledger is paused");
-        sleep(self.fault.lasts()).await;
-        world.ledgers[0].resume()
+        let took = another_holds(world, term, paused).await?;
+        self.tell(&format!("the standby held the room {took:.1?} later"));
+        sleep(self.fault.lasts().saturating_sub(took)).await;
+        world.ledgers[holder].resume()
     }
 
     async fn kill_database(&self, world: &mut World) -> Result<()> {
@@ -209,14 +210,19 @@ async fn start_site(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// The term of the ledger that holds the room.
-async fn term(world: &World) -> Result<u32> {
-    let status = world.order(Order::Status).await?;
-    let term = status.strip_prefix("term ").and_then(|rest| rest.split(',').next());
-    Ok(term.with_context(|| format!("a status without a term: {status}"))?.parse()?)
+/// Waits until a ledger holds the room in a later term. Returns the time since `begin`.
+async fn another_holds(world: &World, term: u32, begin: Instant) -> Result<Duration> {
+    while begin.elapsed() < PATIENCE {
+        match world.holder().await {
+            Ok((_, later)) if later > term => return Ok(begin.elapsed()),
+            _ => sleep(LOOK).await,
+        }
+    }
+    bail!("no other ledger has taken over within {PATIENCE:?}")
 }
 
 /// How long a site is down before the next step.
 const DOWN: Duration = Duration::from_secs(2);
-/// How often, and for how long, the holder of the room is looked for.
+/// How often the holder of the room is looked for, and for how long.
 const LOOK: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(20);

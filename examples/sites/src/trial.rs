@@ -79,19 +79,25 @@ impl Trial {
     /// The broken promises, of those that hold under this fault.
     pub(crate) fn violations(&self) -> Vec<&'static str> {
         let (is_calm, fault) = (self.fault == Fault::None, self.fault);
+        let keeps_places = !fault.forgets() && !fault.takes_site();
         // The order is one of each site, so an inversion between sites breaks no promise.
         let holds = |name: &&str| match *name {
             "order_inversions" => false,
             "queued_while_free" => is_calm,
-            "lost_places" | "position_rises" => !fault.forgets() && !fault.takes_site(),
+            "lost_places" | "position_rises" => {
+                !fault.forgets() && !fault.takes_site() && !fault.outlasts_lease()
+            }
             _ => true,
         };
         let mut violations = self.outcome.report().violations();
         violations.retain(holds);
         let others = [
             ("void", self.is_void()),
-            ("places_lost", self.places_lost > 0 && !fault.forgets() && !fault.takes_site()),
-            ("passes_interrupted", self.passes_interrupted > 0 && !fault.takes_site()),
+            ("places_lost", self.places_lost > 0 && keeps_places),
+            (
+                "passes_interrupted",
+                self.passes_interrupted > 0 && !fault.takes_site() && !fault.outlasts_lease(),
+            ),
             ("out_of_order", is_calm && self.out_of_order > Self::OUT_OF_ORDER),
             ("without_ledger", self.without_ledger.is_some_and(|time| time > Self::TAKE_OVER)),
             ("wan", is_calm && self.wan_per_admission() > self.wan_bar()),

@@ -8,10 +8,11 @@
 //!  a site:  balancer ──► two nodes ──► Redis or Valkey
 //! ```
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
 use cluster::{Process, free_address};
+use tokio::time::timeout;
 use waiting_room_engines::{Persistence, PostgresServer};
 use waiting_room_ledger::{
     OperatorLink, Order, SharedKeys, TcpDial,
@@ -32,10 +33,10 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) sites: Vec<Site>,
-    /// The first one holds the room at the start.
     pub(crate) ledgers: Vec<Process>,
     pub(crate) database: PostgresServer,
-    operator: OperatorLink<TcpDial>,
+    /// The links to the ledgers, in the same order.
+    operator: Vec<OperatorLink<TcpDial>>,
 }
 
 impl World {
@@ -55,12 +56,11 @@ impl World {
             ledgers.push(Process::start(ledger.arguments(), keys).await?);
             addresses.push(listen);
         }
-        let operator = OperatorLink::new(
-            TcpDial::new(),
-            addresses.iter().map(SocketAddr::to_string),
-            ROOM,
-            SharedKeys::parse(&key_of_operator)?,
-        );
+        let key = SharedKeys::parse(&key_of_operator)?;
+        let operator = addresses.iter().map(|address| {
+            OperatorLink::new(TcpDial::new(), [address.to_string()], ROOM, key.clone())
+        });
+        let operator = operator.collect();
         let mut sites = Vec::new();
         for number in 1..=Plan::SITES {
             sites.push(Site::start(number, plan, kept, &addresses, &key_of_sites).await?);
@@ -73,14 +73,31 @@ impl World {
         self.sites.iter().map(|site| site.balancer.address()).collect()
     }
 
-    /// Gives an order to the ledger that holds the room.
-    pub(crate) async fn order(&self, order: Order) -> Result<String> {
-        self.operator.order(order).await.map_err(|error| anyhow!("{order:?}: {error:?}"))
+    /// Gives an order to the ledger that holds the room. Returns its place among the ledgers, and its
+    /// answer.
+    pub(crate) async fn order(&self, order: Order) -> Result<(usize, String)> {
+        let mut errors = Vec::new();
+        for (place, ledger) in self.operator.iter().enumerate() {
+            match timeout(ANSWER_WITHIN, ledger.order(order)).await {
+                Ok(Ok(answer)) => return Ok((place, answer)),
+                Ok(Err(error)) => errors.push(format!("{error:?}")),
+                Err(_) => errors.push(format!("no answer within {ANSWER_WITHIN:?}")),
+            }
+        }
+        Err(anyhow!("{order:?}: {}", errors.join("; ")))
+    }
+
+    /// The place of the ledger that holds the room, and its term.
+    pub(crate) async fn holder(&self) -> Result<(usize, u32)> {
+        let (place, status) = self.order(Order::Status).await?;
+        let term = status.strip_prefix("term ").and_then(|rest| rest.split(',').next());
+        let term = term.with_context(|| format!("a status without a term: {status}"))?;
+        Ok((place, term.parse()?))
     }
 
     /// Declares that a site is switched off.
     pub(crate) async fn fence(&self, site: u16) -> Result<()> {
-        let status = self.order(Order::Status).await?;
+        let (_, status) = self.order(Order::Status).await?;
         let epoch = epoch_of(&status, site).with_context(|| format!("no site {site}: {status}"))?;
         self.order(Order::Fence(SiteId::new(site), epoch)).await.map(drop)
     }
@@ -109,6 +126,9 @@ fn epoch_of(status: &str, site: u16) -> Option<Epoch> {
     let (term, count) = line.nth(1)?.split_once('/')?;
     Some(Epoch::new(Term::new(term.parse().ok()?), count.parse().ok()?))
 }
+
+/// The time in which a ledger has to answer the operator.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// The number of ledgers, of which one holds the room.
 const LEDGERS: usize = 2;
