@@ -175,7 +175,7 @@ impl SiteStore {
 
 /// The visitors at the front of the line for which a site borrows slots. For those behind them,
 /// a slot from elsewhere would go to somebody ahead.
-const FRONT: u32 = 8;
+const FRONT: u32 = 32;
 
 /// Returns whether a visitor may have been admitted if there had been a slot.
 fn lacks_slot(verdict: &Verdict) -> bool {

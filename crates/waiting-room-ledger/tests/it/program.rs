@@ -1,9 +1,7 @@
-//! The program: two processes and a real PostgreSQL, with one of them killed and suspended, and the
-//! commands of `docs/operations.md`.
+//! The program: two processes and a real PostgreSQL, with one of them killed and suspended.
 
 use std::{
-    io::{BufRead, BufReader, Read},
-    net::TcpListener,
+    io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -268,71 +266,4 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     let shop = ["--keeper", &url, "--room", "shop", "--site-keys", sites];
     let error = serve(&[&shop[..], &world].concat()).unwrap_err();
     assert!(error.contains("expected none, because PostgreSQL keeps those of `set-up`"));
-}
-
-/// The commands of the page, with what they print.
-fn commands(page: &str) -> Vec<(String, String)> {
-    let mut commands: Vec<(String, String)> = Vec::new();
-    for block in page.split("```console\n").skip(1) {
-        for line in block.split("```").next().unwrap().lines() {
-            match line.strip_prefix("$ ") {
-                Some(command) => commands.push((command.to_owned(), String::new())),
-                None => {
-                    let (command, output) = commands.last_mut().expect("a command comes first");
-                    if command.ends_with('\\') {
-                        command.pop();
-                        command.push_str(line.trim_start());
-                    } else {
-                        output.push_str(line);
-                        output.push('\n');
-                    }
-                }
-            }
-        }
-    }
-    commands
-}
-
-#[test]
-fn the_commands_of_the_operations_page_print_what_it_shows() {
-    let page = include_str!("../../../../docs/operations.md");
-    let server = PostgresServer::start().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let ports: Vec<_> = (0..2)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port())
-        .collect();
-    let replace = |text: &str| {
-        text.replace("postgres://ledger@db.internal/rooms", &server.url())
-            .replace("ledger-1.internal:7400", &format!("127.0.0.1:{}", ports[0]))
-            .replace("ledger-2.internal:7400", &format!("127.0.0.1:{}", ports[1]))
-    };
-    let commands = commands(&replace(page));
-    assert!(commands.len() >= 12, "{commands:?}");
-    let mut script = "exec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n".to_owned();
-    for (command, _) in &commands {
-        script.push_str(&format!("printf '\\036'\n{command}\n"));
-    }
-    let folders = std::env::join_paths(
-        std::iter::once(Path::new(PROGRAM).parent().unwrap().to_owned())
-            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-    );
-    let mut shell = Command::new("bash")
-        .arg("-c")
-        .arg(&script)
-        .current_dir(folder.path())
-        .env("PATH", folders.unwrap())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    shell.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    shell.wait().unwrap();
-    let said: Vec<_> = said.split('\u{1e}').skip(1).collect();
-    for ((command, expected), given) in commands.iter().zip(&said) {
-        let trim = |text: &str| {
-            text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-        };
-        assert_eq!(trim(given), trim(expected), "$ {command}");
-    }
-    assert_eq!(said.len(), commands.len());
 }

@@ -1,0 +1,51 @@
+//! A node of a site, which shares one limit with other sites.
+//!
+//! ```text
+//! SITE=1 LISTEN=127.0.0.1:8080 STORE=redis://127.0.0.1 LEDGERS=ledger-1:7400,ledger-2:7400 \
+//!     SITES_KEY=sites.key TOKEN_KEY=$(openssl rand -base64 32) \
+//!     cargo run -p waiting-room-ledger --all-features --example site
+//! ```
+
+use std::{env, error::Error, fs};
+
+use axum::{Router, routing::get};
+use redis::Client;
+use tokio::net::TcpListener;
+use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer};
+use waiting_room_ledger::{SharedKeys, SiteOptions, SiteStore};
+use waiting_room_redis::RedisStoreOptions;
+use waiting_room_sites::{SiteId, escrow::EscrowRules};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let setting = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
+    let site: u16 = setting("SITE")?.parse()?;
+
+    // The limit on active visitors is that of the ledger, and this one is only shown. Each site has
+    // its own key for the tokens of visitors, which all nodes of the site share.
+    let config = WaitingRoomConfig::builder("shop")
+        .total_active_users(2)
+        .keys(KeyRing::new(TokenKey::from_base64(&setting("TOKEN_KEY")?)?))
+        .build()?;
+
+    // The room of the site, which all nodes of the site share.
+    let client = Client::open(setting("STORE")?)?;
+    let open = move || {
+        let client = client.clone();
+        async move { client.get_multiplexed_async_connection().await }
+    };
+
+    // The rules have to be those with which the room was set up. A slot is kept for as long as a
+    // pass can last, which is an eighth longer than a session.
+    let rules = config.room().ok_or("there is a room")?.clone();
+    let escrow = EscrowRules::new().session(rules.longest_pass_lifetime());
+    let ledgers = setting("LEDGERS")?.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let keys = SharedKeys::parse(&fs::read_to_string(setting("SITES_KEY")?)?)?;
+    let options = SiteOptions::new(SiteId::new(site), escrow, ledgers, keys);
+
+    let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), options).await?;
+    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let app = Router::new().route("/", get(move || async move { format!("site {site}\n") }));
+    let listener = TcpListener::bind(setting("LISTEN")?).await?;
+    Ok(axum::serve(listener, app.layer(room)).await?)
+}
