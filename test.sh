@@ -70,7 +70,8 @@ elif ! command -v cargo-semver-checks >/dev/null; then
     echo "cargo-semver-checks is not installed; to compare with $last_release: cargo install cargo-semver-checks --locked"
 else
     cargo semver-checks --baseline-rev "$last_release" \
-        -p tower-waiting-room -p waiting-room-core -p waiting-room-redis -p waiting-room-test
+        -p tower-waiting-room -p waiting-room-core -p waiting-room-ledger -p waiting-room-redis \
+        -p waiting-room-sites -p waiting-room-test
 fi
 
 step "each feature by itself"
@@ -128,6 +129,9 @@ for trouble in "redis none store-lost" "valkey failover"; do
         faults $faults
 done
 
+step "three sites with one limit, whose ledger is killed, with a fresh seed"
+cargo run --quiet -p sites -- --limit 60 --visitors 400 --over 20s --admissions 20 --fault ledger
+
 step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick
 
@@ -144,7 +148,7 @@ cargo publish --workspace --dry-run --allow-dirty --quiet
 step "the oldest supported toolchain"
 msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if rustup run "$msrv" cargo --version >/dev/null 2>&1; then
-    for package in tower-waiting-room waiting-room-core waiting-room-redis waiting-room-test; do
+    for package in tower-waiting-room waiting-room-{core,ledger,redis,sites,test}; do
         cargo "+$msrv" check --quiet --all-features --target-dir "target/msrv" -p "$package"
     done
 else

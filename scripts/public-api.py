@@ -14,7 +14,14 @@ import pathlib
 import re
 import sys
 
-CRATES = ["tower_waiting_room", "waiting_room_core", "waiting_room_redis", "waiting_room_test"]
+CRATES = [
+    "tower_waiting_room",
+    "waiting_room_core",
+    "waiting_room_ledger",
+    "waiting_room_redis",
+    "waiting_room_sites",
+    "waiting_room_test",
+]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 API = ROOT / "docs" / "api.txt"
 DOC = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "doc"

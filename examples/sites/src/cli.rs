@@ -67,6 +67,9 @@ pub(crate) struct Plan {
     /// The number of visitors at the full load.
     #[arg(long, value_name = "VISITORS", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     visitors: u32,
+    /// The time over which visitors arrive, to which the duration of a fault is added.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    over: Duration,
     /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
     #[arg(long)]
     seed: Option<u64>,
@@ -97,8 +100,6 @@ pub(crate) enum EngineName {
 impl Plan {
     /// The number of sites.
     pub(crate) const SITES: u16 = 3;
-    /// The time over which visitors arrive.
-    const OVER: Duration = Duration::from_secs(60);
     /// The time that the line has to empty after the last arrival.
     const DRAIN: Duration = Duration::from_secs(15);
 
@@ -133,13 +134,18 @@ impl Plan {
         self.lease
     }
 
+    /// The time at which a fault begins.
+    pub(crate) fn fault_at(&self) -> Duration {
+        self.over / 3
+    }
+
     /// The crowd to send.
     pub(crate) const fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
         let visitors = match load {
             Load::Light => self.visitors / 3,
             Load::Full => self.visitors,
         };
-        let over = Self::OVER.saturating_add(fault.lasts());
+        let over = self.over.saturating_add(fault.lasts());
         CrowdOrder::even(visitors, over, Self::DRAIN, self.seed)
     }
 }

@@ -19,20 +19,20 @@ use crate::{fault::Fault, world::World};
 #[derive(Debug)]
 pub(crate) struct Nemesis<'a> {
     pub(crate) fault: Fault,
+    /// The time at which the fault begins.
+    pub(crate) at: Duration,
     pub(crate) witness: &'a Witness,
     pub(crate) news: &'a watch::Sender<Scene>,
 }
 
 impl Nemesis<'_> {
-    /// The time at which a fault begins.
-    const AT: Duration = Duration::from_secs(20);
     /// The time after a fault in which a site may still report an outage.
     const RECOVERY: Duration = Duration::from_secs(3);
 
     /// Waits until it is time, and injects the fault. Returns the time from the death of the holder
     /// until another ledger held the room, if the fault kills it.
     pub(crate) async fn strike(&self, world: &mut World) -> Result<Option<Duration>> {
-        sleep(Self::AT).await;
+        sleep(self.at).await;
         self.witness.trouble_begins();
         if self.fault.takes_store() {
             self.witness.store_may_be_away();

@@ -49,7 +49,7 @@ impl Trial {
         let (news, scene) = watch::channel(Scene::outside(news));
         let mut without_ledger = None;
         {
-            let nemesis = Nemesis { fault, witness: &witness, news: &news };
+            let nemesis = Nemesis { fault, at: plan.fault_at(), witness: &witness, news: &news };
             let mut crowd = pin!(crowd.visit(&shops, scene));
             if fault != Fault::None {
                 select! {
