@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     session: Duration,
     /// The time for which a site continues without a ledger.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "11s", value_parser = duration)]
     lease: Duration,
     /// The number of visitors at the full load.
     #[arg(long, value_name = "VISITORS", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]

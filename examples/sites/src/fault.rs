@@ -57,8 +57,9 @@ impl Fault {
             | Self::SiteFenced
             | Self::SiteLost
             | Self::LedgerAndSite => 25,
-            // Within a lease, a site goes on with what it was granted.
-            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 7,
+            // Within a lease, a site goes on with what it was granted. The lease may have been running
+            // for a while, and it takes a moment until there is a link again.
+            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 6,
             _ => 12,
         })
     }
