@@ -158,7 +158,11 @@ impl SiteStore {
         let Some(mut at_door) = self.state.wait() else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
-        while lacks_slot(&verdict) && timeout_at(until, at_door.chance()).await.is_ok() {
+        let is_hopeful = || !self.state.is_dry(self.room.now());
+        while lacks_slot(&verdict)
+            && is_hopeful()
+            && timeout_at(until, at_door.chance()).await.is_ok()
+        {
             verdict = self.room.enter(id).await?;
         }
         Ok(verdict)

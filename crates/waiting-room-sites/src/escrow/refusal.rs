@@ -133,6 +133,14 @@ pub enum ListRefused {
     },
 }
 
+impl Refused {
+    /// Creates the message of the ledger of a term to an incarnation that has named an epoch.
+    #[must_use]
+    pub const fn new(term: Term, incarnation: Incarnation, over: Epoch, reason: Refusal) -> Self {
+        Self { term, incarnation, over, reason }
+    }
+}
+
 impl JoinRefused {
     /// The reason in the words of the site that has these rules.
     pub(super) fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
