@@ -175,7 +175,7 @@ impl Desk {
         if self.census.is_in_use(calendar) {
             let (sites, active) = self.census.counted(calendar);
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "counting: {sites} sites, {active} active");
+            let _ = writeln!(text, "counting: sites {sites}, active {active}");
         }
         text.push_str("site  epoch     account  held      used      lease   notes\n");
         for state in ledger.site_states(now) {
@@ -213,8 +213,12 @@ mod tests {
     use std::time::Duration;
 
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::escrow::{
-        Admission, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
+    use waiting_room_sites::{
+        Minute,
+        escrow::{
+            Admission, Draw, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
+            Tally,
+        },
     };
 
     use super::*;
@@ -283,6 +287,42 @@ mod tests {
         let refused = desk.order(Order::SetLimit(3), now, now).unwrap_err();
         assert!(matches!(refused, OrderError::TermOnly));
         assert!(desk.order(Order::Status, now, now).is_ok());
+    }
+
+    #[test]
+    fn while_sites_count_none_gets_an_account_and_the_status_shows_them() {
+        let (now, calendar) = (Timestamp::from_secs(1), Timestamp::from_secs(60));
+        let mut desk = Desk::open(&TakenOver::Kept(kept()), now, calendar).unwrap();
+        let minute = Minute::of(calendar);
+        let tally = ToGlobal::Tally(Tally {
+            site: SITE,
+            incarnation: Incarnation::new(7),
+            term: Term::default(),
+            sent_at: calendar,
+            rules: EscrowRules::new().digest(),
+            knows: 0,
+            active: 5,
+            minute: minute.previous(),
+            admitted: 0,
+            draw: Draw { minute, total: 2, slots: 5, knows_world: true },
+        });
+        desk.receive(&tally, now, calendar);
+        let answers = desk.stored();
+        assert!(
+            matches!(answers[..], [(SITE, ToSite::World(_)), (SITE, ToSite::Tickets(_))]),
+            "{answers:?}"
+        );
+        let status = desk.order(Order::Status, now, calendar).unwrap();
+        assert!(status.contains("counting: sites 1, active 5\n"), "{status}");
+
+        let (_, join) = joining_site();
+        desk.receive(&join, now, calendar);
+        let answers = desk.stored();
+        let [(SITE, ToSite::Refused(refused))] = answers[..] else { panic!("{answers:?}") };
+        assert_eq!(refused.reason, Refusal::Policy);
+        // The passes of the visitors are over.
+        desk.receive(&join, now, calendar + Duration::from_secs(1000));
+        assert!(matches!(desk.stored()[..], [(SITE, ToSite::Welcome(_))]));
     }
 
     #[test]

@@ -9,7 +9,9 @@ use proptest::{
     test_runner::{TestCaseError, TestRunner},
 };
 use waiting_room_core::{
-    RoomRules, Store, Timestamp, Verdict, VisitorId, room::Renewal, time::ManualClock,
+    Pass, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    room::Renewal,
+    time::{Clock, ManualClock},
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::{
@@ -151,7 +153,7 @@ impl World {
     }
 
     fn now(&self) -> Timestamp {
-        waiting_room_core::time::Clock::now(&self.clock)
+        self.clock.now()
     }
 
     /// Reports to the room, as the agent does, and gives it a plan.
@@ -216,8 +218,12 @@ impl World {
         if is_admitted {
             self.active.push(id);
         }
+        self.model.count(now, u32::from(is_admitted));
         let said = report(&self.room, 0).await;
         prop_assert_eq!(is_admitted, expected, "{:?}", said);
+        let counted = said.counted.unwrap();
+        prop_assert_eq!(counted.minute, Minute::of(now).number());
+        prop_assert_eq!(counted.admitted_before, self.model.admitted.1[1], "{:?}", said);
         Ok(())
     }
 
@@ -362,7 +368,7 @@ fn agree(engine: Engine) {
 }
 
 /// A world in which the site has admitted a visitor, by a slot of Anywhere's.
-async fn with_one_visitor(server: &str) -> (World, waiting_room_core::Pass) {
+async fn with_one_visitor(server: &str) -> (World, Pass) {
     let mut world = World::new(server, "one".to_owned()).await;
     world.arrive().await.unwrap();
     world.visitors += 1;
@@ -380,6 +386,11 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
     for engine in Engine::ALL {
         let server = start(engine);
         let (mut world, pass) = with_one_visitor(&server.url()).await;
+        // The world is full by now.
+        world.other.active = LIMIT;
+        world.clock.advance(Duration::from_secs(1));
+        world.tell_of_other();
+        world.beat(0).await;
         let client = redis::Client::open(server.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
@@ -391,7 +402,8 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
         world.report(0).await;
         let said = report(&world.room, 1).await;
         let counted = said.counted.unwrap();
-        assert_eq!((counted.active, counted.tickets, counted.wanted), (0, 0, 1), "{engine}");
+        assert_eq!((counted.active, counted.tickets, counted.anywhere), (0, 0, 0), "{engine}");
+        assert_eq!(said.unused, 0, "{engine}: no slot for a new visitor");
         world.clock.advance(Duration::from_secs(1));
         let renewed = world.room.renew(pass).await.unwrap();
         assert!(matches!(renewed, Renewal::Renew(it) if it.expires_at > pass.expires_at));
