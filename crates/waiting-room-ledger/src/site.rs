@@ -1,4 +1,5 @@
-//! A site: its room on Redis or Valkey, with an allowance of the slots that all sites share.
+//! A site: its room on Redis or Valkey, with an allowance of the slots that all sites share, or with
+//! counters.
 //!
 //! | file | role |
 //! |---|---|

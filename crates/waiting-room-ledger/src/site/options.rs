@@ -81,6 +81,18 @@ impl<D: Dial> SiteOptions<D> {
 
     /// Sets how the sites keep one limit, which has to be the same at all of them.
     /// [`Policy::Escrow`] by default.
+    ///
+    /// ```
+    /// use waiting_room_ledger::{Policy, SharedKeys, SiteOptions};
+    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    ///
+    /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+    /// let ledgers = ["ledger-1.internal:7400".to_owned()];
+    /// let paris = SiteOptions::new(SiteId::new(1), EscrowRules::new(), ledgers, keys)
+    ///     .policy(Policy::Counters);
+    /// # let _ = paris;
+    /// # Ok::<(), waiting_room_ledger::KeyError>(())
+    /// ```
     #[must_use]
     pub const fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

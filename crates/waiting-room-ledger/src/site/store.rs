@@ -41,11 +41,17 @@ use crate::{
 /// finds the site without slots waits for one from elsewhere, for the
 /// [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
 ///
-/// The sum of the active visitors of all sites does not exceed the limit of the ledger, whatever the
-/// network does, under the conditions that [`escrow`](waiting_room_sites::escrow) lists. The limit on
-/// active visitors in the rules of the room does not count, and the limit on new visitors is one of
-/// this site alone. A room with [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough)
-/// limits nobody.
+/// This is [`Policy::Escrow`](crate::Policy::Escrow), the default. Under
+/// [`Policy::Counters`](crate::Policy::Counters), the site counts new visitors by the minute instead,
+/// without a promise about the limit. A new visitor then waits for a slot of the counter that all sites
+/// share, unless it has none left in this minute.
+///
+/// With the default, the sum of the active visitors of all sites does not exceed the limit of the
+/// ledger, whatever the network does, under the conditions that
+/// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
+/// room does not count, and the limit on new visitors is one of this site alone, or of the world
+/// under `Policy::Counters`. A room with
+/// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
 /// Each site needs its own keys for the tokens of visitors. A pass of another site is no pass here,
 /// so a visitor has to stay at its site.

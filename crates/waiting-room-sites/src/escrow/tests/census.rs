@@ -44,7 +44,7 @@ impl Ledger {
     }
 }
 
-/// A report that was sent when it is received, of a site that admitted nobody and wants no ticket.
+/// A report that was sent when it is received, of a site that admitted no visitor and wants no ticket.
 fn tally(site: SiteId, active: u32, now: Timestamp) -> Tally {
     let minute = Minute::of(now);
     let draw = Draw { minute, total: 0, slots: 0, knows_world: true };
