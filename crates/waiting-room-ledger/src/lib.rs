@@ -73,7 +73,7 @@ mod site;
 mod wire;
 
 #[cfg(feature = "site")]
-pub use self::site::{SiteOptions, SiteStore};
+pub use self::site::{Policy, SiteOptions, SiteStore};
 pub use self::{
     holder::{FRESH, Holder, HolderHandle, HolderTimes, Order, OrderError, Role},
     keeper::LedgerKeeper,

@@ -70,6 +70,45 @@ pub struct SiteReport {
     pub unused: u64,
     /// Whether visitors wait at other sites, so that unused slots are given back at once.
     pub is_recalled: bool,
+    /// What the site has counted, if it counts instead of holding slots.
+    pub counted: Option<Counted>,
+}
+
+/// What a site has counted that admits visitors by the slots of a minute, see
+/// [`GlobalNews::Plan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counted {
+    /// The number of active visitors.
+    pub active: u32,
+    /// The number of the current minute since the Unix epoch, by the room's clock.
+    pub minute: u32,
+    /// The number of new visitors who were admitted in the minute before.
+    pub admitted_before: u32,
+    /// The total of tickets from Anywhere's counter that the site has in this minute.
+    pub tickets: u32,
+    /// The total of tickets that it wants, including those that it has.
+    pub wanted: u32,
+    /// The number of Anywhere's slots in this minute.
+    pub anywhere: u32,
+    /// Whether the slots of this minute were computed from a recent snapshot.
+    pub knows_world: bool,
+    /// Whether Anywhere's counter has no ticket left in this minute.
+    pub is_dry: bool,
+}
+
+/// The slots of one minute at a site that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinutePlan {
+    /// The number of the minute since the Unix epoch.
+    pub minute: u32,
+    /// The slots of the site.
+    pub slots: u32,
+    /// The slots of Anywhere's counter.
+    pub anywhere: u32,
+    /// Whether they were computed from a recent snapshot. If so, they stay as they are during the
+    /// minute.
+    pub knows_world: bool,
 }
 
 /// The times of the rules of the ledgers that the scripts need.
@@ -102,6 +141,17 @@ pub enum GlobalNews {
         /// Whether unused slots are to be given back at once.
         recall: bool,
     },
+    /// The slots of this minute and the next, for a site that counts instead of holding slots. The
+    /// room admits that many new visitors, whether earlier ones leave or not.
+    ///
+    /// It has no effect while the site has a lease.
+    Plan {
+        /// The slots that the site could use if no other site took any, including those in use. The
+        /// cookie test and the visitors who are told that they are not next depend on it.
+        ceiling: u32,
+        /// The minutes, of which each is used when it begins.
+        minutes: [MinutePlan; 2],
+    },
     /// The site gets no account, or has lost the one that it had.
     Refused {
         /// The incarnation that is refused.
@@ -119,6 +169,17 @@ pub enum GlobalNews {
         over: EpochNumbers,
         /// The newest epoch of the site.
         current: EpochNumbers,
+    },
+    /// The tickets of Anywhere's counter for a site that counts.
+    Tickets {
+        /// The incarnation that they are for.
+        incarnation: u64,
+        /// The number of their minute since the Unix epoch.
+        minute: u32,
+        /// The total of tickets that were drawn for the site in this minute.
+        total: u32,
+        /// Whether none is left in this minute.
+        is_dry: bool,
     },
     /// The site has a new account.
     Welcome {
@@ -170,6 +231,7 @@ impl RedisStore {
             lease_end: said.time()?,
             unused: said.number()?,
             is_recalled: said.flag()?,
+            counted: counted(said.fields()?)?,
         })
     }
 
@@ -208,12 +270,22 @@ impl fmt::Display for GlobalNews {
                     (micros(*heard), whole(*lease), u8::from(*recall));
                 write!(f, "grant {term} {count} {heard_us} {lease_us} {granted} {reserve} {recall}")
             }
+            Self::Plan { ceiling, minutes } => {
+                write!(f, "plan {ceiling}")?;
+                minutes.iter().try_for_each(|plan| {
+                    let MinutePlan { minute, slots, anywhere, knows_world } = plan;
+                    write!(f, " {minute} {slots} {anywhere} {}", u8::from(*knows_world))
+                })
+            }
             Self::Refused { incarnation, over: (term, count), is_fenced } => {
                 write!(f, "refused {incarnation:016x} {term} {count} {}", u8::from(*is_fenced))
             }
             Self::Report => f.write_str("report"),
             Self::Stale { over: (term, count), current } => {
                 write!(f, "stale {term} {count} {} {}", current.0, current.1)
+            }
+            Self::Tickets { incarnation, minute, total, is_dry } => {
+                write!(f, "tickets {incarnation:016x} {minute} {total} {}", u8::from(*is_dry))
             }
             Self::Welcome { epoch: (term, count), incarnation, heard, lease, inherited } => {
                 let (heard_us, lease_us) = (micros(*heard), whole(*lease));
@@ -224,6 +296,21 @@ impl fmt::Display for GlobalNews {
             }
         }
     }
+}
+
+/// Reads what a site that counts has counted; `None` if it holds slots.
+fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
+    let Some(active) = said.next_number_if_any()? else { return Ok(None) };
+    Ok(Some(Counted {
+        active,
+        minute: said.number()?,
+        admitted_before: said.number()?,
+        tickets: said.number()?,
+        wanted: said.number()?,
+        anywhere: said.number()?,
+        knows_world: said.flag()?,
+        is_dry: said.flag()?,
+    }))
 }
 
 fn bits(said: &mut ReplyFields) -> Result<u64, StoreError> {

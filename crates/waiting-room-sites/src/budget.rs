@@ -35,11 +35,7 @@ impl Budget {
         now: Timestamp,
     ) -> Self {
         let minute = Minute::of(now);
-        let fresh = snapshot.filter(|it| now.since(it.made_at()) <= rules.stale_after);
-        let slots = match fresh {
-            Some(snapshot) => Slots::new(rules, snapshot, minute),
-            None => Slots::without_snapshot(rules),
-        };
+        let (slots, knows_world) = Slots::known(rules, snapshot, minute, now);
         let (own, anywhere) = (slots.site(site), slots.anywhere());
         let (own, anywhere) = match (rules.policy, snapshot) {
             (SlotPolicy::Counters, _) => (own, anywhere),
@@ -56,7 +52,7 @@ impl Budget {
             }
         };
         let (site, anywhere) = (Share::of(own), Share::of(anywhere));
-        Self { minute, knows_world: fresh.is_some(), site, anywhere, admitted: 0 }
+        Self { minute, knows_world, site, anywhere, admitted: 0 }
     }
 
     /// Takes a slot from the node's own part; returns whether there was one.

@@ -144,6 +144,7 @@
 //! ```
 
 mod answer;
+mod census;
 mod demand;
 mod epoch;
 mod global;
@@ -154,10 +155,12 @@ mod refusal;
 mod rules;
 mod sessions;
 mod site;
+mod tally;
 mod wire;
 
 pub use self::{
     answer::{Admission, Prolonged, SiteAction},
+    census::Census,
     epoch::{Epoch, Incarnation, Term},
     global::{GlobalLedger, SiteState},
     kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
@@ -165,7 +168,8 @@ pub use self::{
     refusal::{JoinRefused, ListRefused, Refusal, Refused},
     rules::{EscrowRules, RulesDigest},
     site::SiteLedger,
-    wire::{MAX_COUNT, MAX_MESSAGE_LEN, WIRE_VERSION, WireError},
+    tally::{Draw, Tally, Tickets, World},
+    wire::{MAX_COUNT, MAX_MESSAGE_LEN, MAX_WORLD_LEN, WIRE_VERSION, WireError},
 };
 
 #[cfg(test)]

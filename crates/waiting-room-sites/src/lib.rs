@@ -59,7 +59,8 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection. A [`SiteAdmission`] returns the request for a counter, and its caller
+//! It opens no connection. `SiteStore` in `waiting-room-ledger` runs [`Counters`](SlotPolicy::Counters)
+//! and the [`escrow`] on real servers. A [`SiteAdmission`] returns the request for a counter, and its caller
 //! carries the request to the counter and the reply back. The policies count new visitors only;
 //! requests with a valid pass do not use them.
 

@@ -27,6 +27,18 @@ impl Minute {
     /// The length of a minute.
     pub const LENGTH: Duration = Duration::from_secs(60);
 
+    /// The minute with this number since the Unix epoch.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number of the minute since the Unix epoch.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
     /// The minute in which `at` falls.
     #[must_use]
     pub fn of(at: Timestamp) -> Self {

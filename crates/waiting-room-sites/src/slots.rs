@@ -1,5 +1,7 @@
 //! The free slots of a minute, split among the sites and Anywhere.
 
+use waiting_room_core::Timestamp;
+
 use crate::{Minute, SiteId, SlotRules, WorldSnapshot, apportion};
 
 /// The number of visitors that may be admitted in one minute: from the slots of each site, and from
@@ -31,6 +33,22 @@ impl Slots {
 
         let sites = traffic.iter().map(|(site, _)| *site).zip(slots[1..].iter().copied());
         Self { anywhere: slots[0], sites: sites.collect() }
+    }
+
+    /// The slots of this minute by the newest snapshot that a site has at `now`, and whether the
+    /// snapshot counts. One that is older than [`SlotRules::stale_after`] does not, and leaves
+    /// only the slots [without a snapshot](Self::without_snapshot).
+    #[must_use]
+    pub fn known(
+        rules: &SlotRules,
+        snapshot: Option<&WorldSnapshot>,
+        minute: Minute,
+        now: Timestamp,
+    ) -> (Self, bool) {
+        match snapshot.filter(|it| now.since(it.made_at()) <= rules.stale_after) {
+            Some(snapshot) => (Self::new(rules, snapshot, minute), true),
+            None => (Self::without_snapshot(rules), false),
+        }
     }
 
     /// The slots of a site that has no snapshot: only the floor of Anywhere's share.

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
 use tower_waiting_room::ConfigError;
 use waiting_room_engines::Engine;
+use waiting_room_ledger::Policy;
 use waiting_room_sites::escrow::EscrowRules;
 
 use crate::{fault::Fault, ledger::LedgerArgs, node::NodeArgs};
@@ -79,6 +80,15 @@ pub(crate) struct Plan {
     pub(crate) admissions: u64,
 }
 
+/// How the sites share the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// A ledger hands out the slots, and the limit is never exceeded.
+    Escrow,
+    /// Each site counts new visitors by the minute, after snapshots of all sites.
+    Counters,
+}
+
 /// How many visitors come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Load {
@@ -126,7 +136,7 @@ impl Plan {
 
     /// The rules of the ledgers: a slot is held for as long as a pass can last.
     pub(crate) fn escrow(&self) -> Result<EscrowRules, ConfigError> {
-        escrow(&self.room(), self.lease)
+        escrow(&self.promised(), self.lease)
     }
 
     /// The time for which a site continues without a ledger.
@@ -155,6 +165,15 @@ pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, Co
     let config = room.config(None)?;
     let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
     EscrowRules::new().session(session).lease(lease).validate()
+}
+
+impl From<PolicyName> for Policy {
+    fn from(name: PolicyName) -> Self {
+        match name {
+            PolicyName::Escrow => Self::Escrow,
+            PolicyName::Counters => Self::Counters,
+        }
+    }
 }
 
 impl From<EngineName> for Engine {
@@ -186,12 +205,13 @@ mod tests {
             site: 3,
             ledgers: vec!["a:1".to_owned(), "b:2".to_owned()],
             lease: plan.lease(),
-            room: plan.room(),
+            policy: PolicyName::Counters,
+            room: plan.room(PolicyName::Escrow),
         };
         let line = ["sites".to_owned()].into_iter().chain(node.arguments());
         let Some(Command::Node(read)) = Cli::parse_from(line).command else { panic!("no node") };
         assert_eq!((read.site, &read.ledgers), (3, &node.ledgers));
-        assert_eq!(read.room.rate, 2_000);
+        assert_eq!((read.room.rate, read.policy), (2_000, PolicyName::Counters));
         let rules = escrow(&read.room, read.lease).unwrap();
         assert_eq!(rules, plan.escrow().unwrap());
         assert_eq!(rules.times()[0].1, Duration::from_millis(7_875));

@@ -2,7 +2,7 @@
 //! injected.
 //!
 //! ```text
-//! cargo run --release -p sites                                   without a fault, at two loads
+//! cargo run --release -p sites                                   without a fault: each policy at two loads
 //! cargo run --release -p sites -- --fault ledger                 with one fault
 //! cargo run --release -p sites -- --engine valkey faults         with each fault in turn
 //! ```
@@ -28,9 +28,9 @@ use clap::{Parser, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    cli::{Cli, Command, Load, Plan},
+    cli::{Cli, Command, Load, Plan, PolicyName},
     fault::Fault,
-    trial::Trial,
+    trial::{Run, Trial},
 };
 
 /// Exits with 0 if every promise was kept, with 1 if not, and with 2 if the run could not start.
@@ -57,12 +57,10 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Faults { faults }) => {
             let all = Fault::value_variants().iter().skip(1).copied();
             let faults = if faults.is_empty() { all.collect() } else { faults };
-            faults.into_iter().map(|fault| (fault, Load::Full)).collect()
+            faults.into_iter().map(with_fault).collect()
         }
-        None if cli.fault == Fault::None => {
-            Load::value_variants().iter().map(|load| (Fault::None, *load)).collect()
-        }
-        None => vec![(cli.fault, Load::Full)],
+        None if cli.fault == Fault::None => without_fault(),
+        None => vec![with_fault(cli.fault)],
     };
     // Every visitor has a connection to the balancers, which inherit the limit.
     rlimit::increase_nofile_limit(FILES)?;
@@ -72,10 +70,24 @@ async fn run(cli: Cli) -> Result<ExitCode> {
     Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn try_all(runs: &[(Fault, Load)], plan: &Plan) -> Result<Vec<Trial>> {
+const fn with_fault(fault: Fault) -> Run {
+    Run { fault, load: Load::Full, policy: PolicyName::Escrow }
+}
+
+/// Each policy at each load.
+fn without_fault() -> Vec<Run> {
+    let loads = Load::value_variants().iter();
+    let runs = loads.flat_map(|load| {
+        let policies = PolicyName::value_variants().iter();
+        policies.map(|policy| Run { fault: Fault::None, load: *load, policy: *policy })
+    });
+    runs.collect()
+}
+
+async fn try_all(runs: &[Run], plan: &Plan) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    for &(fault, load) in runs {
-        let trial = Trial::run(fault, load, plan).await?;
+    for &run in runs {
+        let trial = Trial::run(run, plan).await?;
         for alarm in &trial.outcome.report().alarms {
             eprintln!("{alarm:?}");
         }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use cluster::serve_until_end;
 use shop::RoomArgs;
 use tokio::net::TcpListener;
@@ -12,7 +12,10 @@ use waiting_room_ledger::{SharedKeys, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
 use waiting_room_sites::SiteId;
 
-use crate::{cli::escrow, ledger::SITE_KEY};
+use crate::{
+    cli::{PolicyName, escrow},
+    ledger::SITE_KEY,
+};
 
 /// The settings of a node.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +35,9 @@ pub(crate) struct NodeArgs {
     /// The time for which the site continues without a ledger.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) lease: Duration,
+    /// How the site shares the limit with others.
+    #[arg(long, value_enum)]
+    pub(crate) policy: PolicyName,
     #[command(flatten)]
     pub(crate) room: RoomArgs,
 }
@@ -51,7 +57,8 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         escrow(&node.room, node.lease)?,
         node.ledgers,
         SharedKeys::parse(&std::env::var(SITE_KEY)?)?,
-    );
+    )
+    .policy(node.policy.into());
     let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), site)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
@@ -68,6 +75,9 @@ impl NodeArgs {
         let ledgers = self.ledgers.join(",");
         let own = ["node", "--listen", &listen, "--store", &self.store, "--site", &site];
         let own = own.into_iter().chain(["--ledgers", &ledgers, "--lease", &lease]);
+        let policy = self.policy.to_possible_value();
+        let policy = policy.as_ref().map(|policy| policy.get_name());
+        let own = own.chain(policy.into_iter().flat_map(|policy| ["--policy", policy]));
         own.map(str::to_owned).chain(self.room.flags()).collect()
     }
 }

@@ -6,7 +6,11 @@ use anyhow::Result;
 use cluster::{Balancer, Link, Process, Weather, free_address, random_key};
 use waiting_room_engines::{EngineServer, Persistence};
 
-use crate::{cli::Plan, ledger::SITE_KEY, node::NodeArgs};
+use crate::{
+    cli::{Plan, PolicyName},
+    ledger::SITE_KEY,
+    node::NodeArgs,
+};
 
 /// A running site. All its processes end when this is dropped.
 #[derive(Debug)]
@@ -23,6 +27,7 @@ impl Site {
     pub(crate) async fn start(
         number: u16,
         plan: &Plan,
+        policy: PolicyName,
         kept: Persistence,
         ledgers: &[SocketAddr],
         key_of_sites: &str,
@@ -41,7 +46,8 @@ impl Site {
                 site: number,
                 ledgers: links.iter().map(|link| link.address().to_string()).collect(),
                 lease: plan.lease(),
-                room: plan.room(),
+                policy,
+                room: plan.room(policy),
             };
             let keys = vec![("SHOP_KEY", key.clone()), (SITE_KEY, key_of_sites.to_owned())];
             nodes.push(Process::start(node.arguments(), keys).await?);

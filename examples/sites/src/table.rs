@@ -29,7 +29,9 @@ fn row(trial: &Trial) -> [String; 14] {
     let load = trial.load.to_possible_value();
     [
         match (trial.fault, load) {
-            (Fault::None, Some(load)) => format!("none, {} load", load.get_name()),
+            (Fault::None, Some(load)) => {
+                format!("none, {} load, {:?}", load.get_name(), trial.policy).to_lowercase()
+            }
             (fault, _) => fault.name(),
         },
         format!("{} / {} / {}", let_in.before, let_in.meanwhile, let_in.after),

@@ -24,7 +24,7 @@ use waiting_room_sites::{
 };
 
 use crate::{
-    cli::Plan,
+    cli::{Plan, PolicyName},
     ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY},
     site::Site,
 };
@@ -40,8 +40,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts all processes, and waits until every site holds a part of the limit.
-    pub(crate) async fn start(plan: &Plan, kept: Persistence) -> Result<Self> {
+    /// Starts all processes, and waits until they serve.
+    pub(crate) async fn start(
+        plan: &Plan,
+        policy: PolicyName,
+        kept: Persistence,
+    ) -> Result<Self> {
         let database = PostgresServer::start()?;
         set_up(&database, plan).await?;
         let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
@@ -63,7 +67,7 @@ impl World {
         let operator = operator.collect();
         let mut sites = Vec::new();
         for number in 1..=Plan::SITES {
-            sites.push(Site::start(number, plan, kept, &addresses, &key_of_sites).await?);
+            sites.push(Site::start(number, plan, policy, kept, &addresses, &key_of_sites).await?);
         }
         Ok(Self { sites, ledgers, database, operator })
     }

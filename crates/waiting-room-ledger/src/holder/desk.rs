@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use waiting_room_core::{ConfigError, Timestamp};
 use waiting_room_sites::{
     SiteId,
-    escrow::{Changes, GlobalLedger, Outgoing, Standing, Term, TermOver, ToGlobal, ToSite},
+    escrow::{
+        Census, Changes, GlobalLedger, Outgoing, Refusal, Refused, Standing, Term, TermOver,
+        ToGlobal, ToSite,
+    },
 };
 
 use crate::{
@@ -14,10 +17,13 @@ use crate::{
     keeper::TakenOver,
 };
 
-/// A global ledger whose answers leave only after its changes are stored.
+/// A global ledger whose answers leave only after its changes are stored. Times by the calendar are
+/// for sites that count.
 #[derive(Debug)]
 pub(super) struct Desk {
     ledger: GlobalLedger,
+    /// The world of sites that count instead of holding slots.
+    census: Census,
     /// The changes that no keeper has acknowledged. All of them are stored again.
     unstored: Option<Changes>,
     /// The answers of the current batch.
@@ -27,7 +33,13 @@ pub(super) struct Desk {
 
 impl Desk {
     /// Continues from what the keeper has returned.
-    pub(super) fn open(taken: &TakenOver, now: Timestamp) -> Result<Self, ConfigError> {
+    pub(super) fn open(
+        taken: &TakenOver,
+        now: Timestamp,
+        calendar: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        let (TakenOver::Kept(kept) | TakenOver::Lost(kept)) = taken;
+        let census = Census::new(&kept.rules, calendar);
         let ledger = match taken {
             TakenOver::Kept(kept) => GlobalLedger::restore(kept, kept.term, now)?,
             TakenOver::Lost(kept) => {
@@ -36,7 +48,7 @@ impl Desk {
                 GlobalLedger::recover(kept, limit, sites, term, rules, now)?
             }
         };
-        Ok(Self { ledger, unstored: None, answers: Vec::new(), keeps_orders: true })
+        Ok(Self { ledger, census, unstored: None, answers: Vec::new(), keeps_orders: true })
     }
 
     /// Refuses orders whose effect the keeper would not keep.
@@ -52,9 +64,23 @@ impl Desk {
     }
 
     /// Handles a message of a site.
-    pub(super) fn receive(&mut self, message: &ToGlobal, now: Timestamp) {
+    pub(super) fn receive(&mut self, message: &ToGlobal, now: Timestamp, calendar: Timestamp) {
+        let site = message.from();
+        if matches!(message, ToGlobal::Join(_)) && self.census.is_in_use(calendar) {
+            let ((incarnation, over), term) = (message.life(), self.ledger.term());
+            let refused = Refused::new(term, incarnation, over, Refusal::Policy);
+            self.answers.push((site, ToSite::Refused(refused)));
+            return;
+        }
         let answers = self.ledger.receive(message, now);
+        let is_accepted = answers.is_empty() && self.ledger.later_term().is_none();
         self.answers.extend(answers.into_iter().map(addressed));
+        if let ToGlobal::Tally(tally) = message
+            && is_accepted
+        {
+            let heard = self.census.hear(tally, &self.ledger, calendar);
+            self.answers.extend(heard.into_iter().map(|answer| (site, answer)));
+        }
     }
 
     /// Lets time pass: reclaims slots, and serves the sites that lack some.
@@ -64,7 +90,12 @@ impl Desk {
     }
 
     /// Carries out an order. The result is for the operator, after the batch is stored.
-    pub(super) fn order(&mut self, order: Order, now: Timestamp) -> Result<String, OrderError> {
+    pub(super) fn order(
+        &mut self,
+        order: Order,
+        now: Timestamp,
+        calendar: Timestamp,
+    ) -> Result<String, OrderError> {
         if !self.keeps_orders && order != Order::Status {
             return Err(OrderError::TermOnly);
         }
@@ -78,7 +109,7 @@ impl Desk {
                 ledger.set_limit(limit);
                 Ok(())
             }
-            Order::Status => return Ok(self.status(now)),
+            Order::Status => return Ok(self.status(now, calendar)),
         }
         .map_err(OrderError::Refused)?;
         Ok("stored\n".to_owned())
@@ -131,7 +162,7 @@ impl Desk {
     }
 
     /// The state of the room, as text for an operator.
-    fn status(&self, now: Timestamp) -> String {
+    fn status(&self, now: Timestamp, calendar: Timestamp) -> String {
         let ledger = &self.ledger;
         let mut text = format!(
             "term {}, limit {}, held {}, free {}{}\n",
@@ -141,6 +172,11 @@ impl Desk {
             ledger.free(),
             if ledger.is_learning() { ", learning: nothing is granted yet" } else { "" },
         );
+        if self.census.is_in_use(calendar) {
+            let (sites, active) = self.census.counted(calendar);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "counting: sites {sites}, active {active}");
+        }
         text.push_str("site  epoch     account  held      used      lease   notes\n");
         for state in ledger.site_states(now) {
             let epoch = format!("{}/{}", state.epoch.term().number(), state.epoch.count());
@@ -177,8 +213,12 @@ mod tests {
     use std::time::Duration;
 
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::escrow::{
-        Admission, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
+    use waiting_room_sites::{
+        Minute,
+        escrow::{
+            Admission, Draw, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
+            Tally,
+        },
     };
 
     use super::*;
@@ -204,10 +244,10 @@ mod tests {
     #[test]
     fn no_answer_leaves_before_its_changes_are_stored() {
         let (now, mut kept) = (Timestamp::from_secs(1), kept());
-        let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now).unwrap();
+        let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now, now).unwrap();
         assert!(!desk.has_news());
         let (_, join) = joining_site();
-        desk.receive(&join, now);
+        desk.receive(&join, now, now);
         assert!(desk.has_news());
         let batch = desk.batch();
         assert_eq!(batch.accounts[&SITE].standing, Standing::Open);
@@ -219,9 +259,9 @@ mod tests {
     #[test]
     fn changes_that_could_not_be_stored_are_stored_with_the_next_ones() {
         let (now, kept) = (Timestamp::from_secs(1), kept());
-        let mut desk = Desk::open(&TakenOver::Kept(kept), now).unwrap();
+        let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let (_, join) = joining_site();
-        desk.receive(&join, now);
+        desk.receive(&join, now, now);
         let first = desk.batch();
         desk.not_stored();
         assert!(desk.has_news(), "the changes still have to be stored");
@@ -232,40 +272,76 @@ mod tests {
     #[test]
     fn an_order_is_refused_by_name_and_a_status_shows_the_room() {
         let (now, kept) = (Timestamp::from_secs(1), kept());
-        let mut desk = Desk::open(&TakenOver::Kept(kept), now).unwrap();
-        let refused = desk.order(Order::AddSite(SITE), now).unwrap_err();
+        let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
+        let refused = desk.order(Order::AddSite(SITE), now, now).unwrap_err();
         assert_eq!(refused.to_string(), "site 1 is on the list already");
         let epoch = desk.ledger().epoch_of(SITE).unwrap();
-        desk.order(Order::Fence(SITE, epoch), now).unwrap();
-        let status = desk.order(Order::Status, now).unwrap();
+        desk.order(Order::Fence(SITE, epoch), now, now).unwrap();
+        let status = desk.order(Order::Status, now, now).unwrap();
         assert!(status.starts_with("term 1, limit 10, held 0, free 10\n"), "{status}");
         assert!(
             status.contains("1     0/0       away     0         0         0s      fenced\n"),
             "{status}"
         );
         let mut desk = desk.without_orders();
-        let refused = desk.order(Order::SetLimit(3), now).unwrap_err();
+        let refused = desk.order(Order::SetLimit(3), now, now).unwrap_err();
         assert!(matches!(refused, OrderError::TermOnly));
-        assert!(desk.order(Order::Status, now).is_ok());
+        assert!(desk.order(Order::Status, now, now).is_ok());
+    }
+
+    #[test]
+    fn while_sites_count_none_gets_an_account_and_the_status_shows_them() {
+        let (now, calendar) = (Timestamp::from_secs(1), Timestamp::from_secs(60));
+        let mut desk = Desk::open(&TakenOver::Kept(kept()), now, calendar).unwrap();
+        let minute = Minute::of(calendar);
+        let tally = ToGlobal::Tally(Tally {
+            site: SITE,
+            incarnation: Incarnation::new(7),
+            term: Term::default(),
+            sent_at: calendar,
+            rules: EscrowRules::new().digest(),
+            knows: 0,
+            active: 5,
+            minute: minute.previous(),
+            admitted: 0,
+            draw: Draw { minute, total: 2, slots: 5, knows_world: true },
+        });
+        desk.receive(&tally, now, calendar);
+        let answers = desk.stored();
+        assert!(
+            matches!(answers[..], [(SITE, ToSite::World(_)), (SITE, ToSite::Tickets(_))]),
+            "{answers:?}"
+        );
+        let status = desk.order(Order::Status, now, calendar).unwrap();
+        assert!(status.contains("counting: sites 1, active 5\n"), "{status}");
+
+        let (_, join) = joining_site();
+        desk.receive(&join, now, calendar);
+        let answers = desk.stored();
+        let [(SITE, ToSite::Refused(refused))] = answers[..] else { panic!("{answers:?}") };
+        assert_eq!(refused.reason, Refusal::Policy);
+        // The passes of the visitors are over.
+        desk.receive(&join, now, calendar + Duration::from_secs(1000));
+        assert!(matches!(desk.stored()[..], [(SITE, ToSite::Welcome(_))]));
     }
 
     #[test]
     fn a_recovered_ledger_grants_nothing_until_every_site_has_reported() {
         let (now, kept) = (Timestamp::from_secs(1), kept());
-        let mut desk = Desk::open(&TakenOver::Lost(kept), now).unwrap();
+        let mut desk = Desk::open(&TakenOver::Lost(kept), now, now).unwrap();
         assert!(desk.ledger().is_learning());
         let (mut site, join) = joining_site();
-        desk.receive(&join, now);
+        desk.receive(&join, now, now);
         assert!(desk.batch().rules.is_some(), "everything is stored anew");
         assert_eq!(desk.stored(), []);
         let later = now + EscrowRules::new().reclaim_after() + Duration::from_secs(1);
         let [SiteAction::Send(join)] = &site.tick(later)[..] else { panic!("the site joins") };
-        desk.receive(join, later);
+        desk.receive(join, later, later);
         let _ = desk.batch();
         for (_, message) in desk.stored() {
             for action in site.receive(&message, later) {
                 let SiteAction::Send(message) = action else { continue };
-                desk.receive(&message, later);
+                desk.receive(&message, later, later);
             }
         }
         assert!(matches!(site.admit(VisitorId::new(1), later), Admission::Borrow { .. }));

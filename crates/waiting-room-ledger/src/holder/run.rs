@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
+    sync::Arc,
     time::Duration,
 };
 
@@ -10,7 +11,10 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout, timeout_at},
 };
-use waiting_room_core::Timestamp;
+use waiting_room_core::{
+    Timestamp,
+    time::{Clock, SystemClock},
+};
 use waiting_room_sites::{
     SiteId,
     escrow::{Incarnation, Refusal, Term, ToSite},
@@ -44,6 +48,8 @@ pub struct Holder<K> {
     keeper: K,
     times: HolderTimes,
     start: Instant,
+    /// The calendar, by which sites that count have their minutes.
+    calendar: Arc<dyn Clock>,
     inbox: mpsc::Receiver<Event>,
     /// Keeps the inbox open: a holder without handles goes on.
     _own_inbox: mpsc::Sender<Event>,
@@ -85,6 +91,7 @@ impl<K: LedgerKeeper> Holder<K> {
             keeper,
             times,
             start: Instant::now(),
+            calendar: Arc::new(SystemClock::new()),
             inbox,
             _own_inbox: own_inbox,
             role,
@@ -93,6 +100,15 @@ impl<K: LedgerKeeper> Holder<K> {
             told: Told::default(),
         };
         (holder, handle)
+    }
+
+    /// Replaces the clock of the calendar, for tests. Only sites that count depend on it, under
+    /// `Policy::Counters`: their minutes have to begin at the same time as here. The clock of this
+    /// machine by default.
+    #[must_use]
+    pub fn calendar(mut self, clock: impl Clock) -> Self {
+        self.calendar = Arc::new(clock);
+        self
     }
 
     /// Looks at the keeper once, so that a program can refuse to start.
@@ -165,7 +181,7 @@ impl<K: LedgerKeeper> Holder<K> {
     async fn hold(&mut self, taken: &TakenOver) {
         let (TakenOver::Kept(kept) | TakenOver::Lost(kept)) = taken;
         let term = kept.term;
-        let mut desk = match Desk::open(taken, self.now()) {
+        let mut desk = match Desk::open(taken, self.now(), self.calendar.now()) {
             Ok(desk) if K::KEEPS_ACCOUNTS => desk,
             Ok(desk) => desk.without_orders(),
             Err(error) => {
@@ -216,7 +232,7 @@ impl<K: LedgerKeeper> Holder<K> {
         let mut next = first;
         for _ in 0..MAX_BATCH {
             let Some(event) = next else { return };
-            let now = self.now();
+            let (now, calendar) = (self.now(), self.calendar.now());
             match event {
                 Event::Close { site, stream } => {
                     if self.streams.get(&site).is_some_and(|open| open.id == stream) {
@@ -226,7 +242,7 @@ impl<K: LedgerKeeper> Holder<K> {
                 Event::Message { stream, message } => {
                     let open = self.streams.get(&message.from());
                     if open.is_some_and(|open| open.id == stream) {
-                        desk.receive(&message, now);
+                        desk.receive(&message, now, calendar);
                     }
                 }
                 Event::Open { site, incarnation, stream, outlet, reply } => {
@@ -240,7 +256,9 @@ impl<K: LedgerKeeper> Holder<K> {
                     // A stream that has ended meanwhile says so by another event.
                     let _ = reply.send(opened);
                 }
-                Event::Order { order, reply } => orders.push((reply, desk.order(order, now))),
+                Event::Order { order, reply } => {
+                    orders.push((reply, desk.order(order, now, calendar)));
+                }
             }
             next = timeout_at(end, self.inbox.recv()).await.ok().flatten();
         }
@@ -364,6 +382,7 @@ impl Told {
             Refusal::Drained => "it is being drained",
             Refusal::Fenced => "its incarnation is fenced",
             Refusal::NotListed => "it is not on the list of sites",
+            Refusal::Policy => "its policy differs from that of the other sites",
             Refusal::Rules { .. } => "its rules differ from those of this ledger",
             _ => "of another reason",
         };

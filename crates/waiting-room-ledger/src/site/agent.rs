@@ -15,16 +15,17 @@ use tokio::{
     select,
     time::{Instant, sleep},
 };
-use waiting_room_core::Timestamp;
+use waiting_room_core::{Store, Timestamp};
 use waiting_room_redis::{
     RedisStore,
     site::{SiteReport, SiteTimes},
 };
-use waiting_room_sites::escrow::{EscrowRules, Incarnation, Refusal, ToSite};
+use waiting_room_sites::escrow::{EscrowRules, Incarnation, Refusal, ToGlobal, ToSite};
 
 use crate::{
-    Dial, LedgerLink,
+    Dial, LedgerLink, Policy,
     site::{
+        counting::Counting,
         messages::{for_room, times, to_global},
         options::SiteOptions,
         state::SiteState,
@@ -42,6 +43,8 @@ pub(super) struct Agent<D> {
     name: String,
     options: SiteOptions<D>,
     times: SiteTimes,
+    /// What the agent of a site that counts knows of the world.
+    counting: Option<Counting>,
     /// The link, while this node speaks for the site, and the incarnation that it belongs to.
     link: Option<(u64, LedgerLink)>,
     sent: Option<Sent>,
@@ -75,9 +78,23 @@ impl<D: Dial> Agent<D> {
         name: &str,
         options: SiteOptions<D>,
     ) -> Self {
-        let times = times(&options.rules);
-        let (name, is_failing) = (name.to_owned(), false);
-        Self { state, room, name, options, times, link: None, sent: None, warned: None, is_failing }
+        let (times, digest) = (times(&options.rules), options.rules.digest());
+        let counting = match options.policy {
+            Policy::Counters => Some(Counting::new(options.site, digest)),
+            Policy::Escrow => None,
+        };
+        Self {
+            state,
+            room,
+            name: name.to_owned(),
+            options,
+            times,
+            counting,
+            link: None,
+            sent: None,
+            warned: None,
+            is_failing: false,
+        }
     }
 
     /// Reports and carries messages until the task is aborted.
@@ -121,9 +138,22 @@ impl<D: Dial> Agent<D> {
         self.is_failing = false;
         self.state.learn(&said);
         if said.speaks {
+            self.plan(&said).await;
             self.speak(&said, cause);
         } else {
             (self.link, self.sent) = (None, None);
+        }
+    }
+
+    /// Gives the room of a site that counts the slots of this minute and the next. The room may need
+    /// them also while there is no ledger.
+    async fn plan(&mut self, said: &SiteReport) {
+        let Some(counting) = &mut self.counting else { return };
+        let Some((term, plan)) = counting.plan(said, &self.room.rules()) else { return };
+        // If the room does not answer, the next report repeats the plan.
+        if let Ok((_, unused)) = self.room.hear_for_site(term, &plan, &self.times).await {
+            counting.was_planned(said);
+            self.state.show_unused(unused);
         }
     }
 
@@ -140,17 +170,26 @@ impl<D: Dial> Agent<D> {
             return;
         }
         let Some((_, link)) = &self.link else { return };
-        let rules = self.options.rules.digest();
-        link.send(to_global(self.options.site, rules, said));
+        let Some(message) = self.message(said) else { return };
+        link.send(message);
         let (at, sent_at, returned) = (Instant::now(), said.at, said.returned);
         self.sent = Some(Sent { at, sent_at, returned, is_answered: false });
+    }
+
+    /// The message of the site; `None` before the room of a site that counts has begun to.
+    fn message(&self, said: &SiteReport) -> Option<ToGlobal> {
+        match &self.counting {
+            Some(counting) => said.counted.as_ref().map(|counted| counting.tally(said, counted)),
+            None => Some(to_global(self.options.site, self.options.rules.digest(), said)),
+        }
     }
 
     /// Returns whether a message has to be sent although the global ledger does not wait for one.
     fn is_due(&self, said: &SiteReport) -> bool {
         let Some(sent) = self.sent else { return true };
         let (heartbeat, elapsed) = (self.times.heartbeat, sent.at.elapsed());
-        let is_hasty = said.wanted > 0 || said.is_recalled;
+        let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
+        let is_hasty = said.wanted > 0 || said.is_recalled || wants_tickets;
         let gives_back = said.is_recalled && said.returned > sent.returned;
         elapsed >= heartbeat
             || gives_back
@@ -160,6 +199,12 @@ impl<D: Dial> Agent<D> {
     /// Hands a message of the global ledger to the room.
     async fn hear(&mut self, message: &ToSite) {
         self.note(message);
+        if let (ToSite::World(world), Some(counting)) = (message, &mut self.counting)
+            && counting.hear(world)
+        {
+            // The room has to report before it gets a plan.
+            self.report(Cause::Usual).await;
+        }
         let Some((term, news)) = for_room(message) else { return };
         let (room, times) = (&self.room, &self.times);
         // If the room does not answer, the message is lost, and repeated by the next one.
@@ -178,18 +223,22 @@ impl<D: Dial> Agent<D> {
         if let (ToSite::Grant(grant), Some(sent)) = (message, &mut self.sent) {
             sent.is_answered |= grant.heard >= sent.sent_at;
         }
+        if let (ToSite::Tickets(_), Some(sent)) = (message, &mut self.sent) {
+            sent.is_answered = true;
+        }
         match message {
             ToSite::Refused(refused) if self.warned != Some(refused.reason) => {
                 let (site, reason) = (self.options.site.number(), &refused.reason);
                 tracing::warn!(
                     room = self.name,
                     site,
+                    policy = ?self.options.policy,
                     ?reason,
                     "the global ledger refuses the site"
                 );
                 self.warned = Some(*reason);
             }
-            ToSite::Welcome(_) => self.warned = None,
+            ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
             _ => {}
         }
     }

@@ -54,6 +54,12 @@ pub(super) fn for_room(message: &ToSite) -> Option<(u32, GlobalNews)> {
         ToSite::Stale { over, current, .. } => {
             GlobalNews::Stale { over: numbers(*over), current: numbers(*current) }
         }
+        ToSite::Tickets(tickets) => GlobalNews::Tickets {
+            incarnation: tickets.incarnation.bits(),
+            minute: tickets.minute.number(),
+            total: tickets.total,
+            is_dry: tickets.is_dry,
+        },
         ToSite::Welcome(welcome) => GlobalNews::Welcome {
             epoch: numbers(welcome.epoch),
             incarnation: welcome.incarnation.bits(),
@@ -61,7 +67,7 @@ pub(super) fn for_room(message: &ToSite) -> Option<(u32, GlobalNews)> {
             lease: welcome.lease,
             inherited: welcome.inherited,
         },
-        // Rooms take no visitors over from dead sites.
+        // Rooms take no visitors over from dead sites, and the agent keeps the world for them.
         _ => return None,
     };
     Some((message.term().number(), news))

@@ -10,11 +10,35 @@ use waiting_room_sites::{
 
 use crate::{Dial, LedgerLink, LinkOptions, SharedKeys, TcpDial, site::judge::BootClock};
 
+/// How the sites of a room keep one limit on active visitors. All sites have to use the same policy.
+///
+/// A ledger refuses sites of the other policy by name, as long as a slot is granted or visitors of
+/// sites that count may be active. So the policy of a running room changes when all sites have been
+/// off for the time of a lease and a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Policy {
+    /// The sites count new visitors by the calendar minute, and know a snapshot of the world that is
+    /// a second old: the third policy of Cloudflare's article, see
+    /// [`SlotPolicy::Counters`](waiting_room_sites::SlotPolicy::Counters).
+    ///
+    /// **The limit may be exceeded**, up to twice with recent snapshots, and visitors may be queued
+    /// although slots are free. While the ledger is away, a site goes on for three minutes with the
+    /// last snapshot. The clocks of the ledger and of the servers of all rooms have to agree within
+    /// a second or so.
+    Counters,
+    /// The sites hold slots that the global ledger has granted. The limit is never exceeded, see
+    /// [`escrow`](waiting_room_sites::escrow).
+    #[default]
+    Escrow,
+}
+
 /// How a [`SiteStore`](crate::SiteStore) finds the global ledger, and which site it is.
 #[derive(Clone, Debug)]
 pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
     pub(super) rules: EscrowRules,
+    pub(super) policy: Policy,
     addresses: Vec<String>,
     keys: SharedKeys,
     dial: D,
@@ -37,6 +61,7 @@ impl SiteOptions {
         Self {
             site,
             rules,
+            policy: Policy::Escrow,
             addresses: addresses.into_iter().collect(),
             keys,
             dial: TcpDial::new(),
@@ -50,8 +75,28 @@ impl<D: Dial> SiteOptions<D> {
     /// Sets how connections to the ledger are opened, for example with TLS. TCP by default.
     #[must_use]
     pub fn dial<E: Dial>(self, dial: E) -> SiteOptions<E> {
-        let Self { site, rules, addresses, keys, within, clock, .. } = self;
-        SiteOptions { site, rules, addresses, keys, dial, within, clock }
+        let Self { site, rules, policy, addresses, keys, within, clock, .. } = self;
+        SiteOptions { site, rules, policy, addresses, keys, dial, within, clock }
+    }
+
+    /// Sets how the sites keep one limit, which has to be the same at all of them.
+    /// [`Policy::Escrow`] by default.
+    ///
+    /// ```
+    /// use waiting_room_ledger::{Policy, SharedKeys, SiteOptions};
+    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    ///
+    /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+    /// let ledgers = ["ledger-1.internal:7400".to_owned()];
+    /// let paris = SiteOptions::new(SiteId::new(1), EscrowRules::new(), ledgers, keys)
+    ///     .policy(Policy::Counters);
+    /// # let _ = paris;
+    /// # Ok::<(), waiting_room_ledger::KeyError>(())
+    /// ```
+    #[must_use]
+    pub const fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
     }
 
     /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. A ledger

@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 use waiting_room_core::{Timestamp, time::Clock};
-use waiting_room_redis::site::{NodeReport, SiteReport};
-use waiting_room_sites::escrow::EscrowRules;
+use waiting_room_redis::site::{Counted, NodeReport, SiteReport};
+use waiting_room_sites::{Minute, escrow::EscrowRules};
 
 use crate::site::judge::Judge;
 
@@ -32,6 +32,9 @@ pub(super) struct SiteState {
     /// The end of the lease in nanoseconds by the clock of the room, as last reported; 0 if it is
     /// over.
     lease_end: AtomicU64,
+    /// The end of the minute in which Anywhere's counter has no ticket left, in nanoseconds by the
+    /// clock of the room; 0 if it may have some.
+    dry_until: AtomicU64,
     /// The new visitors since the last report.
     arrivals: AtomicU64,
     at_door: AtomicU32,
@@ -57,6 +60,7 @@ impl SiteState {
             clock,
             judge: Mutex::new(Judge::new(lease)),
             lease_end: AtomicU64::new(0),
+            dry_until: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             at_door: AtomicU32::new(0),
             unused: watch::Sender::new(0),
@@ -101,7 +105,14 @@ impl SiteState {
             // It is in use, so the next life of the site needs another one.
             self.incarnation.store(another(said.incarnation), Ordering::Relaxed);
         }
-        self.show_unused(if is_leased { said.unused } else { 0 });
+        let dry_until = said.counted.as_ref().map_or(0, |it| dry_until(it).as_nanos());
+        self.dry_until.store(dry_until, Ordering::Relaxed);
+        self.show_unused(if is_leased || said.counted.is_some() { said.unused } else { 0 });
+    }
+
+    /// Returns whether no slot can come from elsewhere in this minute, at a site that counts.
+    pub(super) fn is_dry(&self, now: Timestamp) -> bool {
+        now.as_nanos() < self.dry_until.load(Ordering::Relaxed)
     }
 
     pub(super) fn show_unused(&self, unused: u64) {
@@ -139,14 +150,16 @@ impl SiteState {
 }
 
 impl AtDoor<'_> {
-    /// Completes when the site has unused slots, as far as a report from now on shows.
+    /// Completes when the site has unused slots, or can get none in this minute, as far as a report
+    /// from now on shows.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost if the future is dropped.
     pub(super) async fn chance(&mut self) {
         while self.unused.changed().await.is_ok() {
-            if *self.unused.borrow() > 0 {
+            let is_dry = self.state.dry_until.load(Ordering::Relaxed) > 0;
+            if is_dry || *self.unused.borrow() > 0 {
                 return;
             }
         }
@@ -159,6 +172,13 @@ impl Drop for AtDoor<'_> {
     fn drop(&mut self) {
         self.state.at_door.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The end of the minute if Anywhere's counter has no ticket left in it, and the start of time
+/// otherwise.
+fn dry_until(counted: &Counted) -> Timestamp {
+    let has_none = counted.knows_world && counted.anywhere == 0;
+    if has_none || counted.is_dry { Minute::new(counted.minute).end() } else { Timestamp::ZERO }
 }
 
 /// Other bits that look random, by SplitMix64.

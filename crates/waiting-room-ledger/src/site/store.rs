@@ -41,11 +41,17 @@ use crate::{
 /// front of the line, or a new one, who finds the site without slots waits for one from elsewhere, for
 /// the [bounded wait](EscrowRules::borrow_wait) of the rules at most, before it is queued.
 ///
-/// The sum of the active visitors of all sites does not exceed the limit of the ledger, whatever the
-/// network does, under the conditions that [`escrow`](waiting_room_sites::escrow) lists. The limit on
-/// active visitors in the rules of the room does not count, and the limit on new visitors is one of
-/// this site alone. A room with [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough)
-/// limits nobody.
+/// This is [`Policy::Escrow`](crate::Policy::Escrow), the default. Under
+/// [`Policy::Counters`](crate::Policy::Counters), the site counts new visitors by the minute instead,
+/// without a promise about the limit. A new visitor then waits for a slot of the counter that all sites
+/// share, unless it has none left in this minute.
+///
+/// With the default, the sum of the active visitors of all sites does not exceed the limit of the
+/// ledger, whatever the network does, under the conditions that
+/// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
+/// room does not count, and the limit on new visitors is one of this site alone, or of the world
+/// under `Policy::Counters`. A room with
+/// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
 /// Each site needs its own keys for the tokens of visitors. A pass of another site is no pass here,
 /// so a visitor has to stay at its site.
@@ -166,7 +172,11 @@ impl SiteStore {
         let Some(mut at_door) = self.state.wait() else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
-        while lacks_slot(&verdict) && timeout_at(until, at_door.chance()).await.is_ok() {
+        let is_hopeful = || !self.state.is_dry(self.room.now());
+        while lacks_slot(&verdict)
+            && is_hopeful()
+            && timeout_at(until, at_door.chance()).await.is_ok()
+        {
             verdict = ask().await?;
         }
         Ok(verdict)
@@ -175,7 +185,7 @@ impl SiteStore {
 
 /// The visitors at the front of the line for which a site borrows slots. For those behind them,
 /// a slot from elsewhere would go to somebody ahead.
-const FRONT: u32 = 32;
+const FRONT: u32 = 16;
 
 /// Returns whether a visitor may have been admitted if there had been a slot.
 fn lacks_slot(verdict: &Verdict) -> bool {

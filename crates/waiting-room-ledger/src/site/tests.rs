@@ -1,5 +1,6 @@
 //! Tests of the room of a site, on real servers.
 
 mod account;
+mod counters;
 mod losses;
 mod support;

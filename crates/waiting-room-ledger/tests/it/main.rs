@@ -1,6 +1,7 @@
 //! The ledger with its keepers, on its wire, in a simulated world, and as a program.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod counters;
 mod net;
 mod pages;
 mod postgres;

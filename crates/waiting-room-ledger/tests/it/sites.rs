@@ -32,12 +32,12 @@ const PASS: Duration = Duration::from_millis(2250);
 const LEASE: Duration = Duration::from_secs(3);
 const RULES: EscrowRules = LASTING.session(PASS).lease(LEASE);
 /// Rules under which no pass lapses in a test.
-const LASTING: EscrowRules = EscrowRules::new()
+pub(crate) const LASTING: EscrowRules = EscrowRules::new()
     .session(Duration::from_secs(600))
     .heartbeat(Duration::from_millis(200))
     .borrow_wait(Duration::from_millis(500));
 
-fn keys() -> SharedKeys {
+pub(crate) fn keys() -> SharedKeys {
     SharedKeys::parse(&"0123456789abcdef".repeat(4)).unwrap()
 }
 
@@ -150,7 +150,7 @@ async fn crowd(sites: [SiteStore; 2], oracle: Oracle) {
 }
 
 /// Waits until something holds, for 20 s at most.
-async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begin = Instant::now();
     let mut each = interval(Duration::from_millis(20));
     while !holds() {
@@ -262,7 +262,7 @@ async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
 }
 
 /// Sends a request with a cookie or none. Returns whether it was let in, and its cookie.
-async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
+pub(crate) async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<String>) {
     let mut request = Request::get("/").header("accept", "text/html");
     if let Some(cookie) = cookie {
         request = request.header("cookie", cookie);

@@ -9,6 +9,8 @@
 --       stale over current
 --       refused incarnation over is_fenced
 --       report
+--       plan ceiling, and for this minute and the next: minute slots anywhere knows_world
+--       tickets incarnation minute total is_dry
 --       where an epoch is its term and its count
 -- reply for each message: {1 if the site has to report at once, unused slots}
 -- time  the clock of the room
@@ -64,6 +66,7 @@ function handlers.welcome(words, times)
         return false
     end
     site.has_account, site.epoch_term, site.epoch_count = true, term, count
+    site.counters = nil
     site.granted, site.returned = inherited, 0
     site.heard_us, site.lease_end_us = heard_us, heard_us + lease_us
     site.reserve, site.recalled_until_us, site.promised = 0, 0, 0
@@ -99,6 +102,42 @@ function handlers.refused(words)
         restart_site()
     end
     return false
+end
+
+-- The slots of a site that counts, in this minute and the next. Those of the current minute change only
+-- if they were not computed from a recent snapshot. A site with a lease goes on to hold slots.
+function handlers.plan(words)
+    local site = room.site
+    if site.has_account and room.now_us < site.lease_end_us then
+        return false
+    end
+    site.has_account = false
+    site.counters = site.counters or {
+        minute = math.floor(room.now_us / MINUTE_US), taken = 0, last = 0, slots = 0, anywhere = 0,
+        knows_world = false, tickets = 0, is_dry = false,
+    }
+    local counters = site.counters
+    counters.ceiling, counters.plans = number(words), {}
+    for i = 1, 2 do
+        local minute, slots, anywhere = number(words), number(words), number(words)
+        counters.plans[i] = {minute, slots, anywhere, number(words) == 1}
+    end
+    if not counters.knows_world then
+        use_plan()
+    end
+    return false
+end
+
+-- Slots of Anywhere's. Once none is left, the site says so, and asks for no more in this minute.
+function handlers.tickets(words)
+    local site, incarnation, minute = room.site, words(), number(words)
+    local counters, total, is_dry = site.counters, number(words), number(words) == 1
+    if not counters or incarnation ~= site.incarnation or minute ~= counters.minute then
+        return false
+    end
+    counters.tickets = math.max(counters.tickets, total)
+    is_dry, counters.is_dry = is_dry and not counters.is_dry, is_dry or counters.is_dry
+    return is_dry
 end
 
 -- The global ledger has begun a new term.

@@ -10,7 +10,10 @@
 --       knows it in microseconds, how long the node speaks for the site in microseconds
 -- reply for each report: {1 if the node speaks for the site, incarnation, term, term of the epoch,
 --       count of the epoch, 1 if there is an account, granted, returned, used, wanted, demand,
---       lease_end_us, unused, 1 if unused slots are recalled}
+--       lease_end_us, unused, 1 if unused slots are recalled, and what a site that counts has
+--       counted, or {}: {active, minute, admitted in the minute before, its tickets of Anywhere's,
+--       those that it wants in all, Anywhere's slots, 1 if they come from a recent snapshot, 1 if none is
+--       left}}
 -- time  the clock of the room
 
 -- Ends the lease if, by the clock of a node, it is over. The server's clock may have been set back, or
@@ -45,6 +48,21 @@ local function count(waiting)
     return used, site.wanted
 end
 
+-- Returns what a site that counts has counted, or nothing at a site that holds slots. Tickets are
+-- wanted for the visitors who are about to enter and find no slot.
+local function counted(waiting)
+    local counters = room.site.counters
+    if not counters then
+        return {}
+    end
+    local more = counters.is_dry and 0 or math.max(waiting - free_slots(), 0)
+    return {
+        active(), counters.minute, counters.last, counters.tickets,
+        counters.tickets + math.min(more, counters.anywhere), counters.anywhere,
+        counters.knows_world and 1 or 0, counters.is_dry and 1 or 0,
+    }
+end
+
 local function report(argument)
     local node, incarnation, arrivals, door, door_us, judged_us, agent_us =
         string.match(argument, '^(%x+) (%x+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
@@ -64,7 +82,7 @@ local function report(argument)
     return {
         speaks and 1 or 0, site.incarnation, site.term, site.epoch_term, site.epoch_count,
         site.has_account and 1 or 0, site.granted, site.returned, used, wanted, demand,
-        site.lease_end_us, unused_slots(), is_recalled() and 1 or 0,
+        site.lease_end_us, unused_slots(), is_recalled() and 1 or 0, counted(waiting),
     }
 end
 

@@ -8,7 +8,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::{
     SiteId,
-    escrow::{Epoch, Incarnation, Refused, RulesDigest, Term},
+    escrow::{Epoch, Incarnation, Refused, RulesDigest, Tally, Term, Tickets, World},
 };
 
 /// A message from a site to the global ledger.
@@ -30,6 +30,8 @@ pub enum ToGlobal {
     Heartbeat(Heartbeat),
     /// A site asks for a new epoch.
     Join(Join),
+    /// A site that holds no slots, but counts, reports its state.
+    Tally(Tally),
 }
 
 impl ToGlobal {
@@ -39,6 +41,7 @@ impl ToGlobal {
         match self {
             Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => heartbeat.site,
             Self::Join(join) => join.site,
+            Self::Tally(tally) => tally.site,
         }
     }
 
@@ -49,6 +52,7 @@ impl ToGlobal {
                 heartbeat.term.max(heartbeat.epoch.term())
             }
             Self::Join(join) => join.after.term(),
+            Self::Tally(tally) => tally.term,
         }
     }
 
@@ -57,16 +61,20 @@ impl ToGlobal {
         match self {
             Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => heartbeat.rules,
             Self::Join(join) => join.rules,
+            Self::Tally(tally) => tally.rules,
         }
     }
 
-    /// The incarnation that sends it, and the epoch that it names.
-    pub(super) const fn life(&self) -> (Incarnation, Epoch) {
+    /// The incarnation that sends it, and the epoch that it names: before all others for a site that
+    /// counts, which has none.
+    #[must_use]
+    pub fn life(&self) -> (Incarnation, Epoch) {
         match self {
             Self::Claim { heartbeat, .. } | Self::Heartbeat(heartbeat) => {
                 (heartbeat.incarnation, heartbeat.epoch)
             }
             Self::Join(join) => (join.incarnation, join.after),
+            Self::Tally(tally) => (tally.incarnation, Epoch::default()),
         }
     }
 }
@@ -162,8 +170,12 @@ pub enum ToSite {
         /// The current epoch of the site. To continue, the site joins after this one.
         current: Epoch,
     },
+    /// The tickets of a site that counts.
+    Tickets(Tickets),
     /// The site has a new epoch.
     Welcome(Welcome),
+    /// The snapshot of the world, for a site that counts.
+    World(World),
 }
 
 impl ToSite {
@@ -174,7 +186,9 @@ impl ToSite {
             Self::Grant(grant) => grant.term,
             Self::Dead { term, .. } | Self::Report { term } | Self::Stale { term, .. } => *term,
             Self::Refused(refused) => refused.term,
+            Self::Tickets(tickets) => tickets.term,
             Self::Welcome(welcome) => welcome.term,
+            Self::World(world) => world.term,
         }
     }
 }

@@ -31,6 +31,9 @@ pub enum Refusal {
     Fenced,
     /// The site is not on the list of sites.
     NotListed,
+    /// The site follows another policy than the sites that the global ledger serves: it counts while
+    /// they hold slots, or the other way round.
+    Policy,
     /// The site has other rules than the global ledger.
     Rules {
         /// The rules of the global ledger.
@@ -62,6 +65,11 @@ pub enum JoinRefused {
     },
     /// The site is not on the list of the global ledger.
     NotListed {
+        /// The site.
+        site: SiteId,
+    },
+    /// Other sites count, so no site may hold slots. Their visitors are in no account.
+    PolicyDiffers {
         /// The site.
         site: SiteId,
     },
@@ -125,6 +133,14 @@ pub enum ListRefused {
     },
 }
 
+impl Refused {
+    /// Creates the message of the ledger of a term to an incarnation that has named an epoch.
+    #[must_use]
+    pub const fn new(term: Term, incarnation: Incarnation, over: Epoch, reason: Refusal) -> Self {
+        Self { term, incarnation, over, reason }
+    }
+}
+
 impl JoinRefused {
     /// The reason in the words of the site that has these rules.
     pub(super) fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
@@ -132,6 +148,7 @@ impl JoinRefused {
             Refusal::Drained => Self::Drained { site },
             Refusal::Fenced => Self::Fenced { site, incarnation: refused.incarnation },
             Refusal::NotListed => Self::NotListed { site },
+            Refusal::Policy => Self::PolicyDiffers { site },
             Refusal::Rules { rules: global, digest } => match rules.difference(&global) {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
                 None => Self::VersionsDiffer { site: rules.digest(), global: digest },
@@ -150,6 +167,13 @@ impl fmt::Display for JoinRefused {
             }
             Self::NotListed { site } => {
                 write!(f, "site {} is not on the list of the global ledger", site.number())
+            }
+            Self::PolicyDiffers { site } => {
+                write!(
+                    f,
+                    "policy is escrow at site {}, expected that of the other sites: counters",
+                    site.number()
+                )
             }
             Self::RulesDiffer { field, site, global } => {
                 write!(f, "{field} is {site:?} at the site and {global:?} in the global ledger")

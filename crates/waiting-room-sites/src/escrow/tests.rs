@@ -13,6 +13,7 @@ use crate::SiteId;
 use super::*;
 
 mod borrow;
+mod census;
 mod claims;
 mod fence;
 mod keep;

@@ -7,13 +7,16 @@
 //! A message has exactly one encoding, and a decoder accepts nothing else: no longer varint, no
 //! bytes after the end, no unknown kind. So a message that was sealed can be compared by its bytes.
 //!
-//! A decoder reads what a peer has sent, so it allocates nothing, and bounds every count
-//! ([`MAX_COUNT`]).
+//! A decoder reads what a peer has sent, so it bounds every count ([`MAX_COUNT`]), and allocates
+//! nothing except for the sites of a [`World`](crate::escrow::World), of which there are 2048 at
+//! most.
 
 mod bytes;
 mod messages;
+mod tally;
 
 pub use self::{
     bytes::WireError,
     messages::{MAX_COUNT, MAX_MESSAGE_LEN, WIRE_VERSION},
+    tally::MAX_WORLD_LEN,
 };

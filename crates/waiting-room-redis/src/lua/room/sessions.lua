@@ -68,6 +68,16 @@ local function active()
     return room.active - (room.lapsed or 0)
 end
 
+-- Returns the number of slots that visitors may take. In a room that counts, these are the slots of
+-- the minute that are left, however many visitors are active.
+local function free_slots()
+    local counters = room.site and room.site.counters
+    if counters then
+        return math.max(counters.slots + counters.tickets - counters.taken, 0)
+    end
+    return room.slots - active()
+end
+
 -- The entries of VOIDS that this script has read, by visitor, or false if there is none.
 local voids = {}
 
@@ -132,8 +142,12 @@ local function hold(id, pass)
 end
 
 -- Returns whether the room of a site may extend sessions: it has a lease, and a slot for each of its
--- visitors. A slot from before a loss belongs to a visitor who may be among them.
+-- visitors. A slot from before a loss belongs to a visitor who may be among them. Counters are for new
+-- visitors only.
 local function may_prolong()
+    if room.site.counters then
+        return true
+    end
     return is_leased() and active() <= room.slots + room.site.ghosts
 end
 
@@ -151,7 +165,9 @@ end
 -- After the pause, an earlier pass needs a free slot.
 local function can_take_up(pass, last_check_in_us)
     local site = room.site
-    if site and site.ghosts > 0 then
+    if site and site.counters then
+        return true
+    elseif site and site.ghosts > 0 then
         -- The slot of the visitor is one of those that are kept since the loss.
         site.ghosts, room.slots, room.is_site_changed = site.ghosts - 1, room.slots + 1, true
         return true

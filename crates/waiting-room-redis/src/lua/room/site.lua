@@ -19,6 +19,14 @@
 --   demand, arrivals, demand_since_us   the moving average of new visitors per 1000 seconds
 --   agent, agent_until_us   the node that talks to the global ledger, and until when
 --   doors              for each node: {visitors who wait for a slot at its door, until when}
+--   counters           in place of the account, if the sites count instead of holding slots:
+--       minute, taken, last   the calendar minute, the visitors whom the room has admitted in it, and
+--                             those of the minute before
+--       slots, anywhere, knows_world   the slots of the site and Anywhere's in this minute, and
+--                             whether they were computed from a recent snapshot
+--       tickets, is_dry       the slots that were drawn from Anywhere's, and whether none is left
+--       plans                 {minute, slots, anywhere, knows_world} for this minute and the next
+--       ceiling               the slots that the site could use if no other site took any
 
 -- Returns an account that was never opened.
 local function new_site()
@@ -31,14 +39,44 @@ local function new_site()
     }
 end
 
--- Returns whether the site may admit visitors and extend sessions.
+-- Takes the slots of the current minute from the plan for it, if there is one.
+local function use_plan()
+    local counters = room.site.counters
+    for _, plan in ipairs(counters.plans) do
+        if plan[1] == counters.minute then
+            counters.slots, counters.anywhere, counters.knows_world = plan[2], plan[3], plan[4]
+        end
+    end
+end
+
+-- Begins to count again if a calendar minute has begun, by the slots that are planned for it. They
+-- stay as they are during the minute, because visitors who are admitted in it are not in the snapshot.
+local function turn_minute()
+    local counters, minute = room.site.counters, math.floor(room.now_us / MINUTE_US)
+    if minute == counters.minute then
+        return
+    end
+    counters.last = minute == counters.minute + 1 and counters.taken or 0
+    counters.minute, counters.taken, counters.tickets, counters.is_dry = minute, 0, 0, false
+    counters.slots, counters.anywhere, counters.knows_world = 0, 0, false
+    use_plan()
+    room.is_site_changed = true
+end
+
+-- Returns whether the site may admit visitors and extend sessions. Counting needs no lease.
 local function is_leased()
-    return room.site.has_account and room.now_us < room.site.lease_end_us
+    return room.site.counters or room.site.has_account and room.now_us < room.site.lease_end_us
 end
 
 -- Sets the slots of the room to those that the site may use. Without a lease, there are none.
 local function use_allowance()
     local site = room.site
+    if site.counters then
+        turn_minute()
+        -- The limit on new visitors is that of the world, and part of the plan.
+        room.slots, room.minute = site.counters.ceiling, nil
+        return
+    end
     if site.ghosts > 0 and site.ghosts_until_us <= room.now_us then
         site.ghosts = 0
     end

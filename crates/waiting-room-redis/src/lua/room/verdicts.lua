@@ -16,7 +16,7 @@ local function may_enter(ahead)
     if room.now_us < room.hold_until_us then
         return false, 'recovery'
     end
-    local free = room.slots - active()
+    local free = free_slots()
     if free <= 0 then
         return false, 'active_limit'
     end
@@ -44,6 +44,9 @@ local function admit(id, first_seen_us, reason)
     }
     hold(id, pass)
     room.admitted = room.admitted + 1
+    if reason == 'slot' and room.site and room.site.counters then
+        room.site.counters.taken, room.is_site_changed = room.site.counters.taken + 1, true
+    end
     record_pace()
     return pass_reply(pass, reason)
 end

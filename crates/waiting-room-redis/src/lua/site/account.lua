@@ -33,6 +33,9 @@ end
 -- Returns the number of slots that are neither in use nor kept for visitors of before a loss.
 local function unused_slots()
     local site = room.site
+    if site.counters then
+        return free_slots()
+    end
     return math.max(site.granted - site.returned - active() - site.ghosts, 0)
 end
 

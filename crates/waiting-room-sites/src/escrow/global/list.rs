@@ -153,6 +153,11 @@ impl GlobalLedger {
         self.accounts.of(site).is_some()
     }
 
+    /// The sites on the list, in the order of their numbers.
+    pub fn sites(&self) -> impl Iterator<Item = SiteId> {
+        self.accounts.sites()
+    }
+
     /// The states of all sites on the list, in the order of their numbers.
     ///
     /// The numbers are those of the last message: nothing is reclaimed here.

@@ -13,6 +13,9 @@ use crate::{
 impl GlobalLedger {
     /// Handles a message from a site, and returns the messages to send. If there is one for that
     /// site, it is the first.
+    ///
+    /// A [`Tally`](crate::escrow::Tally) that is not refused has no answer here: it is for the
+    /// [`Census`](crate::escrow::Census).
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let known = message.known_term();
@@ -37,6 +40,7 @@ impl GlobalLedger {
                 .map(|message| Outgoing { to: site, message })
                 .into_iter()
                 .collect(),
+            ToGlobal::Tally(_) => Vec::new(),
         }
     }
 
@@ -48,6 +52,10 @@ impl GlobalLedger {
         let (rules, digest) = (self.rules, self.rules.digest());
         if message.rules() != digest {
             return Some(Refusal::Rules { rules, digest });
+        }
+        if let ToGlobal::Tally(_) = message {
+            // Visitors of sites that hold slots are not in the snapshots of those that count.
+            return (self.held() > 0).then_some(Refusal::Policy);
         }
         let ToGlobal::Join(join) = message else { return None };
         if member.is_fenced(join.incarnation, None) {

@@ -35,6 +35,8 @@ impl SiteLedger {
             }
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.hear_stale(*over, *current),
+            // For sites that count, which have no such ledger.
+            ToSite::Tickets(_) | ToSite::World(_) => false,
             ToSite::Welcome(welcome) => self.hear_welcome(welcome),
         };
         let mut actions = self.serve();

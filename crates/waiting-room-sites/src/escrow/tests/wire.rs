@@ -1,8 +1,10 @@
 //! The encoding of messages: each is read as it was written, and anything else is refused.
 
 use proptest::{collection::vec, option, prelude::*};
+use waiting_room_core::RoomRules;
 
 use super::*;
+use crate::Minute;
 
 fn term() -> impl Strategy<Value = Term> {
     prop_oneof![0..4_u32, any::<u32>()].prop_map(Term::new)
@@ -49,6 +51,38 @@ prop_compose! {
     }
 }
 
+fn minute() -> impl Strategy<Value = Minute> {
+    prop_oneof![0..3_u32, any::<u32>()].prop_map(Minute::new)
+}
+
+prop_compose! {
+    fn tally()(
+        (site, bits, term, sent_at, rules) in (site(), any::<u64>(), term(), time(), digest()),
+        (knows, active, admitted) in (any::<u64>(), any::<u32>(), any::<u32>()),
+        (minute, of_draw, total, slots) in (minute(), minute(), any::<u32>(), any::<u32>()),
+        knows_world in any::<bool>(),
+    ) -> Tally {
+        let incarnation = Incarnation::new(bits);
+        let draw = Draw { minute: of_draw, total, slots, knows_world };
+        Tally { site, incarnation, term, sent_at, rules, knows, active, minute, admitted, draw }
+    }
+}
+
+prop_compose! {
+    /// A snapshot of the world with up to as many sites as one message carries.
+    fn world()(
+        (term, version, made_at, minute) in (term(), any::<u64>(), time(), minute()),
+        (limit, active) in (any::<u32>(), any::<u32>()),
+        sites in prop_oneof![0..4_usize, Just(World::MAX_SITES)],
+        step in 1..=31_u16,
+        visitors in prop_oneof![1..200_u32, Just(RoomRules::MAX_USERS)],
+    ) -> World {
+        let numbers = (0..).step_by(step.into()).take(sites);
+        let traffic = numbers.map(|number| (SiteId::new(number), visitors)).collect();
+        World { term, version, made_at, limit, active, minute, traffic }
+    }
+}
+
 fn to_global() -> impl Strategy<Value = ToGlobal> {
     let join = (site(), any::<u64>(), epoch(), time(), digest());
     let join = join.prop_map(|(site, bits, after, sent_at, rules)| {
@@ -60,7 +94,12 @@ fn to_global() -> impl Strategy<Value = ToGlobal> {
         let pass = SitePass::new(VisitorId::new(visitor), home, epoch, expires_at);
         ToGlobal::Claim { heartbeat, pass, death }
     });
-    prop_oneof![heartbeat().prop_map(ToGlobal::Heartbeat), join, claim]
+    prop_oneof![
+        heartbeat().prop_map(ToGlobal::Heartbeat),
+        join,
+        claim,
+        tally().prop_map(ToGlobal::Tally)
+    ]
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {
@@ -68,6 +107,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
         Just(Refusal::Drained),
         Just(Refusal::Fenced),
         Just(Refusal::NotListed),
+        Just(Refusal::Policy),
         (any::<u64>(), digest()).prop_map(|(lease, digest)| {
             let rules = RULES.lease(Duration::from_nanos(lease));
             Refusal::Rules { rules, digest }
@@ -79,6 +119,7 @@ fn to_site() -> impl Strategy<Value = ToSite> {
     let lease = || any::<u64>().prop_map(Duration::from_nanos);
     let grant = (term(), epoch(), time(), lease(), count(), count(), any::<bool>());
     let refused = (term(), any::<u64>(), epoch(), refusal());
+    let tickets = (term(), any::<u64>(), minute(), any::<u32>(), any::<bool>());
     let welcome = (term(), epoch(), any::<u64>(), time(), lease(), count());
     prop_oneof![
         (term(), death()).prop_map(|(term, death)| ToSite::Dead { term, death }),
@@ -98,6 +139,11 @@ fn to_site() -> impl Strategy<Value = ToSite> {
             let incarnation = Incarnation::new(bits);
             ToSite::Welcome(Welcome { term, epoch, incarnation, heard, lease, inherited })
         }),
+        tickets.prop_map(|(term, bits, minute, total, is_dry)| {
+            let incarnation = Incarnation::new(bits);
+            ToSite::Tickets(Tickets { term, incarnation, minute, total, is_dry })
+        }),
+        world().prop_map(ToSite::World),
     ]
 }
 
@@ -112,7 +158,9 @@ proptest! {
     #[test]
     fn a_message_to_a_site_is_read_as_it_was_written(message in to_site()) {
         let bytes = message.encode();
-        prop_assert!(bytes.len() <= MAX_MESSAGE_LEN);
+        let is_world = matches!(message, ToSite::World(_));
+        let most = if is_world { MAX_WORLD_LEN } else { MAX_MESSAGE_LEN };
+        prop_assert!(bytes.len() <= most);
         prop_assert_eq!(ToSite::decode(&bytes), Ok(message));
     }
 
@@ -129,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn each_message_has_one_encoding(bytes in vec(any::<u8>(), 0..100), kind in 0..24_u8) {
+    fn each_message_has_one_encoding(bytes in vec(any::<u8>(), 0..100), kind in 0..26_u8) {
         let bytes: Vec<_> = [WIRE_VERSION, kind].into_iter().chain(bytes).collect();
         if let Ok(message) = ToGlobal::decode(&bytes) {
             prop_assert_eq!(message.encode(), bytes.clone());

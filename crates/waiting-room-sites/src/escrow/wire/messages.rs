@@ -7,7 +7,13 @@ use crate::{
     escrow::{
         Death, Epoch, EscrowRules, Grant, Heartbeat, Incarnation, Join, Refusal, Refused,
         RulesDigest, SitePass, Term, ToGlobal, ToSite, Welcome,
-        wire::bytes::{Reader, WireError, Writer},
+        wire::{
+            bytes::{Reader, WireError, Writer},
+            tally::{
+                MAX_WORLD_LEN, read_tally, read_tickets, read_world, write_tally, write_tickets,
+                write_world,
+            },
+        },
     },
 };
 
@@ -18,7 +24,7 @@ pub const WIRE_VERSION: u8 = 1;
 /// second reaches it after 34 years in one epoch.
 pub const MAX_COUNT: u64 = 1 << 40;
 
-/// The most bytes of an encoded message.
+/// The most bytes of an encoded message other than a [`World`](crate::escrow::World).
 pub const MAX_MESSAGE_LEN: usize = 256;
 
 impl ToGlobal {
@@ -43,6 +49,7 @@ impl ToGlobal {
                     write_death(&mut writer, death);
                 }
             }
+            Self::Tally(tally) => write_tally(writer.byte(TALLY), tally),
         }
         writer.into_bytes()
     }
@@ -76,6 +83,7 @@ impl ToGlobal {
                     false => None,
                 },
             },
+            TALLY => Self::Tally(read_tally(&mut reader)?),
             _ => return Err(WireError::Value { field: "kind" }),
         };
         reader.end()?;
@@ -84,7 +92,8 @@ impl ToGlobal {
 }
 
 impl ToSite {
-    /// The message as bytes, at most [`MAX_MESSAGE_LEN`] of them.
+    /// The message as bytes: at most [`MAX_WORLD_LEN`] of them for a snapshot of the world, and
+    /// [`MAX_MESSAGE_LEN`] otherwise.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
@@ -115,12 +124,14 @@ impl ToSite {
                 write_epoch(&mut writer, *over);
                 write_epoch(&mut writer, *current);
             }
+            Self::Tickets(tickets) => write_tickets(writer.byte(TICKETS), tickets),
             Self::Welcome(welcome) => {
                 writer.byte(WELCOME).count(welcome.term.number().into());
                 write_epoch(&mut writer, welcome.epoch);
                 writer.bits(welcome.incarnation.bits()).time(welcome.heard);
                 writer.duration(welcome.lease).count(welcome.inherited.min(MAX_COUNT));
             }
+            Self::World(world) => write_world(writer.byte(WORLD), world),
         }
         writer.into_bytes()
     }
@@ -153,6 +164,7 @@ impl ToSite {
             }),
             REPORT => Self::Report { term },
             STALE => Self::Stale { term, over: read_epoch(reader)?, current: read_epoch(reader)? },
+            TICKETS => Self::Tickets(read_tickets(term, reader)?),
             WELCOME => Self::Welcome(Welcome {
                 term,
                 epoch: read_epoch(reader)?,
@@ -161,6 +173,7 @@ impl ToSite {
                 lease: reader.duration()?,
                 inherited: reader.count("inherited", MAX_COUNT)?,
             }),
+            WORLD => Self::World(read_world(term, reader)?),
             _ => return Err(WireError::Value { field: "kind" }),
         };
         reader.end()?;
@@ -170,7 +183,8 @@ impl ToSite {
 
 /// Checks the version, and returns the kind of the message and the rest of it.
 fn begin(bytes: &[u8]) -> Result<(u8, Reader<'_>), WireError> {
-    if bytes.len() > MAX_MESSAGE_LEN {
+    let most = if bytes.get(1) == Some(&WORLD) { MAX_WORLD_LEN } else { MAX_MESSAGE_LEN };
+    if bytes.len() > most {
         return Err(WireError::Longer);
     }
     let mut reader = Reader::new(bytes);
@@ -226,6 +240,7 @@ fn write_refusal(writer: &mut Writer, refusal: &Refusal) {
         Refusal::Drained => writer.byte(0),
         Refusal::Fenced => writer.byte(1),
         Refusal::NotListed => writer.byte(2),
+        Refusal::Policy => writer.byte(4),
         Refusal::Rules { rules, digest } => {
             writer.byte(3);
             for (_, time) in rules.times() {
@@ -251,6 +266,7 @@ fn read_refusal(reader: &mut Reader<'_>) -> Result<Refusal, WireError> {
                 .borrow_wait(reader.duration()?),
             digest: RulesDigest::new(reader.bits()?),
         },
+        4 => Refusal::Policy,
         _ => return Err(WireError::Value { field: "reason" }),
     })
 }
@@ -282,9 +298,12 @@ fn read_site(reader: &mut Reader<'_>) -> Result<SiteId, WireError> {
 const HEARTBEAT: u8 = 1;
 const JOIN: u8 = 2;
 const CLAIM: u8 = 3;
+const TALLY: u8 = 4;
 const DEAD: u8 = 17;
 const GRANT: u8 = 18;
 const REFUSED: u8 = 19;
 const REPORT: u8 = 20;
 const STALE: u8 = 21;
 const WELCOME: u8 = 22;
+const TICKETS: u8 = 23;
+const WORLD: u8 = 24;

@@ -1,0 +1,100 @@
+//! What the agent of a site knows under [`Policy::Counters`](crate::Policy::Counters): the newest
+//! snapshot of the world, and the slots of the minutes that follow from it. Time is an argument, and
+//! nothing waits here.
+
+use waiting_room_core::{RoomRules, Timestamp};
+use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};
+use waiting_room_sites::{
+    Minute, SiteId, SlotPolicy, SlotRules, Slots, WorldSnapshot,
+    escrow::{Draw, Incarnation, RulesDigest, Tally, Term, ToGlobal, World},
+};
+
+/// Splits the slots of a minute by the newest snapshot, with the rules that the simulation uses.
+#[derive(Clone, Debug)]
+pub(super) struct Counting {
+    site: SiteId,
+    digest: RulesDigest,
+    world: Option<(World, WorldSnapshot)>,
+    /// The minute and the version of the snapshot for which the room has a plan.
+    planned: Option<(Minute, u64)>,
+}
+
+impl Counting {
+    pub(super) const fn new(site: SiteId, digest: RulesDigest) -> Self {
+        Self { site, digest, world: None, planned: None }
+    }
+
+    /// Learns a snapshot. Returns `false` if a newer one is known.
+    pub(super) fn hear(&mut self, world: &World) -> bool {
+        let is_newer = self.version() < world.version;
+        if is_newer {
+            self.world = Some((world.clone(), world.snapshot()));
+        }
+        is_newer
+    }
+
+    /// The term and the plan for a room that has reported; `None` if it has this plan already. The
+    /// plan has to be [sent](Self::was_planned) before it counts as known.
+    ///
+    /// The limit on new visitors is that in the rules of the room, for the world. The limit on active
+    /// visitors is that of the ledger, and until it is known that in the rules of the room.
+    pub(super) fn plan(&self, said: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
+        let minute = Minute::of(said.at);
+        if said.counted.is_some() && self.planned == Some((minute, self.version())) {
+            return None;
+        }
+        let (limit, taken) = self
+            .world()
+            .map_or((room.total_active_users(), 0), |world| (world.limit, world.active));
+        let (free, active) = (limit.saturating_sub(taken), said.counted.map_or(0, |it| it.active));
+        let rules = SlotRules::new(limit, SlotPolicy::Counters);
+        let rules = rules.new_users_per_minute(room.new_users_per_minute());
+        let plan = |minute: Minute| self.slots_of(minute, &rules, said.at.max(minute.start()));
+        let minutes = [plan(minute), plan(minute.next())];
+        let term = self.world().map_or(said.term, |world| world.term.number().max(said.term));
+        Some((term, GlobalNews::Plan { ceiling: free.saturating_add(active), minutes }))
+    }
+
+    /// Records that the room has the plan for the time of this report.
+    pub(super) fn was_planned(&mut self, said: &SiteReport) {
+        self.planned = Some((Minute::of(said.at), self.version()));
+    }
+
+    /// The message of a site whose room has reported.
+    pub(super) fn tally(&self, said: &SiteReport, counted: &Counted) -> ToGlobal {
+        let minute = Minute::new(counted.minute);
+        let (slots, knows_world) = (counted.anywhere, counted.knows_world);
+        ToGlobal::Tally(Tally {
+            site: self.site,
+            incarnation: Incarnation::new(said.incarnation),
+            term: Term::new(said.term),
+            sent_at: said.at,
+            rules: self.digest,
+            knows: self.version(),
+            active: counted.active,
+            minute: minute.previous(),
+            admitted: counted.admitted_before,
+            draw: Draw { minute, total: counted.wanted, slots, knows_world },
+        })
+    }
+
+    /// The slots of a minute, as far as the site knows at `now`.
+    fn slots_of(&self, minute: Minute, rules: &SlotRules, now: Timestamp) -> MinutePlan {
+        let snapshot = self.world.as_ref().map(|(_, snapshot)| snapshot);
+        let (slots, knows_world) = Slots::known(rules, snapshot, minute, now);
+        MinutePlan {
+            minute: minute.number(),
+            slots: slots.site(self.site),
+            anywhere: slots.anywhere(),
+            knows_world,
+        }
+    }
+
+    fn version(&self) -> u64 {
+        self.world().map_or(0, |world| world.version)
+    }
+
+    fn world(&self) -> Option<&World> {
+        self.world.as_ref().map(|(world, _)| world)
+    }
+}
