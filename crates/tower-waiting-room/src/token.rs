@@ -47,6 +47,7 @@ pub use self::{
 };
 pub(crate) use self::{
     identity::Identities,
+    payload::OpenError,
     tokens::{Opened, SealedToken, Tokens, Verified},
     transport::{TokenSource, Transport},
 };

@@ -12,7 +12,6 @@
 //!
 //! No store is asked about a transfer: the ticket of a link is due when the original is.
 
-use bytes::Bytes;
 use waiting_room_core::Store;
 
 use super::{
@@ -70,8 +69,7 @@ impl<St: Store> Pipeline<St> {
         }
         if !head.headers().contains_key(TRANSFER_HEADER) {
             let link = own.and_then(|ticket| room.link(&ticket, now));
-            return link
-                .map_or_else(Reply::no_transfer, |it| Reply::transferred(it.map(Bytes::from)));
+            return link.map_or_else(Reply::no_transfer, Reply::transferred);
         }
         let Some(ticket) = room.linked(&head, now) else { return Reply::no_transfer() };
         if own.is_none_or(|own| own.id != ticket.id)

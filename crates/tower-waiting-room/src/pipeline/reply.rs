@@ -53,7 +53,7 @@ enum By {
     /// An answer that is already complete, such as the application's challenge or the answer to a
     /// visitor who leaves, or `None` once the answer has been taken.
     Prepared(Option<Box<Response<Bytes>>>),
-    /// Push or a transfer, with the status of the answer.
+    /// Push, with the status of the answer.
     Push(StatusCode),
     /// The room, including the case in which its store does not answer in time.
     Room,
@@ -61,6 +61,8 @@ enum By {
     SetUp,
     /// The rate limit store, which does not answer or is overloaded.
     Store,
+    /// The path of transfers, for a request without a valid link, or for a link to no place.
+    Transfer,
 }
 
 impl Reply {
@@ -108,8 +110,7 @@ impl Reply {
     /// Refuses a request without a valid link, or for a link to no place.
     #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has transfers"))]
     pub(super) fn no_transfer() -> Self {
-        let by = By::Push(StatusCode::FORBIDDEN);
-        Self::refused(Reason::RefusedTransferInvalid, None, by)
+        Self::refused(Reason::RefusedTransferInvalid, None, By::Transfer)
     }
 
     /// Refuses a ticket that is presented more often than a client that obeys `Retry-After` would
@@ -273,6 +274,7 @@ impl Reply {
             }
             (By::Push(status), _) => About::Service(*status),
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
+            (By::Transfer, _) => About::Service(StatusCode::FORBIDDEN),
             (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
         }
     }
@@ -313,7 +315,10 @@ impl Reply {
     /// would not explain the answer: in a challenge, in answers about the room or the pace of
     /// tickets, and if the server does not provide the client's address.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Prepared(_) | By::Pace | By::Push(_) | By::Room | By::SetUp)
+        !matches!(
+            self.by,
+            By::Prepared(_) | By::Pace | By::Push(_) | By::Room | By::SetUp | By::Transfer
+        )
     }
 
     /// Returns the header line that describes a gate in the gate's own refusal. The line reports a
@@ -334,7 +339,8 @@ impl Reply {
             | By::Push(_)
             | By::Room
             | By::SetUp
-            | By::Store => None,
+            | By::Store
+            | By::Transfer => None,
         }
     }
 

@@ -19,7 +19,7 @@ use tower_waiting_room::{
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
-use crate::support::{House, Visitor, config};
+use crate::support::{House, Visitor, config, foreign_posts, post};
 
 fn leavable() -> WaitingRoomConfigBuilder {
     config().debug_header(DebugHeader::On).leave_path("/leave")
@@ -27,10 +27,7 @@ fn leavable() -> WaitingRoomConfigBuilder {
 
 /// What `navigator.sendBeacon` sends from a page of the same origin.
 fn beacon() -> Builder {
-    Request::post("/leave")
-        .header("host", "shop.example")
-        .header("origin", "https://shop.example")
-        .header("sec-fetch-site", "same-origin")
+    post("/leave")
 }
 
 async fn waiting(house: &House) -> u32 {
@@ -223,23 +220,13 @@ async fn a_page_of_another_origin_cannot_make_a_visitor_leave() {
     let house = House::new(leavable());
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
-    let post = || Request::post("/leave").header("host", "shop.example");
-    for request in [
-        post().header("sec-fetch-site", "cross-site"),
-        post().header("sec-fetch-site", "same-site").header("origin", "https://shop.example"),
-        post().header("sec-fetch-site", "none"),
-        post().header("origin", "https://evil.example"),
-        post().header("origin", "https://shop.example.evil"),
-        post().header("origin", "https://shop.example:8443"),
-        post().header("origin", "null"),
-        post().header("origin", ""),
-        Request::post("/leave").header("origin", "https://shop.example"),
-    ] {
+    for request in foreign_posts("/leave") {
         assert!(ann.send(&house, request).await.is_inside());
     }
     assert!(ann.get(&house).await.is_inside());
     assert_eq!(house.active().await, 1);
     // A browser without Fetch Metadata, and a program.
+    let post = || Request::post("/leave").header("host", "shop.example");
     let old = post().header("origin", "https://Shop.example");
     assert_eq!(ann.clone().send(&house, old).await.reason, "left");
     assert_eq!(Visitor::default().send(&house, post()).await.reason, "left");

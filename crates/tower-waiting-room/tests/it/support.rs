@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header, request::Builder};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
@@ -58,6 +58,30 @@ pub(crate) fn config() -> WaitingRoomConfigBuilder {
 
 pub(crate) fn key(byte: u8) -> TokenKey {
     TokenKey::from_bytes([byte; 32])
+}
+
+/// A POST of a script of the same origin.
+pub(crate) fn post(path: &str) -> Builder {
+    Request::post(path)
+        .header("host", "shop.example")
+        .header("origin", "https://shop.example")
+        .header("sec-fetch-site", "same-origin")
+}
+
+/// POSTs that another origin has made a browser send, or that may be such.
+pub(crate) fn foreign_posts(path: &str) -> [Builder; 9] {
+    let post = || Request::post(path).header("host", "shop.example");
+    [
+        post().header("sec-fetch-site", "cross-site"),
+        post().header("sec-fetch-site", "same-site").header("origin", "https://shop.example"),
+        post().header("sec-fetch-site", "none"),
+        post().header("origin", "https://evil.example"),
+        post().header("origin", "https://shop.example.evil"),
+        post().header("origin", "https://shop.example:8443"),
+        post().header("origin", "null"),
+        post().header("origin", ""),
+        Request::post(path).header("origin", "https://shop.example"),
+    ]
 }
 
 impl House {

@@ -7,22 +7,19 @@ use tower_waiting_room::{
     room::{Push, RoomMode},
 };
 
-use crate::support::{House, Seen, Visitor, config};
+use crate::support::{House, Seen, Visitor, config, foreign_posts, post};
 
 fn transferable() -> WaitingRoomConfigBuilder {
     config().debug_header(DebugHeader::On).transfer_path("/transfer").leave_path("/leave")
 }
 
-/// A POST of a script of the same origin.
-fn post() -> Builder {
-    Request::post("/transfer")
-        .header("host", "shop.example")
-        .header("origin", "https://shop.example")
-        .header("sec-fetch-site", "same-origin")
+/// Asks for a link.
+fn asking() -> Builder {
+    post("/transfer")
 }
 
 fn with(link: &str) -> Builder {
-    post().header("waiting-room-transfer", link)
+    asking().header("waiting-room-transfer", link)
 }
 
 /// A GET of a program.
@@ -49,7 +46,7 @@ async fn line(config: WaitingRoomConfigBuilder) -> (House, Visitor, Visitor, Vis
 
 /// The token of a link to the visitor's place.
 async fn link(house: &House, visitor: &mut Visitor) -> String {
-    let seen = visitor.send(house, post()).await;
+    let seen = visitor.send(house, asking()).await;
     assert_eq!((seen.status, &*seen.reason), (StatusCode::OK, "transferred"));
     assert_eq!(seen.header("cache-control"), Some("no-store"));
     assert_eq!(seen.header("content-type"), Some("application/json"));
@@ -167,11 +164,11 @@ async fn a_link_that_this_room_did_not_seal_gives_nothing() {
 async fn only_a_visitor_with_a_place_gets_a_link() {
     let (house, mut inside, ..) = line(transferable()).await;
     let refused = "refused:transfer_invalid";
-    assert_eq!(inside.send(&house, post()).await.reason, refused);
-    assert_eq!(Visitor::default().send(&house, post()).await.reason, refused);
+    assert_eq!(inside.send(&house, asking()).await.reason, refused);
+    assert_eq!(Visitor::default().send(&house, asking()).await.reason, refused);
     let mut newcomer = Visitor::default();
     newcomer.get(&house).await;
-    assert_eq!(newcomer.send(&house, post()).await.reason, refused);
+    assert_eq!(newcomer.send(&house, asking()).await.reason, refused);
     assert_eq!(house.forwarded(), 1);
 }
 
@@ -201,7 +198,7 @@ async fn a_link_to_the_place_of_another_person_has_no_effect() {
     ann.send(&house, by(get(), "ann")).await;
     house.advance(27);
     assert_eq!(position(&ann.send(&house, by(get(), "ann")).await), Some(1));
-    let seen = ann.send(&house, by(post(), "ann")).await;
+    let seen = ann.send(&house, by(asking(), "ann")).await;
     let token = seen.json()["transfer"].as_str().unwrap().to_owned();
     let eve = Visitor::default().send(&house, by(with(&token), "eve")).await;
     assert_eq!((&*eve.reason, eve.cookie()), ("refused:transfer_invalid", None));
@@ -213,20 +210,14 @@ async fn a_link_to_the_place_of_another_person_has_no_effect() {
 async fn a_page_of_another_origin_neither_gets_a_link_nor_gives_one() {
     let (house, _, mut ann, _) = line(transferable()).await;
     let token = link(&house, &mut ann).await;
-    let foreign = || Request::post("/transfer").header("host", "shop.example");
-    for request in [
-        foreign().header("sec-fetch-site", "cross-site"),
-        foreign().header("sec-fetch-site", "same-site").header("origin", "https://shop.example"),
-        foreign().header("origin", "https://evil.example"),
-        foreign().header("origin", "null"),
-    ] {
+    for request in foreign_posts("/transfer") {
         let request = request.header("accept", "application/json");
         let seen = ann.clone().send(&house, request).await;
         assert!(seen.json()["transfer"].is_null(), "{}", seen.body);
-        let foreign = foreign().header("origin", "https://evil.example");
-        let taken =
-            Visitor::default().send(&house, foreign.header("waiting-room-transfer", &token)).await;
-        assert_ne!(taken.reason, "transferred");
+    }
+    for request in foreign_posts("/transfer") {
+        let request = request.header("waiting-room-transfer", &token);
+        assert_ne!(Visitor::default().send(&house, request).await.reason, "transferred");
     }
 }
 
@@ -236,7 +227,7 @@ async fn links_of_one_place_are_made_and_used_only_so_often() {
     let token = link(&house, &mut ann).await;
     let (mut made, mut used) = (Vec::new(), Vec::new());
     for _ in 0..100 {
-        made.push(ann.clone().send(&house, post()).await.reason);
+        made.push(ann.clone().send(&house, asking()).await.reason);
     }
     assert_eq!((&*made[0], &**made.last().unwrap()), ("transferred", "refused:too_often"));
     house.advance(10);
@@ -251,7 +242,7 @@ async fn requests_with_no_valid_link_are_answered_only_so_often_too() {
     let (house, ..) = line(transferable()).await;
     let mut newcomer = Visitor::default();
     newcomer.get(&house).await;
-    for request in [post, || with("x")] {
+    for request in [asking, || with("x")] {
         house.advance(10);
         let mut reasons = Vec::new();
         for _ in 0..100 {
@@ -277,9 +268,9 @@ async fn a_device_that_is_inside_stays_inside() {
 async fn a_place_that_has_lapsed_gets_no_link() {
     let (house, _, mut ann, _) = line(transferable()).await;
     house.advance(299);
-    assert_eq!(ann.send(&house, post()).await.json()["validForSeconds"], 1);
+    assert_eq!(ann.send(&house, asking()).await.json()["validForSeconds"], 1);
     house.advance(1);
-    assert_eq!(ann.send(&house, post()).await.reason, "refused:transfer_invalid");
+    assert_eq!(ann.send(&house, asking()).await.reason, "refused:transfer_invalid");
 }
 
 #[tokio::test]
@@ -290,11 +281,11 @@ async fn only_a_post_to_the_path_is_a_transfer() {
         house.advance(200);
     }
     // Without the option, the path belongs to the application, and so it does where nobody waits.
-    assert!(Visitor::default().send(&House::new(config()), post()).await.is_inside());
+    assert!(Visitor::default().send(&House::new(config()), asking()).await.is_inside());
     let shadow = House::new(transferable().enforcement(Enforcement::Shadow));
-    assert!(Visitor::default().send(&shadow, post()).await.is_inside());
+    assert!(Visitor::default().send(&shadow, asking()).await.is_inside());
     let suspended = House::new(transferable().mode(RoomMode::Suspended));
-    assert!(Visitor::default().send(&suspended, post()).await.is_inside());
+    assert!(Visitor::default().send(&suspended, asking()).await.is_inside());
 }
 
 #[tokio::test]

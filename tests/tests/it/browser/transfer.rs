@@ -1,15 +1,21 @@
 //! A visitor continues on another device.
 
-use tests::{Browser, House, config, until};
+use tests::{Browser, House, Visitor, config, until};
 
 use super::accessibility::expect_no_violations;
 
+/// A visitor who waits at an address of a room that offers links, for the slot of a guest.
+async fn next_in_line(path: &str) -> (House, Visitor, Browser) {
+    let (house, guest) = House::full(config().transfer_path("/transfer")).await;
+    let browser = Browser::start().await;
+    browser.goto(&house.url(path)).await;
+    browser.text_when("h1", |text| text == "You are next in line").await;
+    (house, guest, browser)
+}
+
 #[tokio::test]
 async fn a_visitor_continues_on_another_device_with_a_link() {
-    let (house, guest) = House::full(config().transfer_path("/transfer")).await;
-    let laptop = Browser::start().await;
-    laptop.goto(&house.url("/item?id=7")).await;
-    laptop.text_when("h1", |text| text == "You are next in line").await;
+    let (house, guest, laptop) = next_in_line("/item?id=7").await;
     until("an offer", async || laptop.text("#offer.on").await).await;
     expect_no_violations(&laptop, "with an offer").await;
     laptop.value("document.getElementById('offer').click()").await;
@@ -47,10 +53,7 @@ async fn a_visitor_continues_on_another_device_with_a_link() {
 
 #[tokio::test]
 async fn a_link_that_is_not_valid_says_so_and_the_visitor_keeps_its_own_place() {
-    let (house, _guest) = House::full(config().transfer_path("/transfer")).await;
-    let browser = Browser::start().await;
-    browser.goto(&house.url("/#waiting-room=x")).await;
-    browser.text_when("h1", |text| text == "You are next in line").await;
+    let (_house, _guest, browser) = next_in_line("/#waiting-room=x").await;
     browser.value("document.getElementById('here').click()").await;
     let words = browser.text_when("#void", |text| !text.is_empty()).await;
     assert_eq!(words, "This link is no longer valid. Ask for a new one on the other device.");

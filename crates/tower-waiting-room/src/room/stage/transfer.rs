@@ -11,10 +11,15 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::json;
 use waiting_room_core::{Store, Ticket, Timestamp};
 
 use super::RoomStage;
-use crate::{request::RequestHead, room::OTHER_PERSON, token::TokenSource};
+use crate::{
+    request::RequestHead,
+    room::OTHER_PERSON,
+    token::{OpenError, TokenSource},
+};
 
 /// The header in which the script of the other device sends the token of a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
@@ -29,18 +34,16 @@ impl<St: Store> RoomStage<St> {
     /// of another person.
     pub(crate) fn linked(&self, head: &RequestHead<'_>, now: Timestamp) -> Option<Ticket> {
         let token = head.headers().get(TRANSFER_HEADER)?;
-        let retention = self.store.rules().place_retention();
-        match self.tokens.open_transfer(token.as_bytes(), retention, now) {
-            Ok(ticket) if self.is_ticket_of_another(&ticket, head) => {
-                self.telemetry.rejected(1, OTHER_PERSON);
-                None
+        let rejected = match self.tokens.open_transfer(token.as_bytes(), now) {
+            Err(error) => error.as_str(),
+            Ok(ticket) if self.store.rules().has_lapsed(&ticket, now) => {
+                OpenError::Expired.as_str()
             }
-            Ok(ticket) => Some(ticket),
-            Err(error) => {
-                self.telemetry.rejected(1, error.as_str());
-                None
-            }
-        }
+            Ok(ticket) if self.is_ticket_of_another(&ticket, head) => OTHER_PERSON,
+            Ok(ticket) => return Some(ticket),
+        };
+        self.telemetry.rejected(1, rejected);
+        None
     }
 
     /// Answers the device that asks for a link to the place of this ticket, or returns `None` if it has
@@ -48,16 +51,17 @@ impl<St: Store> RoomStage<St> {
     ///
     /// A first ticket is no place yet, and a lapsed one is none any longer. No link is made of a ticket
     /// that a node has reissued in an outage, because the link would hide that.
-    pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<String>> {
+    pub(crate) fn link(&self, ticket: &Ticket, now: Timestamp) -> Option<Response<Bytes>> {
         let rules = self.store.rules();
         if !ticket.placed || ticket.is_reissued() || rules.has_lapsed(ticket, now) {
             return None;
         }
         let until = ticket.last_check_in + rules.place_retention();
-        let token = self.tokens.seal_transfer(ticket);
-        let (token, seconds) = (token.as_str(), until.since(now).as_secs());
-        let mut response =
-            Response::new(format!(r#"{{"transfer":"{token}","validForSeconds":{seconds}}}"#));
+        let answer = json!({
+            "transfer": self.tokens.seal_transfer(ticket).as_str(),
+            "validForSeconds": until.since(now).as_secs(),
+        });
+        let mut response = Response::new(Bytes::from(answer.to_string()));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         Some(response)

@@ -1,0 +1,70 @@
+//! Tests of the order in which visitors are let in.
+
+use super::*;
+
+#[test]
+fn a_later_visitor_let_in_first_is_an_inversion() {
+    let mut scene = two_in_line();
+    scene.ask(3, 42_000, ADMITTED);
+    scene.ask(2, 61_000, waits(1_000, 1));
+    assert_eq!(scene.report().violations(), ["order_inversions"]);
+}
+
+#[test]
+fn a_visitor_who_was_away_may_be_overtaken() {
+    let mut scene = two_in_line();
+    scene.ask(3, 71_000, ADMITTED);
+    scene.ask(2, 72_000, waits(1_000, 1));
+    assert_eq!(scene.report().violations(), Vec::<&str>::new());
+}
+
+#[test]
+fn the_earlier_visitor_let_in_first_is_no_inversion() {
+    let mut scene = two_in_line();
+    scene.ask(2, 61_000, ADMITTED);
+    scene.ask(3, 62_000, waits(2_000, 1));
+    assert_eq!(scene.report().violations(), Vec::<&str>::new());
+}
+
+#[test]
+fn an_admission_under_way_with_the_question_is_no_inversion() {
+    let mut scene = two_in_line();
+    scene.sent(2, 61_000);
+    scene.ask(3, 61_500, ADMITTED);
+    scene.answered(2, 62_000, waits(1_000, 1));
+    assert_eq!(scene.report().order_inversions, 0);
+}
+
+#[test]
+fn visitors_who_arrived_at_once_have_no_order() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(2, 1_000);
+    scene.sent(3, 1_500);
+    scene.answered(2, 2_000, first());
+    scene.answered(3, 2_000, first());
+    scene.ask(2, 22_000, waits(1_000, 1));
+    scene.ask(3, 22_500, waits(1_000, 2));
+    scene.leave(1, 23_000, 23_000);
+    scene.ask(3, 42_500, ADMITTED);
+    scene.ask(2, 43_000, waits(1_000, 1));
+    assert_eq!(scene.report().order_inversions, 0);
+}
+
+#[test]
+fn an_event_of_a_push_stream_is_judged_like_an_answer() {
+    // With a stream, a visitor learns only later that somebody who came after it is inside.
+    for (since, inversions) in [(29_500, 1), (28_200, 0)] {
+        let mut scene = Scene::new(1, None);
+        scene.ask(1, 0, ADMITTED);
+        for (visitor, arrived) in [(2, 1_000), (3, 2_000)] {
+            scene.ask(visitor, arrived, waits_without_ticket(arrived));
+            scene.ask(visitor, arrived + 20_500, waits(arrived, 1));
+        }
+        scene.leave(1, 28_000, 28_000);
+        scene.ask(3, 28_500, ADMITTED);
+        scene.0.pushed(VisitorNo(2), at(since), at(30_000), waits(1_000, 2));
+        let report = scene.0.finish(at(31_000));
+        assert_eq!((report.order_inversions, report.position_rises), (inversions, 1), "{since}");
+    }
+}
