@@ -113,9 +113,14 @@ impl Plan {
     /// The time that the line has to empty after the last arrival.
     const DRAIN: Duration = Duration::from_secs(15);
 
-    /// The rules of the room of each site: the limit on active visitors is that of all sites.
-    pub(crate) fn room(&self) -> RoomArgs {
-        RoomArgs { limit: self.limit, rate: self.rate / u32::from(Self::SITES), ..self.promised() }
+    /// The rules of the room of each site: the limit on active visitors is that of all sites. With
+    /// the escrow, the limit on new visitors is one of the site.
+    pub(crate) fn room(&self, policy: PolicyName) -> RoomArgs {
+        let rate = match policy {
+            PolicyName::Escrow => self.rate / u32::from(Self::SITES),
+            PolicyName::Counters => self.rate,
+        };
+        RoomArgs { rate, ..self.promised() }
     }
 
     /// The rules that hold for all sites together.

@@ -41,11 +41,7 @@ pub(crate) struct World {
 
 impl World {
     /// Starts all processes, and waits until they serve.
-    pub(crate) async fn start(
-        plan: &Plan,
-        policy: PolicyName,
-        kept: Persistence,
-    ) -> Result<Self> {
+    pub(crate) async fn start(plan: &Plan, policy: PolicyName, kept: Persistence) -> Result<Self> {
         let database = PostgresServer::start()?;
         set_up(&database, plan).await?;
         let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
