@@ -26,6 +26,10 @@ pub struct Balancer {
 
 impl Balancer {
     /// Starts the balancer, and waits until it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// HAProxy is not installed, or has ended at once.
     pub async fn start(nodes: &[SocketAddr]) -> Result<Self> {
         let address = free_address()?;
         let directory = tempfile::tempdir()?;
@@ -87,6 +91,10 @@ backend shop
 }
 
 /// A loopback address on which no process listens.
+///
+/// # Errors
+///
+/// There is no free port.
 pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -47,6 +47,7 @@ pub struct Link {
 
 /// What happens to the bytes on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Weather {
     /// They are carried.
     Clear,
@@ -68,6 +69,7 @@ pub enum Weather {
 
 /// A direction on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Direction {
     /// From clients to the server.
     There,
@@ -78,6 +80,7 @@ pub enum Direction {
 /// The number of pieces that a link has carried. A piece is what one end has sent at once, as far as
 /// TCP preserves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Carried {
     /// From clients to the server.
     pub there: u64,
@@ -95,6 +98,10 @@ struct State {
 
 impl Link {
     /// A link to a server, with the given round-trip time.
+    ///
+    /// # Errors
+    ///
+    /// No port can be used, or no thread be started.
     pub fn to(target: SocketAddr, round_trip: Duration) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)

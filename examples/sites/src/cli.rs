@@ -6,10 +6,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
 use tower_waiting_room::ConfigError;
 use waiting_room_engines::Engine;
-use waiting_room_ledger::Policy;
 use waiting_room_sites::escrow::EscrowRules;
 
-use crate::{fault::Fault, ledger::LedgerArgs, node::NodeArgs};
+use crate::{
+    fault::Fault,
+    ledger::LedgerArgs,
+    node::{NodeArgs, PolicyName, escrow},
+};
 
 /// Runs three sites of shops with one limit, two global ledgers, and a crowd to test them.
 #[derive(Debug, Parser)]
@@ -78,15 +81,6 @@ pub(crate) struct Plan {
     /// and after it.
     #[arg(long, value_name = "VISITORS", default_value_t = 100)]
     pub(crate) admissions: u64,
-}
-
-/// How the sites share the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PolicyName {
-    /// A ledger hands out the slots, and the limit is never exceeded.
-    Escrow,
-    /// Each site counts new visitors by the minute, after snapshots of all sites.
-    Counters,
 }
 
 /// How many visitors come.
@@ -162,22 +156,6 @@ impl Plan {
         };
         let over = self.over.saturating_add(fault.lasts());
         CrowdOrder::even(visitors, over, Self::DRAIN, self.seed)
-    }
-}
-
-/// The rules of the ledgers for sites with this room.
-pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, ConfigError> {
-    let config = room.config(None)?;
-    let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
-    EscrowRules::new().session(session).lease(lease).validate()
-}
-
-impl From<PolicyName> for Policy {
-    fn from(name: PolicyName) -> Self {
-        match name {
-            PolicyName::Escrow => Self::Escrow,
-            PolicyName::Counters => Self::Counters,
-        }
     }
 }
 

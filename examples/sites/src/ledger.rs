@@ -10,6 +10,10 @@ use waiting_room_ledger::{
     Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys,
     keeper::{Failover, PostgresKeeper},
 };
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+};
 
 /// The name of the room, in the ledgers and at the sites.
 pub(crate) const ROOM: &str = "shop";
@@ -42,11 +46,47 @@ pub(crate) async fn serve(ledger: LedgerArgs) -> Result<()> {
     serve_until_end(async { Ok(server.listen(&listener).await?) }).await
 }
 
+/// Sets the room up in a database, with this number of sites.
+pub(crate) async fn set_up(
+    database: &str,
+    limit: u32,
+    rules: EscrowRules,
+    sites: u16,
+) -> Result<()> {
+    let mut kept = Kept::new(Term::new(0), limit, rules);
+    let account = KeptAccount::new(Epoch::default(), Standing::Away);
+    kept.accounts = (1..=sites).map(|number| (SiteId::new(number), account)).collect();
+    let mut keeper = PostgresKeeper::new(database, Failover::None, ROOM, "set-up");
+    keeper.create_tables().await?;
+    Ok(keeper.set_up(&kept).await?)
+}
+
 impl LedgerArgs {
     /// The arguments of this program that start such a ledger.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let listen = self.listen.to_string();
         let own = ["ledger", "--listen", &listen, "--keeper", &self.keeper];
         own.into_iter().map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        ledger: LedgerArgs,
+    }
+
+    #[test]
+    fn a_ledger_obeys_the_arguments_that_it_is_started_with() {
+        let keeper = "postgres://ledger@127.0.0.1/rooms".to_owned();
+        let ledger = LedgerArgs { listen: ([127, 0, 0, 1], 7400).into(), keeper };
+        let read = Line::parse_from(ledger.arguments()).ledger;
+        assert_eq!((read.listen, read.keeper), (ledger.listen, ledger.keeper));
     }
 }

@@ -28,8 +28,9 @@ use clap::{Parser, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    cli::{Cli, Command, Load, Plan, PolicyName},
+    cli::{Cli, Command, Load, Plan},
     fault::Fault,
+    node::PolicyName,
     trial::{Run, Trial},
 };
 

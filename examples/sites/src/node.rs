@@ -7,15 +7,12 @@ use clap::{Args, ValueEnum};
 use cluster::serve_until_end;
 use shop::RoomArgs;
 use tokio::net::TcpListener;
-use tower_waiting_room::{StoreFailure, WaitingRoomLayer, config::DebugHeader};
-use waiting_room_ledger::{SharedKeys, SiteOptions, SiteStore};
+use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
+use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::SiteId;
+use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
-use crate::{
-    cli::{PolicyName, escrow},
-    ledger::SITE_KEY,
-};
+use crate::ledger::SITE_KEY;
 
 /// The settings of a node.
 #[derive(Args, Clone, Debug)]
@@ -79,5 +76,30 @@ impl NodeArgs {
         let policy = policy.as_ref().map(|policy| policy.get_name());
         let own = own.chain(policy.into_iter().flat_map(|policy| ["--policy", policy]));
         own.map(str::to_owned).chain(self.room.flags()).collect()
+    }
+}
+
+/// How the sites share the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// A ledger hands out the slots, and the limit is never exceeded.
+    Escrow,
+    /// Each site counts new visitors by the minute, after snapshots of all sites.
+    Counters,
+}
+
+/// The rules of the ledgers for sites with this room.
+pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, ConfigError> {
+    let config = room.config(None)?;
+    let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
+    EscrowRules::new().session(session).lease(lease).validate()
+}
+
+impl From<PolicyName> for Policy {
+    fn from(name: PolicyName) -> Self {
+        match name {
+            PolicyName::Escrow => Self::Escrow,
+            PolicyName::Counters => Self::Counters,
+        }
     }
 }

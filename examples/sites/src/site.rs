@@ -6,11 +6,7 @@ use anyhow::Result;
 use cluster::{Balancer, Link, Process, Weather, free_address, random_key};
 use waiting_room_engines::{EngineServer, Persistence};
 
-use crate::{
-    cli::{Plan, PolicyName},
-    ledger::SITE_KEY,
-    node::NodeArgs,
-};
+use crate::{cli::Plan, ledger::SITE_KEY, node::NodeArgs, rules::PolicyName};
 
 /// A running site. All its processes end when this is dropped.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use shop::{Admissions, Crowd, Form, Latencies, Outcome, Scene};
 use tokio::{select, sync::watch};
 
 use crate::{
-    cli::{Load, Plan, PolicyName},
+    cli::{Load, Plan},
     fault::Fault,
     nemesis::Nemesis,
+    node::PolicyName,
     world::World,
 };
 

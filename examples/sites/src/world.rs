@@ -14,18 +14,16 @@ use anyhow::{Context, Result, anyhow};
 use cluster::{Process, free_address};
 use tokio::time::timeout;
 use waiting_room_engines::{Persistence, PostgresServer};
-use waiting_room_ledger::{
-    OperatorLink, Order, SharedKeys, TcpDial,
-    keeper::{Failover, PostgresKeeper},
-};
+use waiting_room_ledger::{OperatorLink, Order, SharedKeys, TcpDial};
 use waiting_room_sites::{
     SiteId,
-    escrow::{Epoch, Kept, KeptAccount, Standing, Term},
+    escrow::{Epoch, Term},
 };
 
 use crate::{
-    cli::{Plan, PolicyName},
-    ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY},
+    cli::Plan,
+    ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY, set_up},
+    node::PolicyName,
     site::Site,
 };
 
@@ -43,7 +41,7 @@ impl World {
     /// Starts all processes, and waits until they serve.
     pub(crate) async fn start(plan: &Plan, policy: PolicyName, kept: Persistence) -> Result<Self> {
         let database = PostgresServer::start()?;
-        set_up(&database, plan).await?;
+        set_up(&database.url(), plan.limit, plan.escrow()?, Plan::SITES).await?;
         let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
         let [key_of_sites, key_of_operator] =
             [key_of_sites, key_of_operator].map(|it| it.repeat(4));
@@ -106,16 +104,6 @@ impl World {
     pub(crate) fn sent(&self) -> u64 {
         self.sites.iter().map(Site::sent).sum()
     }
-}
-
-/// Sets the room up in the database, with all sites.
-async fn set_up(database: &PostgresServer, plan: &Plan) -> Result<()> {
-    let mut kept = Kept::new(Term::new(0), plan.limit, plan.escrow()?);
-    let account = KeptAccount::new(Epoch::default(), Standing::Away);
-    kept.accounts = (1..=Plan::SITES).map(|number| (SiteId::new(number), account)).collect();
-    let mut keeper = PostgresKeeper::new(database.url(), Failover::None, ROOM, "set-up");
-    keeper.create_tables().await?;
-    Ok(keeper.set_up(&kept).await?)
 }
 
 /// The epoch of a site in a status.
