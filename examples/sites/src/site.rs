@@ -6,7 +6,11 @@ use anyhow::Result;
 use cluster::{Balancer, Link, Process, Weather, free_address, random_key};
 use waiting_room_engines::{EngineServer, Persistence};
 
-use crate::{cli::Plan, ledger::SITE_KEY, node::NodeArgs, rules::PolicyName};
+use crate::{
+    cli::Plan,
+    ledger::SITE_KEY,
+    node::{NodeArgs, PolicyName},
+};
 
 /// A running site. All its processes end when this is dropped.
 #[derive(Debug)]
