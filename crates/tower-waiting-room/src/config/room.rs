@@ -288,9 +288,11 @@ impl WaitingRoomConfigBuilder {
     /// The waiting page then offers such a link, and the page on the other device offers to continue
     /// with the place. Both devices hold the same place, and the visitor gets one slot, whichever of
     /// them comes first. A link is valid until the place would lapse without a check-in,
-    /// which is [`place_retention`](Self::place_retention) after the last one. Until then, any number
-    /// of devices can use it, so it is as secret as the cookie. With an
-    /// [identity](Self::identity), a link to the place of another person has no effect.
+    /// which is [`place_retention`](Self::place_retention) after the last one. The page asks visitors
+    /// to open it within a few minutes, whatever the retention is, so a retention of less than the
+    /// default 5 min makes links expire sooner than the page says. While a link is valid, any number of
+    /// devices can use it, so it is as secret as the cookie. With an [identity](Self::identity), a link
+    /// to the place of another person has no effect.
     ///
     /// Programs use the path as well: a POST with the token of a placed visitor is answered with JSON
     /// that contains `transfer`, and a POST with this value in the header `Waiting-Room-Transfer` is

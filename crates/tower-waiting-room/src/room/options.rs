@@ -7,7 +7,7 @@ use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
 
 use super::{
     Challenge, IdentityOf, PostPath, Push, RoomStage, StoreFailure, people::People,
-    push::is_plain_path, streams::Streams,
+    streams::Streams,
 };
 use crate::{
     telemetry::Telemetry,
@@ -63,11 +63,6 @@ impl RoomOptions {
         }
         self.leave_path.iter().chain(&self.transfer_path).try_for_each(PostPath::validate)?;
         if let Some(path) = self.transfer_path.as_ref().map(PostPath::as_str) {
-            if !is_plain_path(path) {
-                let expected =
-                    "a path of letters, digits and /-._~, such as /waiting-room/transfer";
-                return contradicts("transfer_path", path, expected);
-            }
             if self.leave_path.as_ref().is_some_and(|leave| leave.as_str() == path) {
                 return contradicts("transfer_path", path, "a path other than leave_path");
             }

@@ -19,9 +19,6 @@ pub(crate) struct PostPath {
 }
 
 impl PostPath {
-    /// The maximum length of the path in bytes.
-    const MAX_LEN: usize = 255;
-
     pub(crate) fn new(field: &'static str, path: String) -> Self {
         Self { field, path: path.into() }
     }
@@ -39,23 +36,32 @@ impl PostPath {
     ///
     /// # Errors
     ///
-    /// Returns an error if no request can have this path.
+    /// Returns an error if browsers would ask for another path.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |kind, given: String, expected: &str| {
-            Err(ConfigError::new(kind, self.field, given, expected))
-        };
-        if self.path.len() > Self::MAX_LEN {
-            let given = format!("{} bytes long", self.path.len());
-            return wrong(ConfigErrorKind::TooLarge, given, "at most 255");
-        }
-        let is_path = self.path.starts_with('/')
-            && self.path.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
-        if !is_path {
-            let expected = "a path that begins with '/', without a query";
-            return wrong(ConfigErrorKind::Malformed, format!("{:?}", self.path), expected);
-        }
-        Ok(())
+        check_path(self.field, &self.path)
     }
+}
+
+/// Checks a path of the layer's own, which pages contain, and which browsers resolve.
+///
+/// # Errors
+///
+/// Returns an error if the path is too long, or if a browser would change it or take it for a host.
+pub(super) fn check_path(field: &'static str, path: &str) -> Result<(), ConfigError> {
+    let wrong =
+        |kind, given: String, expected: &str| Err(ConfigError::new(kind, field, given, expected));
+    if path.len() > MAX_LEN {
+        let given = format!("{} bytes long", path.len());
+        return wrong(ConfigErrorKind::TooLarge, given, "at most 255");
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
+    let is_path = path.starts_with('/') && !path.starts_with("//") && path.len() > 1;
+    if !is_path || has_dots || !path.bytes().all(is_plain) {
+        let expected = "a path that browsers do not change: / and then letters, digits and /-._~";
+        return wrong(ConfigErrorKind::Malformed, format!("{path:?}"), expected);
+    }
+    Ok(())
 }
 
 /// Returns whether a request comes from the origin that it is sent to, or from a client that is no
@@ -76,6 +82,9 @@ fn is_same_origin(head: &RequestHead<'_>) -> bool {
     let authority = [&b"https://"[..], b"http://"].iter().find_map(|it| origin.strip_prefix(*it));
     matches!((authority, host), (Some(one), Some(other)) if one.eq_ignore_ascii_case(other))
 }
+
+/// The maximum length of a path in bytes.
+const MAX_LEN: usize = 255;
 
 /// The header in which browsers state how the origin of a request relates to its target.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::uri::PathAndQuery;
 use waiting_room_core::{ConfigError, RoomRules, error::ConfigErrorKind};
+
+use super::post_path::check_path;
 
 /// Sends waiting visitors their position and their turn over streams of server-sent events.
 ///
@@ -28,8 +29,8 @@ use waiting_room_core::{ConfigError, RoomRules, error::ConfigErrorKind};
 /// let error = config.build().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "push.path is \"events\", expected a path that begins with / and has no query, such as \
-///      /waiting-room/events"
+///     "push.path is \"events\", expected a path that browsers do not change: / and then letters, \
+///      digits and /-._~"
 /// );
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
@@ -46,8 +47,6 @@ pub struct Push {
 impl Push {
     /// The largest value of [`max_streams`](Self::max_streams).
     pub const MAX_STREAMS: u32 = 1_000_000;
-    /// The longest path, in bytes.
-    const MAX_PATH: usize = 256;
     /// The bounds of [`heartbeat`](Self::heartbeat).
     const HEARTBEATS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(300)];
     /// The shortest [`lifetime`](Self::lifetime).
@@ -113,13 +112,7 @@ impl Push {
     ///
     /// Returns an error for the first option that is out of bounds.
     pub(crate) fn validate(&self, rules: &RoomRules) -> Result<(), ConfigError> {
-        let path = &*self.path;
-        if path.len() > Self::MAX_PATH || !is_plain_path(path) {
-            let (kind, given) = (ConfigErrorKind::Malformed, format!("{path:?}"));
-            let expected =
-                "a path that begins with / and has no query, such as /waiting-room/events";
-            return Err(ConfigError::new(kind, "push.path", given, expected));
-        }
+        check_path("push.path", &self.path)?;
         let [shortest, longest] = Self::HEARTBEATS;
         let half = rules.place_retention() / 2;
         let lifetime = self.lifetime.unwrap_or(Self::SHORTEST_LIFETIME.min(half));
@@ -129,19 +122,6 @@ impl Push {
         within_time("push.heartbeat", self.heartbeat, shortest, longest)?;
         within_time("push.lifetime", lifetime, Self::SHORTEST_LIFETIME.min(half), half)
     }
-}
-
-/// Returns whether a path can be in a page and be resolved by a client, as it is and without escapes.
-pub(super) fn is_plain_path(path: &str) -> bool {
-    let is_path = PathAndQuery::try_from(path).is_ok_and(|it| it.path() == path);
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
-    is_path
-        && path.starts_with('/')
-        && !path.starts_with("//")
-        && path.len() > 1
-        && !has_dots
-        && path.bytes().all(is_plain)
 }
 
 /// Checks that a number is within its bounds.
@@ -188,7 +168,9 @@ mod tests {
     fn each_wrong_option_is_refused_by_name_and_value() {
         assert!(Push::at("/waiting-room/events").validate(&RoomRules::new("shop", 1)).is_ok());
         let long = format!("/{}", "a".repeat(256));
-        for path in ["", "/", "events", "//host", "/a?b", "/a#b", "/a b", "/\"", "/ä", &long] {
+        for path in
+            ["", "/", "events", "//host", "/a?b", "/a#b", "/a b", "/\"", "/ä", "/a/../b", &long]
+        {
             assert!(error(Push::at(path)).starts_with("push.path is "), "{path}");
         }
         let at = || Push::at("/e");

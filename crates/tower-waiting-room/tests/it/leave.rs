@@ -284,10 +284,21 @@ async fn in_shadow_mode_the_application_gets_the_request() {
 }
 
 #[test]
-fn a_path_that_no_request_can_have_is_refused() {
+fn a_path_to_leave_that_browsers_would_change_is_refused() {
     let error = |path: &str| leavable().leave_path(path).build().unwrap_err().to_string();
-    let expected = "expected a path that begins with '/', without a query";
-    for path in ["", "leave", "/leave?now", "/leave#now", "/le ave", "/\u{e9}"] {
+    let expected =
+        "expected a path that browsers do not change: / and then letters, digits and /-._~";
+    for path in [
+        "",
+        "leave",
+        "/leave?now",
+        "/leave#now",
+        "/le ave",
+        "/\u{e9}",
+        "//leave",
+        "/a/../leave",
+        "/",
+    ] {
         assert_eq!(error(path), format!("leave_path is {path:?}, {expected}"));
     }
     assert_eq!(error(&"/".repeat(256)), "leave_path is 256 bytes long, expected at most 255");
