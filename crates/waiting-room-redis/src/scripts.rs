@@ -132,11 +132,11 @@ const ROOM: &str = concat!(
 /// Returns the source of an operation for the room of a site. It is a function of its own, because a
 /// function in Lua has at most 200 local variables.
 macro_rules! of_site {
-    ($file:literal) => {
+    ($($file:literal),+) => {
         concat!(
             "return (function()\n",
             include_str!("lua/site/account.lua"),
-            include_str!($file),
+            $(include_str!($file),)+
             "end)()\n",
         )
     };
@@ -151,7 +151,7 @@ const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/heartbeat.lua"),
     include_str!("lua/leave.lua"),
     include_str!("lua/renew.lua"),
-    of_site!("lua/report.lua"),
+    of_site!("lua/site/front.lua", "lua/report.lua"),
     include_str!("lua/snapshot.lua"),
     include_str!("lua/sweep.lua"),
 ];

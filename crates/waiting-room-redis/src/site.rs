@@ -11,7 +11,7 @@ use waiting_room_core::{StoreError, Timestamp};
 
 use crate::{
     RedisStore,
-    clock::micros,
+    clock::{from_micros, micros},
     reply::{ReplyFields, malformed},
     scripts::Verb,
 };
@@ -72,6 +72,10 @@ pub struct SiteReport {
     pub is_recalled: bool,
     /// What the site has counted, if it counts instead of holding slots.
     pub counted: Option<Counted>,
+    /// The oldest of the visitors in line who want slots, by buckets of a few seconds: the arrival of
+    /// the first visitor of each bucket, and the number of its visitors. Visitors of a random order are
+    /// not in it.
+    pub front: Vec<(Timestamp, u32)>,
 }
 
 /// What a site has counted that admits visitors by the slots of a minute, see
@@ -232,6 +236,7 @@ impl RedisStore {
             unused: said.number()?,
             is_recalled: said.flag()?,
             counted: counted(said.fields()?)?,
+            front: front(said.fields()?)?,
         })
     }
 
@@ -311,6 +316,15 @@ fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
         knows_world: said.flag()?,
         is_dry: said.flag()?,
     }))
+}
+
+/// Reads the front of the line.
+fn front(mut said: ReplyFields) -> Result<Vec<(Timestamp, u32)>, StoreError> {
+    let mut front = Vec::new();
+    while let Some(arrived_us) = said.next_number_if_any()? {
+        front.push((from_micros(arrived_us), said.number()?));
+    }
+    Ok(front)
 }
 
 fn bits(said: &mut ReplyFields) -> Result<u64, StoreError> {

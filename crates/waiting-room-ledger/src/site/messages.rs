@@ -5,8 +5,8 @@ use waiting_room_redis::site::{EpochNumbers, GlobalNews, SiteReport, SiteTimes};
 use waiting_room_sites::{
     SiteId,
     escrow::{
-        Epoch, EscrowRules, Heartbeat, Incarnation, Join, Refusal, RulesDigest, Term, ToGlobal,
-        ToSite,
+        Epoch, EscrowRules, Heartbeat, Incarnation, Join, LineFront, Refusal, RulesDigest, Term,
+        ToGlobal, ToSite,
     },
 };
 
@@ -31,7 +31,15 @@ pub(super) fn to_global(site: SiteId, rules: RulesDigest, report: &SiteReport) -
         used: report.used,
         want: report.wanted,
         demand: report.demand,
+        front: front(report),
     })
+}
+
+/// The oldest visitors who want slots.
+fn front(report: &SiteReport) -> LineFront {
+    let mut front = LineFront::new();
+    report.front.iter().for_each(|&(arrived, visitors)| front.add(arrived, visitors));
+    front
 }
 
 /// The term and the news of a message for the room; `None` if the room has no use for the message.

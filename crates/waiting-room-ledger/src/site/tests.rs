@@ -3,4 +3,5 @@
 mod account;
 mod counters;
 mod losses;
+mod order;
 mod support;

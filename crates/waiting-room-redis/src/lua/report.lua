@@ -13,7 +13,7 @@
 --       lease_end_us, unused, 1 if unused slots are recalled, and what a site that counts has
 --       counted, or {}: {active, minute, admitted in the minute before, its tickets of Anywhere's,
 --       those that it wants in all, Anywhere's slots, 1 if they come from a recent snapshot, 1 if none is
---       left}}
+--       left}, the oldest visitors who want slots, see front.lua}
 -- time  the clock of the room
 
 -- Ends the lease if, by the clock of a node, it is over. The server's clock may have been set back, or
@@ -74,15 +74,17 @@ local function report(argument)
     local speaks = is_agent(node, room.now_us + tonumber(agent_us))
     site.doors[node] = {tonumber(door), room.now_us + tonumber(door_us)}
     site.arrivals = site.arrivals + tonumber(arrivals)
-    local waiting, used, wanted, demand = advance_account(), 0, 0, 0
+    local waiting, used, wanted, demand, front = advance_account(), 0, 0, 0, {}
     if site.has_account then
         used, wanted = count(waiting)
         demand = demand_now()
+        -- Those with the first places take the slots that are promised already.
+        front = wanted > 0 and front_of_line(site.promised, count_front() - 1) or {}
     end
     return {
         speaks and 1 or 0, site.incarnation, site.term, site.epoch_term, site.epoch_count,
         site.has_account and 1 or 0, site.granted, site.returned, used, wanted, demand,
-        site.lease_end_us, unused_slots(), is_recalled() and 1 or 0, counted(waiting),
+        site.lease_end_us, unused_slots(), is_recalled() and 1 or 0, counted(waiting), front,
     }
 end
 

@@ -70,12 +70,29 @@ end
 
 -- Returns the number of slots that visitors may take. In a room that counts, these are the slots of
 -- the minute that are left, however many visitors are active.
+--
+-- While visitors wait at other sites, only slots that were granted for visitors of this site may be
+-- taken. A slot that becomes free here is given back, since it may be the turn of a visitor elsewhere.
 local function free_slots()
-    local counters = room.site and room.site.counters
+    local site, counters = room.site, room.site and room.site.counters
     if counters then
         return math.max(counters.slots + counters.tickets - counters.taken, 0)
     end
-    return room.slots - active()
+    local free = room.slots - active()
+    if site and site.has_account and room.now_us < site.recalled_until_us then
+        return math.min(free, room.now_us < site.promised_until_us and site.promised or 0)
+    end
+    return free
+end
+
+-- Takes note that a visitor has taken a slot.
+local function take_slot()
+    local site, counters = room.site, room.site and room.site.counters
+    if counters then
+        counters.taken, room.is_site_changed = counters.taken + 1, true
+    elseif site and site.promised > 0 then
+        site.promised, room.is_site_changed = site.promised - 1, true
+    end
 end
 
 -- The entries of VOIDS that this script has read, by visitor, or false if there is none.

@@ -39,6 +39,12 @@ local function unused_slots()
     return math.max(site.granted - site.returned - active() - site.ghosts, 0)
 end
 
+-- Returns the number of visitors at the front of the line for whom slots are asked.
+local function count_front()
+    local line = redis.call('ZCARD', PRESENT)
+    return line > 0 and math.min(line, math.max(FRONT_OF_LINE, math.ceil(per_second() * SOON_S))) or 0
+end
+
 -- Returns the number of visitors who are about to take a slot: those at the doors of the nodes, and
 -- those at the front of the line.
 local function about_to_enter()
@@ -54,11 +60,7 @@ local function about_to_enter()
     if is_shut or not conforms(0) then
         return 0
     end
-    local line = redis.call('ZCARD', PRESENT)
-    if line > 0 then
-        count = count + math.min(line, math.max(FRONT_OF_LINE, math.ceil(per_second() * SOON_S)))
-    end
-    return count
+    return count + count_front()
 end
 
 -- Returns whether unused slots have to be given back at once, since a visitor waits elsewhere.

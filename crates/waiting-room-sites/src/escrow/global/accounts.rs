@@ -15,6 +15,7 @@ use crate::{
     escrow::{
         EscrowRules, KeptAccount, KeptClaim,
         member::{Member, Part},
+        need::Turn,
     },
 };
 
@@ -30,7 +31,7 @@ pub(super) struct Accounts {
     /// The number of sites of which it is unknown whether they have an account.
     unknown: usize,
     /// The sites that lack slots, in the order in which they are served.
-    short: BTreeSet<(Timestamp, SiteId)>,
+    short: BTreeSet<(Turn, SiteId)>,
     /// The sites with unused slots, by the time at which they were last asked for them.
     rich: BTreeSet<(Timestamp, SiteId)>,
     /// The sites by the next time at which their contribution changes without a message.
@@ -149,15 +150,9 @@ impl Accounts {
         self.unused = self.unused - u128::from(old.unused) + u128::from(new.unused);
         self.demand = self.demand - u128::from(old.demand) + u128::from(new.demand);
         self.unknown = self.unknown - usize::from(old.is_unknown) + usize::from(new.is_unknown);
-        let moved = |set: &mut BTreeSet<_>, old: Option<Timestamp>, new: Option<Timestamp>| {
-            if old != new {
-                old.map(|at| set.remove(&(at, site)));
-                new.map(|at| set.insert((at, site)));
-            }
-        };
-        moved(&mut self.short, old.short_since, new.short_since);
-        moved(&mut self.rich, old.recalled_at, new.recalled_at);
-        moved(&mut self.due, old.changes_at, new.changes_at);
+        move_in(&mut self.short, site, old.turn, new.turn);
+        move_in(&mut self.rich, site, old.recalled_at, new.recalled_at);
+        move_in(&mut self.due, site, old.changes_at, new.changes_at);
     }
 
     /// Returns whether the contributions are those of the accounts at this time, and add up to the
@@ -207,8 +202,9 @@ impl Accounts {
         self.unknown > 0
     }
 
-    /// The site to serve next: of the sites that lack slots, the one that has lacked them for the
-    /// longest time since its last grant.
+    /// The site to serve next: of the sites that lack slots, the one whose oldest visitor without a slot
+    /// has waited for the longest time. If several have, the one that has lacked slots for the longest
+    /// time since its last grant.
     pub(super) fn first_short(&self) -> Option<SiteId> {
         self.short.first().map(|&(_, site)| site)
     }
@@ -227,6 +223,19 @@ impl Accounts {
     /// A site whose contribution has changed by now without a message.
     pub(super) fn first_due(&self, now: Timestamp) -> Option<SiteId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|&(_, site)| site)
+    }
+}
+
+/// Moves a site to another place in an order.
+fn move_in<T: Ord>(
+    order: &mut BTreeSet<(T, SiteId)>,
+    site: SiteId,
+    old: Option<T>,
+    new: Option<T>,
+) {
+    if old != new {
+        old.map(|at| order.remove(&(at, site)));
+        new.map(|at| order.insert((at, site)));
     }
 }
 

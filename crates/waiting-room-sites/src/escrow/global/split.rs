@@ -1,27 +1,34 @@
 //! The distribution of free slots to sites, and the number of unused slots that they may keep.
 
+use std::collections::BTreeSet;
+
 use crate::{
     SiteId,
     escrow::{global::ledger::GlobalLedger, member::Member},
 };
 
 impl GlobalLedger {
-    /// Grants free slots to the sites that lack some, in turn, and returns the sites that got any.
+    /// Grants free slots to the sites that lack some, and returns the sites that got any.
+    ///
+    /// Each step serves the visitors of one bucket of one site: of all visitors who wait without a slot
+    /// anywhere, those who have waited for the longest time. So slots run over from one site's bucket
+    /// to the next one's, like water over the edges of a cascade. A step grants at least one slot.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let (mut free, now) = (self.free(), self.clock);
-        let mut served = Vec::new();
+        let mut served = BTreeSet::new();
         while free > 0
             && let Some(site) = self.accounts.first_short()
         {
             let granted = self.accounts.change(site, now, |member| {
-                let slots = member.shortage().min(free);
+                let (_, visitors) = member.next_turn()?;
+                let slots = visitors.min(free);
                 member.grant(slots, now);
-                slots
+                Some(slots)
             });
-            free -= granted.unwrap_or(free);
-            served.push(site);
+            free -= granted.flatten().unwrap_or(free);
+            served.insert(site);
         }
-        served
+        served.into_iter().collect()
     }
 
     /// Grants free slots until the reserve of a site is full.

@@ -17,6 +17,8 @@ pub(in crate::sites) struct Asker {
     pub(in crate::sites) who: u32,
     pub(in crate::sites) site: u16,
     pub(in crate::sites) now: u32,
+    /// The time at which the visitor arrived.
+    pub(in crate::sites) arrived: u32,
     /// Whether the site can reach the others.
     pub(in crate::sites) is_connected: bool,
     /// Whether a ledger that knows everything would admit the visitor.

@@ -229,6 +229,7 @@ impl World<'_> {
             who,
             site: visitor.site,
             now: self.now,
+            arrived: visitor.arrived,
             is_connected: !self.news.is_cut(visitor.site),
             is_next: self.truth.has_room_for(visitor.arrived, self.now),
             is_new: !visitor.is_in_line,

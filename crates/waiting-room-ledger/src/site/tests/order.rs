@@ -1,0 +1,182 @@
+//! The order of the line across sites: the rooms of two sites on real servers, a global ledger, and
+//! visitors who check in every two seconds, in virtual time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use waiting_room_core::{
+    RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId, room::SessionRenewal,
+    time::ManualClock,
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{RedisStore, site::NodeReport};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{EscrowRules, GlobalLedger, Term, ToGlobal},
+};
+
+use crate::site::{
+    messages::{for_room, times, to_global},
+    tests::support::{connect, start},
+};
+
+const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
+const SESSION: Duration = Duration::from_secs(60);
+const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(68));
+/// The time between two reports of a site.
+const STEP: Duration = Duration::from_millis(200);
+/// The steps between two check-ins of a visitor.
+const STEPS_OF_A_POLL: u64 = 10;
+
+/// The rooms of two sites, and what their visitors saw.
+struct World {
+    rooms: Vec<RedisStore>,
+    global: GlobalLedger,
+    clock: ManualClock,
+    steps: u64,
+    visitors: u128,
+    /// The visitors who wait: the site, the arrival and the ticket of each one.
+    waiting: BTreeMap<VisitorId, (usize, Timestamp, Ticket)>,
+    /// The arrival of each admitted visitor, and that of the oldest one who waited then, if it was
+    /// older.
+    admitted: Vec<(Timestamp, Option<Timestamp>)>,
+    _servers: Vec<EngineServer>,
+}
+
+impl World {
+    async fn new(limit: u32) -> Self {
+        let clock = ManualClock::new(BEGIN);
+        let rules = RoomRules::new("shop", 100)
+            .with_session_duration(SESSION)
+            .with_session_renewal(SessionRenewal::Fixed);
+        let (mut rooms, mut servers) = (Vec::new(), Vec::new());
+        for engine in Engine::ALL {
+            let server = start(engine);
+            let url = server.url();
+            rooms.push(connect(&url, rules.clone(), |it| it.clock(clock.clone())).await);
+            servers.push(server);
+        }
+        let sites = [SiteId::new(0), SiteId::new(1)];
+        Self {
+            rooms,
+            global: GlobalLedger::new(limit, sites, Term::new(1), RULES).unwrap(),
+            clock,
+            steps: 0,
+            visitors: 0,
+            waiting: BTreeMap::new(),
+            admitted: Vec::new(),
+            _servers: servers,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        BEGIN + STEP * u32::try_from(self.steps).unwrap()
+    }
+
+    async fn report(&self, site: usize) -> ToGlobal {
+        let report = NodeReport {
+            node: 7,
+            incarnation: 1 + site as u64,
+            arrivals: 0,
+            at_door: 0,
+            door_for: Duration::from_secs(1),
+            judged: Timestamp::ZERO,
+            speaks_for: Duration::from_secs(5),
+        };
+        let said = self.rooms[site].report_of_site(&report).await.unwrap();
+        to_global(SiteId::new(u16::try_from(site).unwrap()), RULES.digest(), &said)
+    }
+
+    /// Lets a site report, and hands the answers over, which may ask for further reports.
+    async fn exchange(&mut self, site: usize) {
+        let mut reports = vec![site];
+        while let Some(site) = reports.pop() {
+            let message = self.report(site).await;
+            for outgoing in self.global.receive(&message, self.now()) {
+                let to = usize::from(outgoing.to.number());
+                let Some((term, news)) = for_room(&outgoing.message) else { continue };
+                let heard = self.rooms[to].hear_for_site(term, &news, &times(&RULES)).await;
+                if heard.unwrap().0 {
+                    reports.push(to);
+                }
+            }
+        }
+    }
+
+    async fn arrive(&mut self, site: usize) {
+        self.visitors += 1;
+        let visitor = VisitorId::new(self.visitors);
+        let verdict = self.rooms[site].enter(visitor).await.unwrap();
+        self.note(visitor, site, self.now(), verdict);
+    }
+
+    fn note(&mut self, visitor: VisitorId, site: usize, arrived: Timestamp, verdict: Verdict) {
+        match verdict {
+            Verdict::Admit { .. } => {
+                self.waiting.remove(&visitor);
+                let oldest = self.waiting.values().map(|(_, arrived, _)| *arrived).min();
+                self.admitted.push((arrived, oldest.filter(|oldest| *oldest < arrived)));
+            }
+            Verdict::Wait { ticket, .. } => {
+                self.waiting.insert(visitor, (site, arrived, ticket));
+            }
+            Verdict::Refuse { reason, .. } => panic!("{visitor:?} is refused: {reason:?}"),
+        }
+    }
+
+    /// Lets `STEP` pass: the sites report, and the visitors check in who are due.
+    async fn step(&mut self) {
+        self.steps += 1;
+        self.clock.advance_to(self.now());
+        let due = |visitor: &VisitorId| {
+            (self.steps + 3 * u64::try_from(visitor.bits()).unwrap()) % STEPS_OF_A_POLL == 0
+        };
+        let due: Vec<_> = self.waiting.keys().copied().filter(due).collect();
+        for visitor in due {
+            let (site, arrived, ticket) = self.waiting[&visitor];
+            let verdict = self.rooms[site].check_in(ticket).await.unwrap();
+            self.note(visitor, site, arrived, verdict);
+        }
+        for site in 0..self.rooms.len() {
+            self.exchange(site).await;
+        }
+    }
+
+    async fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds * 1_000 / u64::try_from(STEP.as_millis()).unwrap() {
+            self.step().await;
+        }
+    }
+
+    /// The most seconds by which an admitted visitor came after one that still waited.
+    fn out_of_order(&self) -> u64 {
+        let by = |&(arrived, oldest): &(Timestamp, Option<Timestamp>)| {
+            oldest.map_or(0, |oldest| arrived.since(oldest).as_secs())
+        };
+        self.admitted.iter().map(by).max().unwrap_or(0)
+    }
+}
+
+/// All active visitors are at the second site, where slots become free. The visitors of the first site
+/// have waited for longer.
+#[tokio::test]
+async fn slots_that_become_free_at_one_site_go_to_visitors_who_have_waited_longer_at_another() {
+    const LIMIT: u32 = 20;
+    let mut world = World::new(LIMIT).await;
+    world.pass(1).await;
+    while world.admitted.len() < LIMIT as usize {
+        world.arrive(1).await;
+        world.pass(1).await;
+    }
+    for site in [0, 1] {
+        for _ in 0..15 {
+            world.arrive(site).await;
+            world.pass(1).await;
+        }
+    }
+    assert_eq!(world.admitted.len(), LIMIT as usize, "the sessions of the first visitors go on");
+    world.admitted.clear();
+    world.pass(45).await;
+    println!("{} were admitted, {} s out of order", world.admitted.len(), world.out_of_order());
+    assert!(world.admitted.len() >= 18, "{} are admitted", world.admitted.len());
+    assert!(world.out_of_order() <= 5, "{} s out of order", world.out_of_order());
+}
