@@ -44,6 +44,7 @@ mod head_start;
 mod line;
 mod options;
 mod orders;
+mod reason;
 mod returning;
 #[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;
