@@ -35,17 +35,26 @@ local function is_agent(node, until_us)
     return site.agent == node
 end
 
--- Returns the report in numbers.
-local function count(waiting)
+-- Returns the report in numbers, and the front of the line. Slots are asked for those who are in it, and
+-- for the visitors at the doors; the first visitors in line take those that are promised.
+local function count(waiting, at_doors)
     local site = room.site
     give_back(surplus(waiting))
     local held, active = site.granted - site.returned, active()
+    local used = math.min(active + site.ghosts, math.max(held, active)) + site.promised
     -- Visitors who are known and have survived a loss are among the ghosts as well. No slots are
     -- asked for until it is known who is left.
-    local is_doubled = site.ghosts > 0 and active + site.ghosts > held
-    local used = math.min(active + site.ghosts, math.max(held, active)) + site.promised
-    site.wanted = is_doubled and 0 or waiting - site.promised
-    return used, site.wanted
+    if site.ghosts > 0 and active + site.ghosts > held then
+        site.wanted = 0
+        return used, 0, {}
+    end
+    local in_line = waiting - at_doors
+    local front, visitors = front_of_line(site.promised, in_line - 1)
+    site.wanted = waiting - site.promised
+    if front[1] then
+        site.wanted = math.min(site.wanted, visitors + at_doors)
+    end
+    return used, site.wanted, front
 end
 
 -- Returns what a site that counts has counted, or nothing at a site that holds slots. Tickets are
@@ -74,12 +83,11 @@ local function report(argument)
     local speaks = is_agent(node, room.now_us + tonumber(agent_us))
     site.doors[node] = {tonumber(door), room.now_us + tonumber(door_us)}
     site.arrivals = site.arrivals + tonumber(arrivals)
-    local waiting, used, wanted, demand, front = advance_account(), 0, 0, 0, {}
+    local waiting, at_doors = advance_account()
+    local used, wanted, front, demand = 0, 0, {}, 0
     if site.has_account then
-        used, wanted = count(waiting)
+        used, wanted, front = count(waiting, at_doors)
         demand = demand_now()
-        -- Those with the first places take the slots that are promised already.
-        front = wanted > 0 and front_of_line(site.promised, count_front() - 1) or {}
     end
     return {
         speaks and 1 or 0, site.incarnation, site.term, site.epoch_term, site.epoch_count,

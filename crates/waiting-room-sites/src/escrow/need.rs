@@ -35,6 +35,13 @@ pub(super) struct Turn {
     short_since: Timestamp,
 }
 
+impl Turn {
+    /// Returns whether the oldest visitors of both sites arrived within the same five seconds.
+    pub(super) const fn is_as_old_as(self, other: Self) -> bool {
+        self.arrived == other.arrived
+    }
+}
+
 impl Need {
     /// Replaces what was reported before.
     pub(super) const fn hear(&mut self, heartbeat: &Heartbeat, now: Timestamp) {

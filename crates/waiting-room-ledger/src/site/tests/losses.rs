@@ -404,7 +404,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
         assert_eq!((said.returned, said.used, said.wanted, said.unused), (0, 2, 1, 1));
 
         // Nobody takes it, so it goes back.
-        site.clock.advance(Duration::from_secs(3));
+        site.clock.advance(Duration::from_secs(4));
         let GlobalNews::Grant { epoch, lease, granted, reserve, recall, .. } = grant else {
             panic!("it is a grant")
         };

@@ -3,12 +3,14 @@
 --
 -- Only counters are read, so a script takes the same time in a room of a million visitors.
 
--- The number of visitors at the front of the line for whom slots are asked, unless more than that
--- are admitted within SOON_S seconds.
-local FRONT_OF_LINE = 8
+-- The number of visitors in line for whom slots are asked, unless more than that are admitted within
+-- SOON_S seconds, if there is no order across sites: that of a random line, and that of sites that count.
+-- Each site then gets a few slots in turn.
+local FEW = 8
 local SOON_S = 3
--- How long a granted slot is kept for a visitor in line, who checks in every two seconds.
-local PROMISE_US = 3 * 1000000
+-- How long a granted slot is kept for a visitor in line. At the front of the line, visitors check in every
+-- two seconds with jitter, which is rounded up to three.
+local PROMISE_US = 4 * 1000000
 -- The time constant of the demand, and the shortest time between two updates, in milliseconds.
 local MEMORY_MS = 10000
 local SHORTEST_MS = 100
@@ -39,14 +41,20 @@ local function unused_slots()
     return math.max(site.granted - site.returned - active() - site.ghosts, 0)
 end
 
--- Returns the number of visitors at the front of the line for whom slots are asked.
-local function count_front()
+-- Returns the number of visitors in line who would enter if there were enough slots.
+local function who_would_enter()
     local line = redis.call('ZCARD', PRESENT)
-    return line > 0 and math.min(line, math.max(FRONT_OF_LINE, math.ceil(per_second() * SOON_S))) or 0
+    if line > 0 and (room.method == 'random' or room.site.counters) then
+        line = math.min(line, math.max(FEW, math.ceil(per_second() * SOON_S)))
+    end
+    if line > 0 and room.minute then
+        line = math.max(math.min(line, room.minute - count_since(room.now_us - MINUTE_US)), 0)
+    end
+    return line
 end
 
--- Returns the number of visitors who are about to take a slot: those at the doors of the nodes, and
--- those at the front of the line.
+-- Returns the number of visitors who are about to take a slot, and how many of them are at the doors of
+-- the nodes. The others are in line.
 local function about_to_enter()
     local count, doors = 0, {}
     for node, door in pairs(room.site.doors) do
@@ -58,9 +66,9 @@ local function about_to_enter()
     room.site.doors = doors
     local is_shut = room.mode == 'queue_all' or room.now_us < room.hold_until_us
     if is_shut or not conforms(0) then
-        return 0
+        return 0, 0
     end
-    return count + count_front()
+    return count + who_would_enter(), count
 end
 
 -- Returns whether unused slots have to be given back at once, since a visitor waits elsewhere.
@@ -85,14 +93,14 @@ local function give_back(slots)
     use_allowance()
 end
 
--- Gives back what has been recalled, and returns the number of visitors who are about to enter.
+-- Gives back what has been recalled, and returns the same as `about_to_enter`.
 local function advance_account()
     look_at_lapses()
-    local waiting = about_to_enter()
+    local waiting, at_doors = about_to_enter()
     if is_recalled() then
         give_back(surplus(waiting))
     end
-    return waiting
+    return waiting, at_doors
 end
 
 -- Updates the demand if enough time has passed, and returns it.

@@ -5,41 +5,34 @@
 -- of the global ledger only fills fewer of them.
 local BUCKET_US = 5 * 1000000
 local MAX_BUCKETS = 16
+-- All places of a draw are less, and all arrivals are more.
+local LAST_PLACE = 2 ^ 40
 
--- Returns the arrival of the present visitor with `ahead` others ahead, as far as it determines the order
--- of the line, or nil if there is no such visitor. All entrants of a draw have arrived at the beginning
--- of its prequeue.
+-- Returns the arrival of the present visitor with `ahead` others ahead, and the rank of the last visitor who
+-- may be in the same bucket. All entrants of a draw count as if they had come at the beginning of its
+-- prequeue, because their places are no times, and the draws of other sites have places of their own.
 local function arrival_us(ahead)
-    local at = redis.call('ZRANGE', PRESENT, ahead, ahead, 'WITHSCORES')[2]
-    local rank_us, draw = tonumber(at or nil), current_draw()
-    if rank_us and draw and rank_us <= 2 ^ 40 then
-        return draw.begins_us, 2 ^ 40
+    local rank = tonumber(redis.call('ZRANGE', PRESENT, ahead, ahead, 'WITHSCORES')[2])
+    local draw = rank <= LAST_PLACE and current_draw()
+    if draw then
+        return draw.begins_us, LAST_PLACE
     end
-    return rank_us, rank_us and (math.floor(rank_us / BUCKET_US) + 1) * BUCKET_US - 1
+    return rank, (math.floor(rank / BUCKET_US) + 1) * BUCKET_US - 1
 end
 
--- Returns the visitors from place `first` to place `last` of the line, both counted from 0, as far as they
--- are in the first buckets: {arrival of the first visitor of a bucket, number of its visitors, ...}. It is
--- empty if the order of the line is not that of the arrivals.
+-- Returns the first buckets of the visitors from place `first` to place `last` of the line, both counted
+-- from 0: {arrival of the first visitor of a bucket, number of its visitors, ...}, and the number of
+-- visitors in them. There are none if the order of the line is random.
 --
 -- Each bucket takes two commands, whatever the number of its visitors.
 local function front_of_line(first, last)
     local front, ahead = {}, first
-    if room.method == 'random' then
-        return front
-    end
-    for _ = 1, MAX_BUCKETS do
-        if ahead > last then
-            break
-        end
+    while room.method ~= 'random' and ahead <= last and #front < 2 * MAX_BUCKETS do
         local arrived_us, until_us = arrival_us(ahead)
-        if not arrived_us then
-            break
-        end
         local behind = math.min(redis.call('ZCOUNT', PRESENT, '-inf', digits(until_us)), last + 1)
         table.insert(front, arrived_us)
         table.insert(front, behind - ahead)
         ahead = behind
     end
-    return front
+    return front, ahead - first
 end

@@ -202,11 +202,32 @@ impl Accounts {
         self.unknown > 0
     }
 
-    /// The site to serve next: of the sites that lack slots, the one whose oldest visitor without a slot
-    /// has waited for the longest time. If several have, the one that has lacked slots for the longest
-    /// time since its last grant.
-    pub(super) fn first_short(&self) -> Option<SiteId> {
-        self.short.first().map(|&(_, site)| site)
+    /// Returns whether any site lacks slots.
+    pub(super) fn has_short(&self) -> bool {
+        !self.short.is_empty()
+    }
+
+    /// The shares of up to `free` slots, of which there is at least one, for the visitors who have waited
+    /// for the longest time of all that lack a slot.
+    ///
+    /// If they are at several sites and the slots are too few, each site gets a share in proportion to the
+    /// number of its visitors, and at least one. Those that have lacked slots for the longest time since
+    /// their last grant come first.
+    pub(super) fn first_in_turn(&self, free: u64) -> Vec<(SiteId, u64)> {
+        let Some(&(first, _)) = self.short.first() else { return Vec::new() };
+        let alike = self.short.iter().take_while(|(turn, _)| turn.is_as_old_as(first));
+        let most = usize::try_from(free).unwrap_or(usize::MAX);
+        let visitors_at = |site| Some((site, self.of(site)?.next_turn()?.1));
+        let sites: Vec<_> = alike.take(most).filter_map(|&(_, site)| visitors_at(site)).collect();
+        let all: u128 = sites.iter().map(|(_, visitors)| u128::from(*visitors)).sum();
+        let mut left = free;
+        let share = |(site, visitors): (SiteId, u64)| {
+            let part = u128::from(free) * u128::from(visitors) / all.max(1);
+            let share = u64::try_from(part).unwrap_or(visitors).clamp(1, visitors.max(1)).min(left);
+            left -= share;
+            (site, share)
+        };
+        sites.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
     }
 
     /// Returns whether any site other than this one lacks slots.

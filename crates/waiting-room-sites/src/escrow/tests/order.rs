@@ -127,13 +127,32 @@ fn sites_whose_visitors_came_in_the_same_seconds_are_served_in_turn() {
 }
 
 #[test]
+fn visitors_who_came_in_the_same_seconds_have_the_same_chance_at_each_site() {
+    let slots = |slots| {
+        let mut net = full(3);
+        report(&mut net, 0, &[(100, 600)], NOW);
+        report(&mut net, 1, &[(100, 300), (50, 10)], NOW);
+        report(&mut net, 2, &[(100, 3)], NOW);
+        granted(&mut net, slots, NOW)
+    };
+    assert_eq!(slots(301), [200, 100, 1]);
+    assert_eq!(slots(3), [1, 1, 1]);
+    assert_eq!(slots(2), [1, 1, 0]);
+    assert_eq!(slots(1_000), [600, 310, 3]);
+    let [first, second, third] = slots(900)[..] else { panic!("three sites") };
+    assert_eq!(first + second + third, 900);
+    assert!((596..=600).contains(&first) && (297..=300).contains(&second), "{first} {second}");
+}
+
+#[test]
 fn visitors_at_the_door_come_after_those_in_line() {
     let mut net = full(2);
     report_by(&mut net, 0, 3, &[], NOW, 0);
-    report_by(&mut net, 1, 5, &[(60, 1), (30, 1)], NOW + 1, 0);
-    assert_eq!(granted(&mut net, 2, NOW + 1), [0, 2]);
+    report_by(&mut net, 0, 3, &[], NOW + 8, 0);
+    report_by(&mut net, 1, 5, &[(60, 1), (30, 1)], NOW + 8, 0);
+    assert_eq!(granted(&mut net, 2, NOW + 8), [0, 2]);
     // Now both have visitors at the door only, and the first site has lacked slots for longer.
-    assert_eq!(granted(&mut net, 2, NOW + 1), [2, 0]);
+    assert_eq!(granted(&mut net, 2, NOW + 8), [2, 0]);
 }
 
 /// A site that refuses visitors in place of letting them wait has no line.
