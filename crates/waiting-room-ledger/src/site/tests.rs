@@ -2,6 +2,7 @@
 
 mod account;
 mod counters;
+mod front;
 mod losses;
 mod order;
 mod support;
