@@ -2,9 +2,8 @@
 //! those of the other figures.
 
 use super::{
-    study::Size,
     tables::percent,
-    worlds::{Contender, world},
+    worlds::{Contender, Size, world},
 };
 use crate::{
     bar::{Bar, Bound},
