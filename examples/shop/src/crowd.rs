@@ -24,7 +24,6 @@ mod gathering;
 mod idle;
 mod latencies;
 mod outcome;
-mod plan;
 mod run;
 mod sale;
 mod schedule;

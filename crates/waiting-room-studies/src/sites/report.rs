@@ -68,6 +68,16 @@ pub(crate) struct Report {
     /// The time from the first fault to the last moment at which slots were stranded. `None` if
     /// slots are still stranded at the end of the run.
     pub(crate) recovery_s: Option<f64>,
+    /// In a crowd with plans: the requests of visitors without a pass that were admitted, the visitors
+    /// that were admitted at least once, and the answers to visitors without a pass that took at least
+    /// a round trip to the ledgers.
+    pub(crate) let_in: Option<u64>,
+    pub(crate) visitors_let_in: Option<u64>,
+    pub(crate) slow_decisions: Option<u64>,
+    /// The answers that asked a visitor of such a crowd to wait while a slot was free for it.
+    pub(crate) early_answers: Option<u64>,
+    /// With the escrow, the messages of sites about active visitors that ask for slots.
+    pub(crate) asking_messages: Option<u64>,
     pub(crate) pages: u64,
     pub(crate) events: u64,
     /// The highest number of visitors who were present at once, active or waiting.
@@ -93,6 +103,7 @@ impl Report {
         let wait = |q| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1_000.0);
         let errors = &notes.errors_s;
         let error = |q| (!errors.is_empty()).then(|| errors.value_at_quantile(q) as f64);
+        let planned = |count: u64| scenario.crowd.map(|_| count);
         let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min);
         let last_stranded = seen.last_stranded.map(|at| f64::from(at) / f64::from(SECOND));
         Self {
@@ -141,6 +152,11 @@ impl Report {
                 .zip(last_stranded)
                 .filter(|_| seen.stranded_at_end == 0)
                 .map(|(fault, stranded)| (stranded - fault).max(0.0)),
+            let_in: planned(notes.crowd.let_in),
+            visitors_let_in: planned(notes.crowd.visitors_let_in),
+            slow_decisions: planned(notes.crowd.slow_decisions),
+            asking_messages: planned(trips.asking),
+            early_answers: planned(notes.crowd.early_answers),
             pages: notes.pages,
             events: notes.events,
             max_present,

@@ -6,14 +6,16 @@ use http::header::SET_COOKIE;
 use reqwest::StatusCode;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
-use waiting_room_sim::{Seen, ShownPosition, VisitorNo};
+use waiting_room_sim::{
+    Seen, ShownPosition, VisitorNo,
+    plan::{Ending, Kind, Memory, Plan},
+};
 
 use super::{
     answer::{Answer, News, Notice},
     client::{Client, Errand},
     flight::{Flight, Purpose},
     idle::{By, Step},
-    plan::{Ending, Kind, Memory, Plan},
     sale::SalePlan,
     stream::{PushStream, Pushed},
     witness::{Fate, Witness},

@@ -26,6 +26,7 @@ impl Study {
             sheets.extend(tables::ramp(seeds));
             sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
             sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
+            sheets.push(breaks::three_hundred_sites(seeds));
         }
         Self { seeds: seeds.to_vec(), sheets }
     }
