@@ -80,8 +80,9 @@ impl Frontier {
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
         let is_beyond = ticket.placed && is_kept && order > self.arrival;
-        // Only the server can check whether a reissued ticket still has its place.
-        if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
+        // Only the server can check whether a reissued ticket still has its place, and whether a
+        // visitor that returns, or comes from another site, has a session.
+        if !is_beyond || ticket.is_reissued() || ticket.resumes || now.since(self.at) >= Self::LASTS {
             return None;
         }
         let ahead = self.ahead(order);

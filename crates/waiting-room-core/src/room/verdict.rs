@@ -1,4 +1,4 @@
-//! A room's answers to visitors, the two proofs that a room issues, and the reasons for decisions.
+//! A room's answers to visitors, the proof of a place in line, and the reasons for decisions.
 //!
 //! A pass proves that its visitor was admitted, and a ticket proves its visitor's order of arrival.
 //! In this crate, passes and tickets are plain values. A layer seals them before a client receives
@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{
     Timestamp,
-    room::{HeadStart, estimate::WaitEstimate, event::Entrant},
+    room::{HeadStart, Pass, estimate::WaitEstimate, event::Entrant},
 };
 
 /// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
@@ -106,41 +106,6 @@ fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
-}
-
-/// Proof that a visitor was admitted.
-///
-/// The room identifies its active visitors by [`id`](Self::id). With the other fields, a node can
-/// check a pass without a call to the room, and a session can continue after the room has lost its
-/// state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pass {
-    /// The visitor that holds the pass.
-    pub id: VisitorId,
-    /// The minute of arrival, as a count of minutes since the Unix epoch.
-    pub bucket: u32,
-    /// The time at which the visitor was admitted.
-    pub accepted_at: Timestamp,
-    /// The time at which the pass was issued or last renewed.
-    pub last_check_in: Timestamp,
-    /// The time from which the pass is void. The slot is held exactly until that time.
-    pub expires_at: Timestamp,
-}
-
-impl Pass {
-    /// Creates a pass with the given contents. A room uses this function to issue a pass, and a
-    /// layer uses it to unseal one.
-    #[must_use]
-    pub const fn new(
-        id: VisitorId,
-        bucket: u32,
-        accepted_at: Timestamp,
-        last_check_in: Timestamp,
-        expires_at: Timestamp,
-    ) -> Self {
-        Self { id, bucket, accepted_at, last_check_in, expires_at }
-    }
 }
 
 /// Proof of a place in line, or of a first touch.
@@ -339,6 +304,8 @@ pub enum Reason {
     /// `admitted:local_share`: during an outage of a store, the request was within this node's
     /// share of the limits.
     AdmittedLocalShare,
+    /// `admitted:moved`: the visitor has a valid pass of another site, and has got a slot of this one.
+    AdmittedMoved,
     /// `admitted:pass`: the client has a valid pass.
     AdmittedPass,
     /// `admitted:passthrough`: the room counts visitors, but does not limit them.
@@ -454,6 +421,7 @@ impl fmt::Display for Reason {
             Self::AdmittedActive => "admitted:active",
             Self::AdmittedLimits => "admitted:limits",
             Self::AdmittedLocalShare => "admitted:local_share",
+            Self::AdmittedMoved => "admitted:moved",
             Self::AdmittedPass => "admitted:pass",
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
