@@ -247,7 +247,7 @@ async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_check
     ledger.kill().await;
 }
 
-/// A site as an application builds it, with its own keys for tokens.
+/// A site as an application builds it, with a key for tokens of its own.
 async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     let key = TokenKey::from_bytes([u8::try_from(site).unwrap(); 32]);
     let config = WaitingRoomConfig::builder("shop")
