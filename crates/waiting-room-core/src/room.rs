@@ -62,9 +62,9 @@ pub use self::{
     estimate::WaitEstimate,
     head_start::HeadStart,
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
-    pass::{Pass, PassHome},
+    pass::{Pass, PassHome, VisitorId},
     room::Room,
     rules::RoomRules,
     snapshot::{EventFigures, RoomNode, RoomSnapshot},
-    verdict::{Reason, Renewal, Ticket, Verdict, VisitorId},
+    verdict::{Reason, Renewal, Ticket, Verdict},
 };

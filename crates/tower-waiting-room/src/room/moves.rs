@@ -27,10 +27,10 @@ use super::sessions::IdHasher;
 /// The questions to the store that are under way, by visitor. There are no more of them than requests
 /// under way.
 #[derive(Debug, Default)]
-pub(crate) struct Moves(DashMap<VisitorId, Weak<Question>, BuildHasherDefault<IdHasher>>);
+pub(crate) struct Moves(DashMap<VisitorId, Weak<Awaited>, BuildHasherDefault<IdHasher>>);
 
 /// The answer of the store, once it is known.
-type Question = OnceCell<Result<Verdict, StoreErrorKind>>;
+type Awaited = OnceCell<Result<Verdict, StoreErrorKind>>;
 
 impl Moves {
     /// Asks the store about a visitor by `question`, unless another request is asking about the same
@@ -49,7 +49,7 @@ impl Moves {
         id: VisitorId,
         question: impl Future<Output = Result<Verdict, StoreError>>,
     ) -> Result<Verdict, StoreError> {
-        let asked = Asked { question: Some(self.join(id)), id, moves: self };
+        let asked = Asking { question: Some(self.join(id)), id, moves: self };
         let mut is_first = false;
         let answer = asked.question.as_ref().expect("it is taken only when it is dropped");
         let answer = answer
@@ -68,7 +68,7 @@ impl Moves {
     }
 
     /// Returns the question about a visitor that is under way, or a new one.
-    fn join(&self, id: VisitorId) -> Arc<Question> {
+    fn join(&self, id: VisitorId) -> Arc<Awaited> {
         let entry = self.0.entry(id);
         // An answer that is known may be out of date.
         if let Entry::Occupied(open) = &entry
@@ -84,13 +84,13 @@ impl Moves {
 }
 
 /// The part of one request in a question. When the last part is dropped, the question is forgotten.
-struct Asked<'a> {
-    question: Option<Arc<Question>>,
+struct Asking<'a> {
+    question: Option<Arc<Awaited>>,
     id: VisitorId,
     moves: &'a Moves,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for Asking<'_> {
     fn drop(&mut self) {
         // The entry is looked at after the reference is given up: of two requests that end at once,
         // the one that looks later finds no reference.
