@@ -46,6 +46,7 @@ mod line;
 mod options;
 mod orders;
 mod pass;
+mod reason;
 mod returning;
 #[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;

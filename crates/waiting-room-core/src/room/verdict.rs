@@ -4,7 +4,7 @@
 //! In this crate, passes and tickets are plain values. A layer seals them before a client receives
 //! them, and verifies them when the client presents them again.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use crate::{
     Timestamp,
@@ -313,58 +313,4 @@ pub enum Reason {
     StoreUnavailable,
     /// `transferred`: the visitor got a link to its place, or took over a place with such a link.
     Transferred,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
-            Self::RefusedKeyMissing(policy) => return write!(f, "refused:key_missing:{policy}"),
-            Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
-            Self::AdmittedActive => "admitted:active",
-            Self::AdmittedLimits => "admitted:limits",
-            Self::AdmittedLocalShare => "admitted:local_share",
-            Self::AdmittedMoved => "admitted:moved",
-            Self::AdmittedPass => "admitted:pass",
-            Self::AdmittedPassthrough => "admitted:passthrough",
-            Self::AdmittedSlot => "admitted:slot",
-            Self::AdmittedUnlimited => "admitted:unlimited",
-            Self::Left => "left",
-            Self::Prequeue => "prequeue",
-            Self::QueueAll => "queue_all",
-            Self::QueuedActiveLimit => "queued:active_limit",
-            Self::QueuedBehindOthers => "queued:behind_others",
-            Self::QueuedCookieTest => "queued:cookie_test",
-            Self::QueuedEarly => "queued:early",
-            Self::QueuedNetworkFull => "queued:network_full",
-            Self::QueuedRate => "queued:rate",
-            Self::QueuedRecovery => "queued:recovery",
-            Self::QueuedStoreBusy => "queued:store_busy",
-            Self::QueuedTurn => "queued:turn",
-            Self::RefusedAddressUnknown => "refused:address_unknown",
-            Self::RefusedAmbiguousRoute => "refused:ambiguous_route",
-            Self::RefusedChallenged => "refused:challenged",
-            Self::RefusedCrawler => "refused:crawler",
-            Self::RefusedDraining => "refused:draining",
-            Self::RefusedGateCancelled => "refused:gate_cancelled",
-            Self::RefusedGateDrained => "refused:gate_drained",
-            Self::RefusedGateFull => "refused:gate_full",
-            Self::RefusedGateShed => "refused:gate_shed",
-            Self::RefusedGateTimeout => "refused:gate_timeout",
-            Self::RefusedGateUnknown => "refused:gate_unknown",
-            Self::RefusedLimitsBusy => "refused:limits_busy",
-            Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
-            Self::RefusedLineFull => "refused:line_full",
-            Self::RefusedNetworkFull => "refused:network_full",
-            Self::RefusedPushEnded => "refused:push_ended",
-            Self::RefusedPushFull => "refused:push_full",
-            Self::RefusedPushInvalid => "refused:push_invalid",
-            Self::RefusedPushNetworkFull => "refused:push_network_full",
-            Self::RefusedReject => "refused:reject",
-            Self::RefusedTooOften => "refused:too_often",
-            Self::RefusedTransferInvalid => "refused:transfer_invalid",
-            Self::StoreUnavailable => "store_unavailable",
-            Self::Transferred => "transferred",
-        })
-    }
 }

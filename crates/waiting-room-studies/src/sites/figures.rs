@@ -4,10 +4,13 @@
 //! The worlds are the scenario files of this crate, with other policies, delays and skews. All
 //! charts are computed by running them.
 
+mod breaks;
 mod delays;
 mod output;
+mod pictures;
 mod study;
 mod tables;
+mod timelines;
 mod worlds;
 
 #[cfg(test)]

@@ -24,19 +24,26 @@ pub(super) struct Notes {
     pub(super) waits_ms: Histogram<u32>,
     /// The error in seconds of the first wait that was shown to a visitor.
     pub(super) errors_s: Histogram<u32>,
-    /// The state of the world at each minute.
-    pub(super) timeline: Vec<Minute>,
+    /// The state of the world every [`Moment::EVERY`] milliseconds.
+    pub(super) timeline: Vec<Moment>,
     /// All sessions, if a test asks for them; a hundred million of them would not fit into memory.
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
-/// The state of the world at the turn of a minute.
+/// The state of the world at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Minute {
+pub(super) struct Moment {
     pub(super) active: u32,
     /// The number of visitors admitted within the last 60 seconds.
     pub(super) new: u32,
     pub(super) waiting: u32,
+    /// The number of messages that the ledgers have sent so far.
+    pub(super) messages: u64,
+}
+
+impl Moment {
+    /// The time between two moments of a timeline, in milliseconds.
+    pub(super) const EVERY: u32 = 10 * SECOND;
 }
 
 /// The beginning and the end of a visitor's session.
@@ -97,11 +104,12 @@ impl Notes {
         }
     }
 
-    pub(super) fn minute(&mut self, truth: &mut Truth, now: u32) {
-        self.timeline.push(Minute {
+    pub(super) fn moment(&mut self, truth: &mut Truth, messages: u64, now: u32) {
+        self.timeline.push(Moment {
             new: truth.recent(now),
             active: truth.active(),
             waiting: truth.line().waiting(),
+            messages,
         });
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     clock::SECOND,
     door::Trips,
-    notes::{Minute, Notes},
+    notes::{Moment, Notes},
     scenario::{Policy, Scenario},
     truth::Seen,
 };
@@ -73,7 +73,7 @@ pub(crate) struct Report {
     /// The highest number of visitors who were present at once, active or waiting.
     pub(crate) max_present: usize,
     #[serde(skip)]
-    pub(super) timeline: Vec<Minute>,
+    pub(super) timeline: Vec<Moment>,
 }
 
 impl Report {

@@ -225,6 +225,11 @@ impl Truth {
         u32::try_from(self.recent.len()).unwrap_or(u32::MAX)
     }
 
+    /// The time at which the oldest admission leaves the sliding minute.
+    pub(super) fn minute_frees_at(&self) -> Option<u32> {
+        self.recent.front().map(|oldest| oldest + MINUTE)
+    }
+
     pub(super) const fn line(&self) -> &Line {
         &self.line
     }

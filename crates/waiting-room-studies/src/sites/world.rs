@@ -13,9 +13,9 @@ use waiting_room_core::ConfigError;
 use super::{
     clock::{MINUTE, SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
-    door::Door,
+    door::{Door, Say},
     news::News,
-    notes::Notes,
+    notes::{Moment, Notes},
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
@@ -134,7 +134,7 @@ impl<'a> World<'a> {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
-            let wake = self.door.next_wake().unwrap_or(u32::MAX);
+            let wake = self.next_wake();
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
                 self.now = at;
@@ -158,8 +158,23 @@ impl<'a> World<'a> {
                     self.arrive(newcomer);
                 }
             }
+            self.fill_at_an_ideal_door();
         }
         self.truth.advance(self.length);
+    }
+
+    /// The next time at which the door has to act by itself.
+    fn next_wake(&self) -> u32 {
+        let slot = self.door.holds_for_a_slot().then(|| self.truth.minute_frees_at()).flatten();
+        self.door.next_wake().into_iter().chain(slot).min().unwrap_or(u32::MAX)
+    }
+
+    /// Admits visitors who stand at an ideal door while slots are free.
+    fn fill_at_an_ideal_door(&mut self) {
+        while self.door.holds_for_a_slot() && self.truth.free(self.now) > 0 {
+            let first = self.door.take_first();
+            first.into_iter().for_each(|who| self.hear(who, Say::Admit));
+        }
     }
 
     fn happen(&mut self) {
@@ -199,8 +214,9 @@ impl<'a> World<'a> {
                 again(SECOND)
             }
             Happening::Note => {
-                self.notes.minute(&mut self.truth, at);
-                again(MINUTE)
+                let messages = self.door.trips().messages;
+                self.notes.moment(&mut self.truth, messages, at);
+                again(Moment::EVERY)
             }
             Happening::Publish => {
                 self.news.publish(&self.active, &self.nodes, at);

@@ -302,7 +302,7 @@ proptest! {
             let at = at.index(text.len());
             text[at] = byte;
         }
-        let mut buffer = [0; Tokens::MAX_TOKEN_LEN / 4 * 3];
+        let mut buffer = [0; DECODED_LEN];
         let decoded = tokens().decode(&text, &mut buffer).ok().map(|bytes| bytes.to_vec());
         prop_assert_eq!(decoded, URL_SAFE_NO_PAD.decode(&text).ok());
     }

@@ -187,7 +187,7 @@ impl EscrowDoor {
 
 /// The maximum time for which a visitor is held at the door, in milliseconds: the default of
 /// `EscrowRules`.
-const DOOR_WAIT: u32 = 1_200;
+pub(super) const DOOR_WAIT: u32 = 1_200;
 
 /// The time in milliseconds for which a slot is kept beyond the end of its pass. Without it, the
 /// order of two events in the same millisecond would matter.

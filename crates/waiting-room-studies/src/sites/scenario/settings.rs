@@ -28,7 +28,11 @@ pub(crate) enum Policy {
     Curve,
     Escrow,
     Even,
+    /// One ledger that knows everything at once.
     Ideal,
+    /// The same, which holds visitors at the door for as long as the escrow does.
+    #[serde(rename = "ideal-holds")]
+    IdealHolds,
 }
 
 impl fmt::Display for Policy {
@@ -39,6 +43,7 @@ impl fmt::Display for Policy {
             Self::Escrow => "escrow",
             Self::Even => "even",
             Self::Ideal => "ideal",
+            Self::IdealHolds => "ideal-holds",
         })
     }
 }
@@ -150,6 +155,11 @@ impl Scenario {
     /// The seed in the file.
     pub(crate) const fn seed(&self) -> Option<u64> {
         self.seed
+    }
+
+    /// The number of visitors per minute that the room can serve in the long run.
+    pub(in crate::sites) fn capacity_per_minute(&self) -> f64 {
+        capacity_per_minute(&self.limits, &self.visitors)
     }
 
     /// The time of the last point of the traffic, in milliseconds.

@@ -78,8 +78,12 @@ impl World<'_> {
     fn ask(&mut self, who: u32) {
         let asker = self.asker(who);
         let arrived = self.visitors.of(who).arrived;
-        let line = self.news.line(asker.site, self.now);
-        if self.policy != Policy::Ideal && arrived / SECOND > line.frontier {
+        let line = match self.policy {
+            Policy::Ideal => LineNews::default(),
+            Policy::IdealHolds => self.line_news(),
+            _ => self.news.line(asker.site, self.now),
+        };
+        if arrived / SECOND > line.frontier {
             return self.hear(who, Say::Queue);
         }
         let world = self.news.world(asker.site, self.now);

@@ -6,8 +6,14 @@ use waiting_room_sim::seeds;
 
 use super::*;
 
-const POLICIES: [Policy; 5] =
-    [Policy::Counters, Policy::Curve, Policy::Escrow, Policy::Even, Policy::Ideal];
+const POLICIES: [Policy; 6] = [
+    Policy::Counters,
+    Policy::Curve,
+    Policy::Escrow,
+    Policy::Even,
+    Policy::Ideal,
+    Policy::IdealHolds,
+];
 
 /// Half an hour at a few sites, with additional settings. The limit on new visitors is the lower
 /// one.
@@ -175,7 +181,7 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
     let seed = seeds(1)[0];
     for (limit, is_full) in [(150, false), (400, true)] {
         for fault in faults {
-            for policy in [Policy::Escrow, Policy::Ideal] {
+            for policy in [Policy::Escrow, Policy::Ideal, Policy::IdealHolds] {
                 let report = run(&world_for(limit, fault), policy, seed);
                 let (active, new) = (report.max_active, report.max_new_in_any_minute_over_limit);
                 assert!(active <= 300 && new <= 1.0, "{policy} {limit} {fault}: {active}, {new}");
@@ -192,9 +198,25 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
 #[test]
 fn the_ideal_makes_nobody_wait_too_early() {
     for seed in seeds(3) {
-        let report = run(&world(""), Policy::Ideal, seed);
-        assert!(report.queued > 0);
-        assert_eq!(report.early_queued, 0);
+        for policy in [Policy::Ideal, Policy::IdealHolds] {
+            let report = run(&world(""), policy, seed);
+            assert!(report.queued > 0);
+            assert_eq!(report.early_queued, 0);
+        }
+    }
+}
+
+/// A visitor who stands at the door takes a slot that becomes free in this time, so fewer slots are
+/// idle.
+#[test]
+fn an_ideal_that_holds_visitors_admits_more_and_holds_them_for_no_longer_than_the_escrow() {
+    for (limit, seed) in [(150, 5), (400, 6)] {
+        let [at_once, holds] =
+            [Policy::Ideal, Policy::IdealHolds].map(|it| run(&world_for(limit, ""), it, seed));
+        assert!(holds.early_slot_seconds < 0.5 * at_once.early_slot_seconds, "{holds:?}");
+        assert!(holds.admitted >= at_once.admitted, "{holds:?}");
+        assert!((1_000..=1_201).contains(&holds.told_to_wait_max_ms), "{holds:?}");
+        assert_eq!((at_once.answer_max_ms, at_once.told_to_wait_max_ms), (0, 0));
     }
 }
 
