@@ -195,9 +195,8 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Returns `true` unless the pass is from another site, its session has ended, or may lapse before
-    /// the store hears of the request. During an outage, the pass is counted in the local room of the node, so that
-    /// its visitor takes up a part of the node's share.
+    /// Returns `true` unless the pass is from another site, its session has ended, or it may lapse before
+    /// the store hears of the request. During an outage, the local room of the node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
