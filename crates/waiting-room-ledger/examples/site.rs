@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! SITE=1 LISTEN=127.0.0.1:8080 STORE=redis://127.0.0.1 LEDGERS=ledger-1:7400,ledger-2:7400 \
-//!     SITES_KEY=sites.key TOKEN_KEY=$(openssl rand -base64 32) \
+//!     SITES_KEY=sites.key TOKEN_KEY=$(cat token.key) \
 //!     cargo run -p waiting-room-ledger --all-features --example site
 //! ```
 
@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let setting = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
     let site: u16 = setting("SITE")?.parse()?;
 
-    // The limit on active visitors is that of the ledger, and this one is only shown. Each site has
-    // its own key for the tokens of visitors, which all nodes of the site share.
+    // The limit on active visitors is that of the ledger, and this one is only shown. All sites have
+    // the same key for the tokens of visitors, so that a visitor may move from one site to another.
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(2)
         .keys(KeyRing::new(TokenKey::from_base64(&setting("TOKEN_KEY")?)?))

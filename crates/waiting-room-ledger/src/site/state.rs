@@ -32,6 +32,8 @@ pub(super) struct SiteState {
     /// The end of the lease in nanoseconds by the clock of the room, as last reported; 0 if it is
     /// over.
     lease_end: AtomicU64,
+    /// The epoch of the account, its term in the upper half; 0 without an account.
+    epoch: AtomicU64,
     /// The end of the minute in which Anywhere's counter has no ticket left, in nanoseconds by the
     /// clock of the room; 0 if it may have some.
     dry_until: AtomicU64,
@@ -60,6 +62,7 @@ impl SiteState {
             clock,
             judge: Mutex::new(Judge::new(lease)),
             lease_end: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
             dry_until: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             at_door: AtomicU32::new(0),
@@ -101,6 +104,8 @@ impl SiteState {
         let is_leased = said.has_account && said.lease_end > judged.max(said.at);
         let lease_end = if is_leased { said.lease_end.as_nanos() } else { 0 };
         self.lease_end.store(lease_end, Ordering::Relaxed);
+        let (term, count) = if said.has_account { said.epoch } else { (0, 0) };
+        self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         if self.incarnation.load(Ordering::Relaxed) == said.incarnation {
             // It is in use, so the next life of the site needs another one.
             self.incarnation.store(another(said.incarnation), Ordering::Relaxed);
@@ -108,6 +113,13 @@ impl SiteState {
         let dry_until = said.counted.as_ref().map_or(0, |it| dry_until(it).as_nanos());
         self.dry_until.store(dry_until, Ordering::Relaxed);
         self.show_unused(if is_leased || said.counted.is_some() { said.unused } else { 0 });
+    }
+
+    /// The term and the count of the epoch of the account, as last reported; zeros without an account.
+    pub(super) fn epoch(&self) -> (u32, u32) {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        #[expect(clippy::cast_possible_truncation, reason = "each half is a number of 32 bits")]
+        ((epoch >> 32) as u32, epoch as u32)
     }
 
     /// Returns whether no slot can come from elsewhere in this minute, at a site that counts.

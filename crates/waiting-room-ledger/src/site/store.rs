@@ -16,12 +16,12 @@ use waiting_room_core::{
     ConfigError, Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot,
         event::{RoomPlan, Schedule},
     },
 };
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
-use waiting_room_sites::escrow::EscrowRules;
+use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::{
     Dial,
@@ -53,8 +53,10 @@ use crate::{
 /// under `Policy::Counters`. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
-/// Each site needs its own keys for the tokens of visitors. A pass of another site is no pass here,
-/// so a visitor has to stay at its site.
+/// A visitor who arrives with a pass of another site gets a slot of this one, ahead of the line, and
+/// is a new visitor of this site. Its slot at the other site lapses by itself. For that, all sites need
+/// the same keys for the tokens of visitors, and different numbers; their clocks must not differ by
+/// more than a few minutes. A waiting visitor keeps its order of arrival.
 ///
 /// While the server of the room does not answer, the layer's failure policy applies:
 /// [`Wait`](https://docs.rs/tower-waiting-room) is the one that keeps the limit.
@@ -66,6 +68,7 @@ use crate::{
 pub struct SiteStore {
     room: RedisStore,
     state: Arc<SiteState>,
+    site: SiteId,
     rules: EscrowRules,
     /// Ends with the last handle.
     _agent: Arc<AgentTask>,
@@ -138,11 +141,11 @@ impl SiteStore {
         let unavailable = |error| StoreError::new(StoreErrorKind::Unavailable).with_source(error);
         let random = || getrandom::u64().map_err(unavailable);
         let state = SiteState::new(&site.rules, Arc::clone(&site.clock), [random()?, random()?]);
-        let (state, rules) = (Arc::new(state), site.rules);
+        let (state, number, rules) = (Arc::new(state), site.site, site.rules);
         let name = room.rules().name().to_owned();
         let agent = Agent::new(Arc::clone(&state), room.clone(), &name, site);
         let agent = AgentTask(tokio::spawn(agent.run()).abort_handle());
-        Ok(Self { room, state, rules, _agent: Arc::new(agent) })
+        Ok(Self { room, state, site: number, rules, _agent: Arc::new(agent) })
     }
 
     /// Tells the room if its lease is over by the clock of this machine.
@@ -248,6 +251,11 @@ impl Store for SiteStore {
         self.room.nodes()
     }
 
+    fn home(&self) -> Option<PassHome> {
+        let (term, count) = self.state.epoch();
+        Some(PassHome::new(self.site.number(), term, count))
+    }
+
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         self.state.arrived();
         self.judge().await;
@@ -259,6 +267,10 @@ impl Store for SiteStore {
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        if ticket.resumes {
+            // The visitor is not in line here: it comes from another site, or back after a session.
+            self.state.arrived();
+        }
         self.judge().await;
         let verdict = self.room.check_in(ticket).await?;
         if !lacks_slot(&verdict) {

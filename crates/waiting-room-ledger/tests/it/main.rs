@@ -7,6 +7,7 @@ mod pages;
 mod postgres;
 mod program;
 mod redis;
+mod roaming;
 mod sites;
 mod wire;
 mod world;

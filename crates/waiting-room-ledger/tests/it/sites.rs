@@ -184,6 +184,10 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_within_the_lea
     };
     let took = until("both sites admit", admitted(begin, 15)).await;
     println!("30 were admitted in {took:?}");
+    for (site, store) in (1..).zip(&sites) {
+        let home = store.home().unwrap();
+        assert_eq!((home.site, home.term, home.count > 0), (site, 1, true), "{home:?}");
+    }
     assert_eq!(oracle.most_active(), LIMIT as usize, "the room is full, and not above");
 
     // Without a ledger, the sites go on with the slots that they hold.
@@ -247,7 +251,7 @@ async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_check
     ledger.kill().await;
 }
 
-/// A site as an application builds it, with its own keys for tokens.
+/// A site as an application builds it, with a key for tokens of its own.
 async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     let key = TokenKey::from_bytes([u8::try_from(site).unwrap(); 32]);
     let config = WaitingRoomConfig::builder("shop")
