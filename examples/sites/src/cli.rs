@@ -11,7 +11,7 @@ use waiting_room_sites::escrow::EscrowRules;
 use crate::{
     fault::Fault,
     ledger::LedgerArgs,
-    node::{NodeArgs, PolicyName, escrow},
+    node::{NodeArgs, escrow},
 };
 
 /// Runs three sites of shops with one limit, two global ledgers, and a crowd to test them.
@@ -59,9 +59,9 @@ pub(crate) struct Plan {
     /// The limit on active visitors of all sites.
     #[arg(long, value_name = "L", default_value_t = 480)]
     pub(crate) limit: u32,
-    /// The limit on new visitors of all sites in 60 seconds, of which each site has its share.
+    /// The limit on new visitors of all sites in any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 6_000)]
-    rate: u32,
+    pub(crate) rate: u32,
     /// The time for which a visitor stays active after its last request.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     session: Duration,
@@ -107,17 +107,7 @@ impl Plan {
     /// The time that the line has to empty after the last arrival.
     const DRAIN: Duration = Duration::from_secs(15);
 
-    /// The rules of the room of each site: the limit on active visitors is that of all sites. With
-    /// the escrow, the limit on new visitors is one of the site.
-    pub(crate) fn room(&self, policy: PolicyName) -> RoomArgs {
-        let rate = match policy {
-            PolicyName::Escrow => self.rate / u32::from(Self::SITES),
-            PolicyName::Counters => self.rate,
-        };
-        RoomArgs { rate, ..self.promised() }
-    }
-
-    /// The rules that hold for all sites together.
+    /// The rules of the room of each site, whose limits are those of all sites together.
     pub(crate) fn promised(&self) -> RoomArgs {
         RoomArgs {
             limit: self.limit,
@@ -173,6 +163,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::node::PolicyName;
 
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {
@@ -189,12 +180,12 @@ mod tests {
             ledgers: vec!["a:1".to_owned(), "b:2".to_owned()],
             lease: plan.lease(),
             policy: PolicyName::Counters,
-            room: plan.room(PolicyName::Escrow),
+            room: plan.promised(),
         };
         let line = ["sites".to_owned()].into_iter().chain(node.arguments());
         let Some(Command::Node(read)) = Cli::parse_from(line).command else { panic!("no node") };
         assert_eq!((read.site, &read.ledgers), (3, &node.ledgers));
-        assert_eq!((read.room.rate, read.policy), (2_000, PolicyName::Counters));
+        assert_eq!((read.room.rate, read.policy), (6_000, PolicyName::Counters));
         let rules = escrow(&read.room, read.lease).unwrap();
         assert_eq!(rules, plan.escrow().unwrap());
         assert_eq!(rules.times()[0].1, Duration::from_millis(7_875));

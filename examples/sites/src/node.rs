@@ -12,7 +12,7 @@ use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
 use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
-use crate::ledger::SITE_KEY;
+use crate::ledger::{MINUTE_ROOM, SITE_KEY};
 
 /// The settings of a node.
 #[derive(Args, Clone, Debug)]
@@ -56,6 +56,11 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         SharedKeys::parse(&std::env::var(SITE_KEY)?)?,
     )
     .policy(node.policy.into());
+    let site = match node.policy {
+        PolicyName::Escrow => site.new_users_per_minute(MINUTE_ROOM, minute(node.lease)?),
+        // The limit on new visitors is one of all sites already.
+        PolicyName::Counters => site,
+    };
     let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), site)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
@@ -93,6 +98,11 @@ pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, Co
     let config = room.config(None)?;
     let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
     EscrowRules::new().session(session).lease(lease).validate()
+}
+
+/// The rules of the ledgers for the limit on new visitors.
+pub(crate) fn minute(lease: Duration) -> Result<EscrowRules, ConfigError> {
+    EscrowRules::rolling_minute().lease(lease).validate()
 }
 
 impl From<PolicyName> for Policy {

@@ -47,7 +47,7 @@ impl Site {
                 ledgers: links.iter().map(|link| link.address().to_string()).collect(),
                 lease: plan.lease(),
                 policy,
-                room: plan.room(policy),
+                room: plan.promised(),
             };
             let keys = vec![("SHOP_KEY", key.clone()), (SITE_KEY, key_of_sites.to_owned())];
             nodes.push(Process::start(node.arguments(), keys).await?);

@@ -22,8 +22,8 @@ use waiting_room_sites::{
 
 use crate::{
     cli::Plan,
-    ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY, set_up},
-    node::PolicyName,
+    ledger::{LedgerArgs, MINUTE_ROOM, OPERATOR_KEY, ROOM, SITE_KEY, set_up},
+    node::{PolicyName, minute},
     site::Site,
 };
 
@@ -41,7 +41,9 @@ impl World {
     /// Starts all processes, and waits until they serve.
     pub(crate) async fn start(plan: &Plan, policy: PolicyName, kept: Persistence) -> Result<Self> {
         let database = PostgresServer::start()?;
-        set_up(&database.url(), plan.limit, plan.escrow()?, Plan::SITES).await?;
+        let (slots, minute) = (plan.escrow()?, minute(plan.lease())?);
+        set_up(&database.url(), ROOM, plan.limit, slots, Plan::SITES).await?;
+        set_up(&database.url(), MINUTE_ROOM, plan.rate, minute, Plan::SITES).await?;
         let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
         let [key_of_sites, key_of_operator] =
             [key_of_sites, key_of_operator].map(|it| it.repeat(4));

@@ -3,4 +3,5 @@
 mod account;
 mod counters;
 mod losses;
+mod minute;
 mod support;

@@ -148,7 +148,7 @@ local function may_prolong()
     if room.site.counters then
         return true
     end
-    return is_leased() and active() <= room.slots + room.site.ghosts
+    return is_leased() and active() <= room.slots + room.site.slots.ghosts
 end
 
 -- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
@@ -167,9 +167,10 @@ local function can_take_up(pass, last_check_in_us)
     local site = room.site
     if site and site.counters then
         return true
-    elseif site and site.ghosts > 0 then
+    elseif site and site.slots.ghosts > 0 then
         -- The slot of the visitor is one of those that are kept since the loss.
-        site.ghosts, room.slots, room.is_site_changed = site.ghosts - 1, room.slots + 1, true
+        site.slots.ghosts, room.slots = site.slots.ghosts - 1, room.slots + 1
+        room.is_site_changed = true
         return true
     elseif site then
         return active() < room.slots
