@@ -31,6 +31,7 @@ mod schedule;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trips;
 mod visitor;
 mod witness;
 
@@ -40,5 +41,6 @@ pub use self::{
     gathering::Crowd,
     latencies::Latencies,
     outcome::{Form, Outcome},
+    trips::{Tally, Trips},
     witness::{Admissions, Witness},
 };
