@@ -101,7 +101,7 @@ impl Flight {
             let is_served = purpose == Purpose::GoOn && seen == Seen::Admitted;
             let is_whole = !is_served || view.trips.served(calls);
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
-            if is_in_doubt {
+            if is_in_doubt || !is_whole {
                 view.oracle.failed(visitor, now);
                 if let Seen::Waiting { position, .. } = seen {
                     view.oracle.shown(visitor, position);
