@@ -30,6 +30,7 @@ mod schedule;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trips;
 mod visitor;
 mod witness;
 
@@ -39,5 +40,6 @@ pub use self::{
     gathering::Crowd,
     latencies::Latencies,
     outcome::{Form, Outcome},
+    trips::{Tally, Trips},
     witness::{Admissions, Witness},
 };

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::serve_until_end;
-use shop::RoomArgs;
+use shop::{CountedStore, RoomArgs, tells_calls};
 use tokio::net::TcpListener;
 use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
@@ -13,6 +13,10 @@ use waiting_room_redis::RedisStoreOptions;
 use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::ledger::{MINUTE_ROOM, SITE_KEY};
+
+/// The deadline of a decision by the store. It is longer than the default, because a machine that
+/// runs all sites and their visitors may be busy for a while.
+const DEADLINE: Duration = Duration::from_millis(250);
 
 /// The settings of a node.
 #[derive(Args, Clone, Debug)]
@@ -61,12 +65,14 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         // The limit on new visitors is one of all sites already.
         PolicyName::Counters => site,
     };
-    let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), site)
+    let options = RedisStoreOptions::new().deadline(DEADLINE);
+    let store = SiteStore::connect(open, rules, options, site)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
-    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let room = WaitingRoomLayer::with_store(config, CountedStore(store), StoreFailure::Wait);
     let listener = TcpListener::bind(node.listen).await?;
-    serve_until_end(async { Ok(axum::serve(listener, shop::app(room)).await?) }).await
+    let app = tells_calls(shop::app(room));
+    serve_until_end(async { Ok(axum::serve(listener, app).await?) }).await
 }
 
 impl NodeArgs {

@@ -20,6 +20,7 @@ use super::{
     stream::{PushStream, Pushed},
     witness::{Fate, Witness},
 };
+use crate::calls::Calls;
 
 /// A visitor that has arrived.
 #[derive(Debug)]
@@ -255,12 +256,15 @@ impl Visitor {
         let mut flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
+        let (headers, calls) = (response.headers(), Calls::told(response.headers()));
+        flight.made(!self.has_pass && !self.has_ticket, calls);
         tracing::debug!(
             visitor = ?self.number,
             ?errand,
             status = response.status().as_u16(),
-            reason = ?response.headers().get(REASON_HEADER),
-            has_cookie = response.headers().contains_key(SET_COOKIE),
+            reason = ?headers.get(REASON_HEADER),
+            cookie = ?headers.get(SET_COOKIE),
+            %calls,
             "answered"
         );
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };
