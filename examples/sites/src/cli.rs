@@ -66,7 +66,7 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "70ms", value_parser = duration)]
     pub(crate) round_trip: Duration,
     /// The limit on active visitors of all sites.
-    #[arg(long, value_name = "L", default_value_t = 480)]
+    #[arg(long, value_name = "L", default_value_t = 720)]
     pub(crate) limit: u32,
     /// The limit on new visitors of all sites in any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 6_000)]
@@ -78,9 +78,9 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "9s", value_parser = duration)]
     lease: Duration,
     /// The number of visitors that arrive each second at the full load.
-    #[arg(long, value_name = "VISITORS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(long, value_name = "VISITORS", default_value_t = 75, value_parser = clap::value_parser!(u32).range(1..=200))]
     per_second: u32,
-    /// The time over which visitors arrive, to which the duration of a fault is added [default: 24s,
+    /// The time over which visitors arrive, to which the duration of a fault is added [default: 26s,
     /// and 60s without a fault]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     over: Option<Duration>,
@@ -145,12 +145,12 @@ impl Plan {
 
     /// The time at which a fault begins. By default, the room has just become full.
     pub(crate) fn fault_at(&self) -> Duration {
-        self.over(Fault::Cut) * 5 / 12
+        self.over(Fault::Cut) * 6 / 13
     }
 
     /// The time over which visitors arrive, apart from the duration of the fault.
     fn over(&self, fault: Fault) -> Duration {
-        self.over.unwrap_or(Duration::from_secs(if fault == Fault::None { 60 } else { 24 }))
+        self.over.unwrap_or(Duration::from_secs(if fault == Fault::None { 60 } else { 26 }))
     }
 
     /// The crowd to send.

@@ -80,7 +80,7 @@ impl Fault {
             Self::Nodes => 10,
             // Within a lease, a site goes on with what it was granted. The lease may have been running
             // for a while, and it takes a moment until there is a link again.
-            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 5,
+            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 6,
             _ => 6,
         })
     }

@@ -9,6 +9,7 @@ use super::{
     answer::Basis,
     claims::Surety,
     idle::{By, Step},
+    trips::was_over,
     witness::{Trouble, View, Witness},
 };
 use crate::calls::Calls;
@@ -132,6 +133,7 @@ impl Flight {
                         view.trouble.was_let_in();
                     }
                 }
+                Purpose::GoOn if was_over(calls) => view.latencies.decided(now.since(sent)),
                 Purpose::GoOn => view.latencies.passed(now.since(sent), trouble.is_on),
                 Purpose::Leave => {}
             }

@@ -11,7 +11,8 @@ pub struct Trips {
     pub newcomers: Tally,
     /// Those of requests with a valid pass that was not due.
     pub passes: Tally,
-    /// Those of waiting visitors, who may be answered without a call.
+    /// Those of waiting visitors, who may be answered without a call, and of visitors whose session
+    /// is over.
     pub polls: Tally,
     /// Those of requests with a pass that was due. The response waits for the store, but not for
     /// longer than its deadline.
@@ -40,6 +41,7 @@ impl Trips {
         let tally = match purpose {
             Purpose::GetIn if is_new => newcomers,
             Purpose::GetIn => polls,
+            Purpose::GoOn if was_over(calls) => polls,
             Purpose::GoOn if calls.asked > 0 => renewals,
             Purpose::GoOn => passes,
             Purpose::Leave => return,
@@ -56,6 +58,12 @@ impl Trips {
         self.refused += u64::from((calls.asked, calls.answered, calls.extended) == (1, 1, 0));
         calls.asked == calls.extended
     }
+}
+
+/// Returns whether a request with a pass was that of a visitor whose session was over: the store was
+/// asked to renew it, and then to admit the visitor.
+pub(super) const fn was_over(calls: Calls) -> bool {
+    calls.asked > 1
 }
 
 impl Tally {
@@ -99,12 +107,13 @@ mod tests {
             (Purpose::GoOn, false, 0),
             (Purpose::GoOn, false, 0),
             (Purpose::GoOn, false, 1),
+            (Purpose::GoOn, false, 2),
             (Purpose::Leave, false, 1),
         ] {
             trips.add(purpose, is_new, calls(asked, asked, 0));
         }
         let tally = |requests, calls| Tally { requests, calls };
-        assert_eq!((trips.newcomers, trips.polls), (tally(1, 1), tally(1, 0)));
+        assert_eq!((trips.newcomers, trips.polls), (tally(1, 1), tally(2, 2)));
         assert_eq!((trips.passes, trips.renewals), (tally(2, 0), tally(1, 1)));
         assert!((tally(4, 3).calls_per_request() - 0.75).abs() < f64::EPSILON);
     }
