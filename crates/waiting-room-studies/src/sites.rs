@@ -31,6 +31,7 @@ mod recent;
 mod report;
 mod run;
 mod scenario;
+mod shopper;
 mod truth;
 mod visitor;
 mod world;

@@ -79,8 +79,7 @@ const SHIFT: &str = "shift";
 
 #[cfg(test)]
 mod tests {
-    use std::time::{SystemTime, UNIX_EPOCH};
-
+    use tower_waiting_room::time::{Clock, SystemClock};
     use waiting_room_engines::{Engine, EngineServer, Persistence};
 
     use super::*;
@@ -88,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_shows_the_time_that_its_clock_was_set_to() {
-        let right = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let right = || SystemClock::new().now().as_secs();
         let clock = ShiftedClock::new().unwrap();
         let environment = clock.environment();
         let environment: Vec<_> =

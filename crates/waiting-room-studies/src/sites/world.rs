@@ -11,7 +11,6 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
 
-use self::shoppers::Shoppers;
 use super::{
     clock::{MINUTE, SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
@@ -21,6 +20,7 @@ use super::{
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
+    shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
 };

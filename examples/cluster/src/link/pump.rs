@@ -34,8 +34,11 @@ use super::weather::{Direction, State, Weather};
 pub trait Tap: fmt::Debug + Send + Sync + 'static {
     /// Begins to listen to one direction of a new connection. The function is called with all bytes
     /// in their order.
-    fn listen(&self, direction: Direction) -> Box<dyn FnMut(&[u8]) + Send>;
+    fn listen(&self, direction: Direction) -> Listener;
 }
+
+/// What a tap hears one direction of a connection with.
+type Listener = Box<dyn FnMut(&[u8]) + Send>;
 
 /// What all connections of a link have in common.
 #[derive(Clone, Debug)]
@@ -88,7 +91,7 @@ struct Pump<'a> {
     direction: Direction,
     state: watch::Receiver<State>,
     carried: &'a AtomicU64,
-    listener: Option<Box<dyn FnMut(&[u8]) + Send>>,
+    listener: Option<Listener>,
     is_deaf: bool,
 }
 

@@ -9,7 +9,7 @@ use super::{
     answer::Basis,
     claims::Surety,
     idle::{By, Step},
-    trips::was_over,
+    trips::{Purpose, was_over},
     witness::{Trouble, View, Witness},
 };
 use crate::calls::Calls;
@@ -31,17 +31,6 @@ pub(super) struct Flight {
     is_new: bool,
     /// The calls to the store, as far as the answer tells them.
     calls: Calls,
-}
-
-/// The purpose of a request, as the witness distinguishes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// To be admitted or asked to wait: the room decides.
-    GetIn,
-    /// To see the next page, with a pass.
-    GoOn,
-    /// To end the session.
-    Leave,
 }
 
 impl Flight {

@@ -1,6 +1,5 @@
 //! The calls to the store that requests have made, by what their visitors wanted.
 
-use super::flight::Purpose;
 use crate::calls::Calls;
 
 /// The calls to the store, as far as the service [tells them](crate::tells_calls).
@@ -58,6 +57,17 @@ impl Trips {
         self.refused += u64::from((calls.asked, calls.answered, calls.extended) == (1, 1, 0));
         calls.asked == calls.extended
     }
+}
+
+/// The purpose of a request, as the witness distinguishes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be admitted or asked to wait: the room decides.
+    GetIn,
+    /// To see the next page, with a pass.
+    GoOn,
+    /// To end the session.
+    Leave,
 }
 
 /// Returns whether a request with a pass was that of a visitor whose session was over: the store was

@@ -14,10 +14,11 @@ use waiting_room_sim::{
 use super::{
     answer::{Answer, News, Notice},
     client::{Client, Errand},
-    flight::{Flight, Purpose},
+    flight::Flight,
     idle::{By, Step},
     sale::SalePlan,
     stream::{PushStream, Pushed},
+    trips::Purpose,
     witness::{Fate, Witness},
 };
 use crate::calls::Calls;

@@ -4,10 +4,7 @@ use tower_waiting_room::time::ManualClock;
 use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
-use crate::crowd::{
-    answer::Basis,
-    flight::{Flight, Purpose},
-};
+use crate::crowd::{answer::Basis, flight::Flight, trips::Purpose};
 
 const WAIT: Seen = Seen::Waiting {
     interval: Duration::from_secs(2),
