@@ -3,14 +3,12 @@
 //! The background is transparent and the colours are of medium lightness, to be readable on white
 //! and on black.
 
-mod axis;
 mod bars;
 mod curves;
 mod paper;
 
 pub(crate) use self::{
-    axis::Axis,
     bars::{Bars, Panel, draw_bars},
     curves::{Curves, draw_curves},
-    paper::{WIDTH, colour, dot, frame, round, rule, text},
+    paper::{Axis, WIDTH, colour, dot, frame, round, rule, text},
 };

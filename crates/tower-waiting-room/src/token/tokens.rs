@@ -69,7 +69,10 @@ impl Tokens {
 
     /// Seals a pass with a new random nonce, so two tokens for the same pass differ.
     pub(crate) fn seal_pass(&self, pass: &Pass) -> SealedToken {
-        self.seal(Kind::Pass, &payload::encode_pass(pass))
+        match pass.home {
+            None => self.seal(Kind::Pass, &payload::encode_pass(pass)),
+            Some(home) => self.seal(Kind::Pass, &payload::encode_pass_of_site(pass, home)),
+        }
     }
 
     /// Seals a ticket with a new random nonce, so two tokens for the same ticket differ.

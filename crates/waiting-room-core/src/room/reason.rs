@@ -15,6 +15,7 @@ impl Reason {
             Self::AdmittedActive => "admitted:active",
             Self::AdmittedLimits => "admitted:limits",
             Self::AdmittedLocalShare => "admitted:local_share",
+            Self::AdmittedMoved => "admitted:moved",
             Self::AdmittedPass => "admitted:pass",
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",

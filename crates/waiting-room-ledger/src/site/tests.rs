@@ -4,5 +4,6 @@ mod account;
 mod counters;
 mod front;
 mod losses;
+mod minute;
 mod order;
 mod support;

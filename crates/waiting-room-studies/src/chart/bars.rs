@@ -2,10 +2,7 @@
 
 use svg::{Document, node::element::Rectangle};
 
-use super::{
-    axis::Axis,
-    paper::{INK, TOP, WIDTH, canvas, colour, limit, round, rule, text, with_legend},
-};
+use super::paper::{Axis, INK, TOP, WIDTH, canvas, colour, limit, round, rule, text, with_legend};
 use crate::sheet::{Sheet, Spread};
 
 /// Bars in one or more panels, side by side. The sheets of all panels have the same lines.

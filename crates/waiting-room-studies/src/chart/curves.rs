@@ -5,9 +5,8 @@ use svg::{
     node::element::{Polygon, Polyline},
 };
 
-use super::{
-    axis::Axis,
-    paper::{INK, TOP, WIDTH, canvas, colour, dot, limit, round, rule, text, with_legend},
+use super::paper::{
+    Axis, INK, TOP, WIDTH, canvas, colour, dot, limit, round, rule, text, with_legend,
 };
 use crate::sheet::{Sheet, Spread};
 

@@ -104,6 +104,13 @@ impl Door {
         }
     }
 
+    /// Ends the session of a visitor who checks out.
+    pub(super) fn release(&mut self, who: u32, now: u32) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.release(who, now);
+        }
+    }
+
     /// Whether visitors stand at an ideal door, which gives them each slot that becomes free.
     pub(super) fn holds_for_a_slot(&self) -> bool {
         matches!(&self.guard, Guard::Ideal(ideal) if !ideal.is_empty())

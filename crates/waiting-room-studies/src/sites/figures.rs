@@ -18,5 +18,6 @@ mod tests;
 
 pub(crate) use self::{
     output::{print, write},
-    study::{Size, Study},
+    study::Study,
+    worlds::Size,
 };

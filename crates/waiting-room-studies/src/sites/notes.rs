@@ -26,8 +26,22 @@ pub(super) struct Notes {
     pub(super) errors_s: Histogram<u32>,
     /// The state of the world every [`Moment::EVERY`] milliseconds.
     pub(super) timeline: Vec<Moment>,
+    pub(super) crowd: CrowdNotes,
     /// All sessions, if a test asks for them; a hundred million of them would not fit into memory.
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
+}
+
+/// What a crowd of visitors with plans sees, as the crowd of the `shop` example counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CrowdNotes {
+    /// The requests of visitors without a pass that were admitted.
+    pub(super) let_in: u64,
+    /// The visitors that were admitted at least once.
+    pub(super) visitors_let_in: u64,
+    /// The answers that asked a visitor to wait while a slot was free, and the visitor was next.
+    pub(super) early_answers: u64,
+    /// The answers to visitors without a pass that took at least a round trip to the ledgers.
+    pub(super) slow_decisions: u64,
 }
 
 /// The state of the world at one time.
@@ -72,6 +86,7 @@ impl Notes {
             waits_ms: histogram(),
             errors_s: histogram(),
             timeline: Vec::new(),
+            crowd: CrowdNotes::default(),
             sessions: None,
         }
     }

@@ -185,6 +185,19 @@ impl Truth {
         self.has_changed();
     }
 
+    /// Records that a visitor who waited since `arrived` is not there for a while, so that others go
+    /// before it.
+    pub(super) fn step_aside(&mut self, arrived: u32, now: u32) {
+        self.give_up(arrived, now);
+    }
+
+    /// Records that such a visitor is there again.
+    pub(super) fn step_back(&mut self, arrived: u32, now: u32) {
+        self.advance(now);
+        self.line.join(arrived / SECOND);
+        self.has_changed();
+    }
+
     /// Records the slots that are held for sites that can neither use them nor give them back.
     pub(super) fn strand(&mut self, stranded: Stranded, now: u32) {
         self.advance(now);

@@ -1,6 +1,7 @@
 //! The world in virtual time: arrivals, questions, and the spreading of information.
 
 mod people;
+mod shoppers;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use super::{
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
+    shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
 };
@@ -34,6 +36,7 @@ pub(super) struct World<'a> {
     crowd: Crowd,
     next: Option<Newcomer>,
     visitors: Visitors,
+    shoppers: Shoppers,
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
@@ -74,7 +77,8 @@ impl<'a> World<'a> {
         let sites = scenario.sites.nodes.len();
         let length = scenario.length_ms();
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let mut crowd = Crowd::new(scenario, seeds.random());
+        let plans = scenario.crowd.map_or_else(Vec::new, |it| Shoppers::plans(&it, seed));
+        let mut crowd = Crowd::new(scenario, seeds.random()).with(&plans);
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
@@ -100,6 +104,7 @@ impl<'a> World<'a> {
             crowd,
             next,
             visitors: Visitors::default(),
+            shoppers: Shoppers::new(plans),
             wheel: Wheel::new(),
             agenda,
             habits: Pcg64Mcg::from_rng(&mut seeds),

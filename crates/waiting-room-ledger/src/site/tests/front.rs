@@ -13,7 +13,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{
     RedisStore, RedisStoreOptions,
-    site::{GlobalNews, NodeReport, SiteReport},
+    site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
 use waiting_room_sites::{
     SiteId,
@@ -56,7 +56,7 @@ impl Site {
         let mut site =
             Self { room, clock, server, granted: 0, admitted: 0, visitors: 0, tickets, now: BEGIN };
         let said = site.report(0).await;
-        let (incarnation, heard) = (said.incarnation, said.at);
+        let (incarnation, heard) = (said.slots.incarnation, said.at);
         let lease = Duration::from_secs(100_000);
         site.hear(GlobalNews::Welcome { epoch: (1, 1), incarnation, heard, lease, inherited: 0 })
             .await;
@@ -72,6 +72,7 @@ impl Site {
             door_for: Duration::from_secs(1),
             judged: Timestamp::ZERO,
             speaks_for: Duration::from_secs(5),
+            minute: None,
         };
         self.room.sweep().await.unwrap();
         self.room.report_of_site(&report).await.unwrap()
@@ -79,14 +80,17 @@ impl Site {
 
     async fn heartbeat(&mut self, at_door: u32) -> Heartbeat {
         let said = self.report(at_door).await;
-        match to_global(SiteId::new(1), RULES.digest(), &said) {
+        match to_global(SiteId::new(1), RULES.digest(), said.at, &said.slots) {
             ToGlobal::Heartbeat(heartbeat) => heartbeat,
             other => panic!("{other:?}"),
         }
     }
 
     async fn hear(&self, news: GlobalNews) {
-        self.room.hear_for_site(1, &news, &times(&RULES)).await.unwrap();
+        self.room
+            .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
+            .await
+            .unwrap();
     }
 
     async fn grant(&mut self, slots: u64) {

@@ -8,7 +8,10 @@ use waiting_room_core::{
     time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer};
-use waiting_room_redis::{RedisStore, site::NodeReport};
+use waiting_room_redis::{
+    RedisStore,
+    site::{NodeReport, SharedLimit},
+};
 use waiting_room_sites::{
     SiteId,
     escrow::{EscrowRules, GlobalLedger, Term, ToGlobal},
@@ -85,9 +88,10 @@ impl World {
             door_for: Duration::from_secs(1),
             judged: Timestamp::ZERO,
             speaks_for: Duration::from_secs(5),
+            minute: None,
         };
         let said = self.rooms[site].report_of_site(&report).await.unwrap();
-        to_global(SiteId::new(u16::try_from(site).unwrap()), RULES.digest(), &said)
+        to_global(SiteId::new(u16::try_from(site).unwrap()), RULES.digest(), said.at, &said.slots)
     }
 
     /// Lets a site report, and hands the answers over, which may ask for further reports.
@@ -98,7 +102,9 @@ impl World {
             for outgoing in self.global.receive(&message, self.now()) {
                 let to = usize::from(outgoing.to.number());
                 let Some((term, news)) = for_room(&outgoing.message) else { continue };
-                let heard = self.rooms[to].hear_for_site(term, &news, &times(&RULES)).await;
+                let heard = self.rooms[to]
+                    .hear_for_site(SharedLimit::ActiveVisitors, term, &news, &times(&RULES))
+                    .await;
                 if heard.unwrap().0 {
                     reports.push(to);
                 }

@@ -136,6 +136,16 @@ impl SiteLedger {
         }
     }
 
+    /// Ends the session of a visitor, and frees its slot at once.
+    ///
+    /// Call it only if no site honours a pass of the visitor any more, for example because each site
+    /// has keys of its own and remembers who has left. Otherwise, call [`leave`](Self::leave).
+    pub fn release(&mut self, visitor: VisitorId, now: Timestamp) {
+        self.advance(now);
+        self.borrowers.leave(visitor);
+        self.sessions.remove(visitor);
+    }
+
     /// Does what is due: serves waiting visitors, and sends a heartbeat. Returns the actions for
     /// the caller.
     pub fn tick(&mut self, now: Timestamp) -> Vec<SiteAction> {

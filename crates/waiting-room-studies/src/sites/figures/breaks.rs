@@ -2,9 +2,8 @@
 //! those of the other figures.
 
 use super::{
-    study::Size,
     tables::percent,
-    worlds::{Contender, world},
+    worlds::{Contender, Size, world},
 };
 use crate::{
     bar::{Bar, Bound},
@@ -53,27 +52,25 @@ pub(super) fn breaks(seeds: &[u64], size: Size) -> Vec<Sheet> {
     sheets
 }
 
+/// Three hundred sites with faults, with fewer seeds and policies.
+pub(super) fn three_hundred_sites(seeds: &[u64]) -> Sheet {
+    let it = &THREE_HUNDRED_SITES;
+    let seeds = &seeds[..seeds.len().min(LARGE_SEEDS)];
+    let items = [Contender::COUNTERS, Contender::ESCROW, Contender::IDEAL_HOLDS];
+    let items = items.map(|who| (who.name.to_owned(), who));
+    let world = it.world();
+    let reports = measure_each(seeds, &items, |who, seed| who.run(&world, seed));
+    let runs = items.iter().zip(&reports);
+    it.table(
+        &runs.map(|((name, _), reports)| (name.clone(), reports.as_slice())).collect::<Vec<_>>(),
+    )
+}
+
 /// The bars of these worlds: what the escrow promises, and the known weaknesses of other policies.
 pub(super) fn bars(sheet: impl Fn(&str) -> Option<Sheet>) -> Vec<Bar> {
-    let of = |it: &Break| {
-        let sheet = sheet(it.name).expect("a table of every study");
-        let escrow = [
-            ("highest active %", Bound::AtMost(100.0)),
-            ("most new in a minute %", Bound::AtMost(100.0)),
-            ("too early %", Bound::AtMost(it.early)),
-            (ORDER, Bound::AtMost(it.order)),
-        ];
-        let is_finite = |(_, bound): &(_, Bound)| !matches!(bound, Bound::AtMost(f64::INFINITY));
-        let escrow = escrow
-            .into_iter()
-            .filter(is_finite)
-            .map(|(column, bound)| (Contender::ESCROW, column, bound));
-        let bar = |(who, column, bound): (Contender, &str, Bound)| {
-            Bar::of(&sheet, column, |name| name == who.name, bound)
-        };
-        escrow.chain(it.weak.iter().copied()).flat_map(bar).collect::<Vec<_>>()
-    };
-    BREAKS.iter().flat_map(of).collect()
+    let each = BREAKS.iter().map(|it| (it, sheet(it.name).expect("a table of every study")));
+    let large = sheet(THREE_HUNDRED_SITES.name).map(|sheet| (&THREE_HUNDRED_SITES, sheet));
+    each.chain(large).flat_map(|(it, sheet)| it.bars(&sheet)).collect()
 }
 
 /// One figure of all these worlds, with a line for each world and a column for each policy.
@@ -104,6 +101,24 @@ impl Break {
         all.copied().collect()
     }
 
+    fn bars(&self, sheet: &Sheet) -> Vec<Bar> {
+        let escrow = [
+            ("highest active %", Bound::AtMost(100.0)),
+            ("most new in a minute %", Bound::AtMost(100.0)),
+            ("too early %", Bound::AtMost(self.early)),
+            (ORDER, Bound::AtMost(self.order)),
+        ];
+        let is_finite = |(_, bound): &(_, Bound)| !matches!(bound, Bound::AtMost(f64::INFINITY));
+        let escrow = escrow
+            .into_iter()
+            .filter(is_finite)
+            .map(|(column, bound)| (Contender::ESCROW, column, bound));
+        let bar = |(who, column, bound): (Contender, &str, Bound)| {
+            Bar::of(sheet, column, |name| name == who.name, bound)
+        };
+        escrow.chain(self.weak.iter().copied()).flat_map(bar).collect()
+    }
+
     fn table(&self, runs: &[(String, &[Report])]) -> Sheet {
         let ideal = runs.last().expect("the last is the ideal one").1;
         let lines = runs.iter().map(|(name, reports)| {
@@ -124,6 +139,7 @@ fn figures(it: &Report, ideal: &Report) -> Vec<f64> {
         100.0 * it.max_active_over_limit,
         100.0 * it.max_new_in_any_minute_over_limit,
         f64::from(it.worst_inversion_s),
+        it.ledger_messages_per_s,
     ]
 }
 
@@ -139,6 +155,7 @@ const COLUMNS: &[Column] = &[
     Column::new("highest active %", 1),
     Column::new("most new in a minute %", 1),
     Column::new(ORDER, 0),
+    Column::new("messages a second", 0),
 ];
 
 /// The policies under comparison. The last one is the reference.
@@ -231,3 +248,16 @@ const BREAKS: [Break; 8] = [
         weak: &[],
     },
 ];
+
+const THREE_HUNDRED_SITES: Break = Break {
+    name: "three-hundred-sites-faults",
+    title: "Three hundred sites: one dies, one is cut off, one flaps, round trips of 20 to 900 ms",
+    short: "300 sites with faults",
+    file: include_str!("../../../scenarios/three-hundred-sites-faults.toml"),
+    early: 0.2,
+    order: f64::INFINITY,
+    weak: &[],
+};
+
+/// The number of seeds of the largest world.
+const LARGE_SEEDS: usize = 5;

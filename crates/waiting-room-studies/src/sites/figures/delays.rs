@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    study::Size,
     tables::percent,
-    worlds::{self, Contender},
+    worlds::{self, Contender, Size},
 };
 use crate::{
     sheet::{Column, Sheet},

@@ -1,6 +1,6 @@
 //! All tables, with all seeds.
 
-use super::{breaks, delays, tables, timelines};
+use super::{breaks, delays, tables, timelines, worlds::Size};
 use crate::{
     bar::{Bar, Bound},
     sheet::Sheet,
@@ -11,15 +11,6 @@ use crate::{
 pub(crate) struct Study {
     pub(super) seeds: Vec<u64>,
     pub(super) sheets: Vec<Sheet>,
-}
-
-/// The extent of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// As in the documentation.
-    Full,
-    /// Only what the bars need.
-    Quick,
 }
 
 impl Study {
@@ -35,6 +26,7 @@ impl Study {
             sheets.extend(tables::ramp(seeds));
             sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
             sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
+            sheets.push(breaks::three_hundred_sites(seeds));
         }
         Self { seeds: seeds.to_vec(), sheets }
     }

@@ -2,10 +2,7 @@
 
 use waiting_room_sites::SlotPolicy;
 
-use super::{
-    study::Size,
-    worlds::{self, Contender},
-};
+use super::worlds::{self, Contender, Size};
 use crate::{
     sheet::{Column, Sheet, measure_each},
     sites::report::Report,

@@ -5,9 +5,9 @@ use super::{
     delays,
     output::markdown,
     pictures::pictures,
-    study::{Size, Study, of_escrow},
+    study::{Study, of_escrow},
     tables, timelines,
-    worlds::{self, Contender},
+    worlds::{self, Contender, Size},
 };
 use crate::sheet::{Column, Sheet};
 
