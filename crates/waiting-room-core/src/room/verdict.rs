@@ -194,7 +194,7 @@ pub enum Renewal {
 
 /// The reason for a decision on a request, whichever stage made that decision.
 ///
-/// The [`Display`](fmt::Display) form of a reason is stable, and is used in logs, metrics and the
+/// The [`Display`](std::fmt::Display) form of a reason is stable, and is used in logs, metrics and the
 /// debug header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
