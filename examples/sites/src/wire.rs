@@ -194,7 +194,7 @@ const MAX_LEN: usize = 16 * 1024;
 #[cfg(test)]
 mod tests {
     use tower_waiting_room::time::Timestamp;
-    use waiting_room_sites::escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, Term};
+    use waiting_room_sites::escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, LineFront, Term};
 
     use super::*;
 
@@ -212,6 +212,7 @@ mod tests {
             used: 5,
             want,
             demand: 0,
+            front: LineFront::new(),
         };
         ToGlobal::Heartbeat(heartbeat).encode()
     }

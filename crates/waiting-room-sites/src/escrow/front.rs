@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use waiting_room_core::Timestamp;
 
+use crate::escrow::wire::bytes::{Reader, WireError, Writer};
+
 /// The oldest visitors who wait in the line of a site: how many of them arrived within each
 /// [bucket](Self::WIDTH) of five seconds, by the site's clock.
 ///
@@ -114,6 +116,40 @@ impl fmt::Debug for LineFront {
     }
 }
 
+/// Writes each bucket as the difference to the one before. A bucket of a line that moves has two or
+/// three bytes.
+pub(super) fn write_front(writer: &mut Writer, front: &LineFront) {
+    let buckets = front.as_slice();
+    writer.count(buckets.len() as u64);
+    let mut next = 0;
+    for &Bucket { number, visitors } in buckets {
+        writer.count(u64::from(number) - next).count(visitors.into());
+        next = u64::from(number) + 1;
+    }
+}
+
+/// Reads a front. Its buckets are in the order of time, and none is empty.
+pub(super) fn read_front(reader: &mut Reader<'_>) -> Result<LineFront, WireError> {
+    let invalid = |field| WireError::Value { field };
+    let buckets = reader.count("front", LineFront::MAX_BUCKETS as u64)?;
+    let (mut front, mut next) = (LineFront::new(), 0_u64);
+    for _ in 0..buckets {
+        let number = next + reader.count("bucket", Bucket::LATEST.into())?;
+        let visitors = reader.count("visitors", u32::MAX.into())?;
+        let number = u32::try_from(number).map_err(|_| invalid("bucket"))?;
+        if number > Bucket::LATEST {
+            return Err(invalid("bucket"));
+        }
+        let visitors = u32::try_from(visitors).map_err(|_| invalid("visitors"))?;
+        if visitors == 0 {
+            return Err(invalid("visitors"));
+        }
+        front.add(Bucket { number, visitors }.begins_at(), visitors);
+        next = u64::from(number) + 1;
+    }
+    Ok(front)
+}
+
 /// [`LineFront::WIDTH`] in nanoseconds.
 pub(super) const WIDTH_NS: u64 = LineFront::WIDTH.as_secs() * 1_000_000_000;
 
@@ -170,5 +206,19 @@ mod tests {
             [Some((100, 2)), Some((100, 1)), Some((110, 3)), Some((110, 1))]
         );
         assert_eq!(place(5), None);
+    }
+
+    #[test]
+    fn a_bucket_of_a_line_that_moves_has_two_or_three_bytes() {
+        let (mut front, begin) = (LineFront::new(), Timestamp::from_secs(1_700_000_000));
+        for bucket in 0..16_u32 {
+            front.add(begin + bucket * LineFront::WIDTH + Duration::from_secs(1), 10 * bucket + 1);
+        }
+        let mut writer = Writer::new();
+        write_front(&mut writer, &front);
+        let bytes = writer.into_bytes();
+        // The first bucket is counted from the Unix epoch, which takes five bytes.
+        assert!((1 + 6 + 15 * 2..=1 + 7 + 15 * 3).contains(&bytes.len()), "{} bytes", bytes.len());
+        assert_eq!(read_front(&mut Reader::new(&bytes)), Ok(front));
     }
 }

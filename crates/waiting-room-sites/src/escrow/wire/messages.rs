@@ -7,9 +7,9 @@ use crate::{
     escrow::{
         Death, Epoch, EscrowRules, Grant, Heartbeat, Incarnation, Join, Refusal, Refused,
         RulesDigest, SitePass, Term, ToGlobal, ToSite, Welcome,
+        front::{read_front, write_front},
         wire::{
             bytes::{Reader, WireError, Writer},
-            front::{read_front, write_front},
             tally::{
                 MAX_WORLD_LEN, read_tally, read_tickets, read_world, write_tally, write_tickets,
                 write_world,

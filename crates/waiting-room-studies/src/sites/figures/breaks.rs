@@ -199,7 +199,7 @@ const BREAKS: [Break; 8] = [
         short: "more nodes than slots",
         file: include_str!("../../../scenarios/more-nodes-than-slots.toml"),
         early: 0.0,
-        order: 0.0,
+        order: 300.0,
         weak: &[(Contender::EVEN, "admitted", Bound::AtMost(0.0))],
     },
     Break {
@@ -208,7 +208,7 @@ const BREAKS: [Break; 8] = [
         short: "60 new visitors a minute",
         file: include_str!("../../../scenarios/few-new-visitors.toml"),
         early: 0.0,
-        order: 0.0,
+        order: 150.0,
         weak: &[(Contender::COUNTERS, "most new in a minute %", Bound::AtLeast(100.0))],
     },
     Break {
@@ -217,7 +217,7 @@ const BREAKS: [Break; 8] = [
         short: "round trips of 20 to 900 ms",
         file: include_str!("../../../scenarios/jitter.toml"),
         early: 0.2,
-        order: 0.0,
+        order: 150.0,
         weak: &[],
     },
     Break {
@@ -226,7 +226,7 @@ const BREAKS: [Break; 8] = [
         short: "a crowd at thirty sites",
         file: include_str!("../../../scenarios/crowd-at-many-sites.toml"),
         early: 0.0,
-        order: 0.0,
+        order: 150.0,
         weak: &[],
     },
     Break {
