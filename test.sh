@@ -130,7 +130,7 @@ for trouble in "redis none store-lost" "valkey failover"; do
 done
 
 step "three sites with one limit, whose ledger is killed, with a fresh seed"
-cargo run --quiet -p sites -- --limit 60 --visitors 400 --over 20s --admissions 20 --fault ledger
+cargo run --quiet -p sites -- --limit 60 --per-second 20 --over 20s --admissions 10 --fault ledger
 
 step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick

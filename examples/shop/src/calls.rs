@@ -30,6 +30,8 @@ pub(crate) struct Calls {
     pub(crate) answered: u32,
     /// The renewals that have extended the session.
     pub(crate) extended: u32,
+    /// The renewals that have not extended a session, although it was not over.
+    pub(crate) refused: u32,
     /// The reports that other visitors have left, which are made along with a question.
     pub(crate) ends: u32,
 }
@@ -78,8 +80,8 @@ impl Calls {
 
 impl fmt::Display for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, answered, extended, ends } = self;
-        write!(f, "{asked} {answered} {extended} {ends}")
+        let Self { asked, answered, extended, refused, ends } = self;
+        write!(f, "{asked} {answered} {extended} {refused} {ends}")
     }
 }
 
@@ -89,7 +91,9 @@ impl FromStr for Calls {
     fn from_str(text: &str) -> Result<Self, ()> {
         let numbers: Result<Vec<u32>, _> = text.split(' ').map(str::parse).collect();
         match numbers.as_deref() {
-            Ok(&[asked, answered, extended, ends]) => Ok(Self { asked, answered, extended, ends }),
+            Ok(&[asked, answered, extended, refused, ends]) => {
+                Ok(Self { asked, answered, extended, refused, ends })
+            }
             _ => Err(()),
         }
     }
@@ -152,7 +156,11 @@ impl<St: Store> Store for CountedStore<St> {
         let renewal = ask(self.0.renew(pass)).await?;
         let is_extended =
             matches!(&renewal, Renewal::Renew(renewed) if renewed.expires_at > pass.expires_at);
-        count(|calls| calls.extended += u32::from(is_extended));
+        let is_refused = !is_extended && self.0.now() < pass.expires_at;
+        count(|calls| {
+            calls.extended += u32::from(is_extended);
+            calls.refused += u32::from(is_refused);
+        });
         Ok(renewal)
     }
 
@@ -211,21 +219,23 @@ mod tests {
             let shop = tells_calls(crate::app(layer));
             let mut visitor = TestClient::browser(shop.clone(), clock);
             let told = |it: &waiting_room_test::Seen| Calls::told(&it.headers).to_string();
-            assert_eq!(told(&visitor.get("/").await), "1 1 0 0");
-            assert_eq!(told(&visitor.get("/").await), "0 0 0 0");
+            assert_eq!(told(&visitor.get("/").await), "1 1 0 0 0");
+            assert_eq!(told(&visitor.get("/").await), "0 0 0 0 0");
             clock.pass(MINUTE / 4).await;
-            assert_eq!(told(&visitor.get("/").await), "1 1 1 0");
-            assert_eq!(told(&TestClient::browser(shop, clock).get("/").await), "1 1 0 0");
+            assert_eq!(told(&visitor.get("/").await), "1 1 1 0 0");
+            assert_eq!(told(&TestClient::browser(shop, clock).get("/").await), "1 1 0 0 0");
+            clock.pass(2 * MINUTE).await;
+            assert_eq!(told(&visitor.get("/").await), "2 2 0 0 0");
         });
     }
 
     #[test]
     fn a_header_that_is_missing_or_malformed_tells_of_no_call() {
-        let calls = Calls { asked: 3, answered: 2, extended: 1, ends: 7 };
+        let calls = Calls { asked: 3, answered: 2, extended: 1, refused: 1, ends: 7 };
         for (text, told) in [
             (calls.to_string(), calls),
-            ("3 2 1".to_owned(), Calls::default()),
-            ("3 2 1 x".to_owned(), Calls::default()),
+            ("3 2 1 0".to_owned(), Calls::default()),
+            ("3 2 1 0 x".to_owned(), Calls::default()),
         ] {
             let headers = HeaderMap::from_iter([(HEADER, text.parse().unwrap())]);
             assert_eq!(Calls::told(&headers), told, "{text}");

@@ -36,8 +36,18 @@ struct Sent {
     at: Instant,
     /// The time of the message by the clock of the room.
     sent_at: Timestamp,
+    granted: u64,
     returned: u64,
+    wanted: u64,
     is_answered: bool,
+}
+
+impl Sent {
+    /// Returns whether the global ledger knows that the site wants slots, and had too few of them. It
+    /// grants them as soon as they are free.
+    const fn is_served_later(&self, account: &AccountReport) -> bool {
+        self.wanted > account.granted.saturating_sub(self.granted)
+    }
 }
 
 impl Channel {
@@ -88,9 +98,10 @@ impl Channel {
         let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
         let is_hasty = account.wanted > 0 || account.is_recalled || wants_tickets;
         let gives_back = account.is_recalled && account.returned > sent.returned;
+        let is_news = sent.is_answered && !sent.is_served_later(account);
         elapsed >= heartbeat
             || gives_back
-            || is_hasty && (sent.is_answered || elapsed >= heartbeat / EscrowRules::HASTE)
+            || is_hasty && (is_news || elapsed >= heartbeat / EscrowRules::HASTE)
     }
 
     /// The message of a site that holds slots.
@@ -107,8 +118,9 @@ impl Channel {
     pub(super) fn send(&mut self, message: ToGlobal, sent_at: Timestamp, account: &AccountReport) {
         let Some((_, link)) = &self.link else { return };
         link.send(message);
-        let (at, returned) = (Instant::now(), account.returned);
-        self.sent = Some(Sent { at, sent_at, returned, is_answered: false });
+        let AccountReport { granted, returned, wanted, .. } = *account;
+        let at = Instant::now();
+        self.sent = Some(Sent { at, sent_at, granted, returned, wanted, is_answered: false });
     }
 
     /// Records that the last message was answered, and tells the operator of a refusal.
@@ -134,5 +146,55 @@ impl Channel {
             ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: EscrowRules = EscrowRules::new();
+
+    fn account(granted: u64, wanted: u64) -> AccountReport {
+        AccountReport {
+            incarnation: 1,
+            term: 1,
+            epoch: (1, 1),
+            has_account: true,
+            granted,
+            returned: 0,
+            used: granted,
+            wanted,
+            demand: 0,
+            lease_end: Timestamp::MAX,
+            is_recalled: false,
+            front: Vec::new(),
+        }
+    }
+
+    /// Returns whether a site with this account sends another message at once, after one with the
+    /// account `sent` that was answered.
+    fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
+        let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
+        channel.sent = Some(Sent {
+            at: Instant::now(),
+            sent_at: Timestamp::ZERO,
+            granted: sent.granted,
+            returned: sent.returned,
+            wanted: sent.wanted,
+            is_answered: true,
+        });
+        let at = Timestamp::ZERO;
+        let said = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
+        channel.is_due(&said, &said.slots)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_site_asks_again_at_once_only_if_it_was_granted_all_that_it_had_asked_for() {
+        assert!(!is_due(&account(10, 0), account(10, 0)), "nothing is wanted");
+        assert!(is_due(&account(10, 0), account(10, 1)));
+        assert!(is_due(&account(10, 3), account(13, 1)));
+        // The slots that are missing come as soon as they are free.
+        assert!(!is_due(&account(10, 3), account(12, 2)));
     }
 }

@@ -53,8 +53,7 @@ impl Trips {
     /// a whole session.
     pub(super) fn served(&mut self, calls: Calls) -> bool {
         self.late += u64::from(calls.asked > calls.answered);
-        // With two calls, the session was over, and the visitor was admitted again.
-        self.refused += u64::from((calls.asked, calls.answered, calls.extended) == (1, 1, 0));
+        self.refused += u64::from(calls.refused);
         calls.asked == calls.extended
     }
 }
@@ -70,10 +69,10 @@ pub(super) enum Purpose {
     Leave,
 }
 
-/// Returns whether a request with a pass was that of a visitor whose session was over: the store was
-/// asked to renew it, and then to admit the visitor.
+/// Returns whether a request with a pass was that of a visitor whose session was over, so that the store
+/// has answered something else than whether it extends the session.
 pub(super) const fn was_over(calls: Calls) -> bool {
-    calls.asked > 1
+    calls.answered > calls.extended + calls.refused
 }
 
 impl Tally {
@@ -89,18 +88,23 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn calls(asked: u32, answered: u32, extended: u32) -> Calls {
-        Calls { asked, answered, extended, ends: 0 }
-    }
+    const NONE: Calls = Calls { asked: 0, answered: 0, extended: 0, refused: 0, ends: 0 };
+    const EXTENDED: Calls = Calls { asked: 1, answered: 1, extended: 1, ..NONE };
+    const LATE: Calls = Calls { asked: 1, ..NONE };
+    const REFUSED: Calls = Calls { asked: 1, answered: 1, refused: 1, ..NONE };
+    /// The session was over, so the visitor was admitted again.
+    const ADMITTED: Calls = Calls { asked: 1, answered: 1, ..NONE };
+    const OVER: Calls = Calls { asked: 2, answered: 2, ..NONE };
 
     #[test]
     fn a_response_promises_a_session_unless_its_renewal_was_late_or_refused() {
         for (made, is_whole, late, refused) in [
-            (calls(0, 0, 0), true, 0, 0),
-            (calls(1, 1, 1), true, 0, 0),
-            (calls(1, 0, 0), false, 1, 0),
-            (calls(1, 1, 0), false, 0, 1),
-            (calls(2, 2, 0), false, 0, 0),
+            (NONE, true, 0, 0),
+            (EXTENDED, true, 0, 0),
+            (LATE, false, 1, 0),
+            (REFUSED, false, 0, 1),
+            (ADMITTED, false, 0, 0),
+            (OVER, false, 0, 0),
         ] {
             let mut trips = Trips::default();
             assert_eq!(trips.served(made), is_whole, "{made:?}");
@@ -111,20 +115,23 @@ mod tests {
     #[test]
     fn calls_are_counted_by_what_visitors_want() {
         let mut trips = Trips::default();
-        for (purpose, is_new, asked) in [
-            (Purpose::GetIn, true, 1),
-            (Purpose::GetIn, false, 0),
-            (Purpose::GoOn, false, 0),
-            (Purpose::GoOn, false, 0),
-            (Purpose::GoOn, false, 1),
-            (Purpose::GoOn, false, 2),
-            (Purpose::Leave, false, 1),
+        for (purpose, is_new, made) in [
+            (Purpose::GetIn, true, ADMITTED),
+            (Purpose::GetIn, false, NONE),
+            (Purpose::GoOn, false, NONE),
+            (Purpose::GoOn, false, NONE),
+            (Purpose::GoOn, false, EXTENDED),
+            (Purpose::GoOn, false, LATE),
+            (Purpose::GoOn, false, REFUSED),
+            (Purpose::GoOn, false, ADMITTED),
+            (Purpose::GoOn, false, OVER),
+            (Purpose::Leave, false, ADMITTED),
         ] {
-            trips.add(purpose, is_new, calls(asked, asked, 0));
+            trips.add(purpose, is_new, made);
         }
         let tally = |requests, calls| Tally { requests, calls };
-        assert_eq!((trips.newcomers, trips.polls), (tally(1, 1), tally(2, 2)));
-        assert_eq!((trips.passes, trips.renewals), (tally(2, 0), tally(1, 1)));
+        assert_eq!((trips.newcomers, trips.polls), (tally(1, 1), tally(3, 3)));
+        assert_eq!((trips.passes, trips.renewals), (tally(2, 0), tally(3, 3)));
         assert!((tally(4, 3).calls_per_request() - 0.75).abs() < f64::EPSILON);
     }
 }
