@@ -38,7 +38,7 @@ pub struct NodeReport {
     pub incarnation: u64,
     /// The number of new visitors at the node since its last report.
     pub arrivals: u64,
-    /// The number of visitors that wait for a slot at the door of the node.
+    /// The number of visitors that wait for a slot at the door of the node and have no place in line.
     pub at_door: u32,
     /// How long `at_door` holds, unless the node reports again.
     pub door_for: Duration,

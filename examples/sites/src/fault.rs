@@ -81,6 +81,8 @@ impl Fault {
             // Within a lease, a site goes on with what it was granted. The lease may have been running
             // for a while, and it takes a moment until there is a link again.
             Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 6,
+            // Only the other sites admit visitors.
+            _ if self.takes_store() => 8,
             _ => 6,
         })
     }

@@ -41,7 +41,9 @@ pub(super) struct SiteState {
     dry_until: AtomicU64,
     /// The new visitors since the last report.
     arrivals: AtomicU64,
+    /// The visitors at the door, and those of them who have no place in line yet.
     at_door: AtomicU32,
+    newcomers_at_door: AtomicU32,
     /// The number of visitors who may enter. Every report counts as a change.
     free: watch::Sender<u64>,
     /// Wakes the agent, because a visitor waits at the door.
@@ -52,6 +54,7 @@ pub(super) struct SiteState {
 #[derive(Debug)]
 pub(super) struct AtDoor<'a> {
     state: &'a SiteState,
+    is_in_line: bool,
     free: watch::Receiver<u64>,
 }
 
@@ -77,6 +80,7 @@ impl SiteState {
             dry_until: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             at_door: AtomicU32::new(0),
+            newcomers_at_door: AtomicU32::new(0),
             free: watch::Sender::new(0),
             knocked: Notify::new(),
         }
@@ -94,7 +98,7 @@ impl SiteState {
             node: self.node,
             incarnation: self.incarnation.load(Ordering::Relaxed),
             arrivals: self.arrivals.swap(0, Ordering::Relaxed),
-            at_door: self.at_door.load(Ordering::Relaxed),
+            at_door: self.newcomers_at_door.load(Ordering::Relaxed),
             door_for: DOOR_FOR,
             judged: self.judged(),
             speaks_for: SPEAKS_FOR,
@@ -171,15 +175,19 @@ impl SiteState {
         self.at_door.load(Ordering::Relaxed) > 0
     }
 
-    /// Lets a visitor wait for a slot from elsewhere; `None` if too many wait already.
-    pub(super) fn wait(&self) -> Option<AtDoor<'_>> {
+    /// Lets a visitor wait for a slot from elsewhere; `None` if too many wait already. The room counts
+    /// visitors who are in line itself.
+    pub(super) fn wait(&self, is_in_line: bool) -> Option<AtDoor<'_>> {
         let most = u32::try_from(EscrowRules::MAX_BORROWERS).unwrap_or(u32::MAX);
         let waits = |count| (count < most).then_some(count + 1);
         self.at_door.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits).ok()?;
         let mut free = self.free.subscribe();
         free.mark_unchanged();
+        if !is_in_line {
+            self.newcomers_at_door.fetch_add(1, Ordering::Relaxed);
+        }
         self.knocked.notify_one();
-        Some(AtDoor { state: self, free })
+        Some(AtDoor { state: self, is_in_line, free })
     }
 }
 
@@ -205,6 +213,9 @@ impl AtDoor<'_> {
 impl Drop for AtDoor<'_> {
     fn drop(&mut self) {
         self.state.at_door.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_in_line {
+            self.state.newcomers_at_door.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use waiting_room_core::{
     ConfigError, Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        PassHome, Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot, WaitEstimate,
         event::{RoomPlan, Schedule},
     },
 };
@@ -175,7 +175,8 @@ impl SiteStore {
     where
         F: Future<Output = Result<Verdict, StoreError>> + Send,
     {
-        let Some(mut at_door) = self.state.wait() else { return Ok(queued) };
+        let is_in_line = matches!(&queued, Verdict::Wait { ticket, .. } if ticket.placed);
+        let Some(mut at_door) = self.state.wait(is_in_line) else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
         let is_hopeful = || !self.state.is_dry(self.room.now());
@@ -194,7 +195,7 @@ impl SiteStore {
             Verdict::Wait { reason, ticket } => match reason {
                 Reason::QueuedRate if !self.state.shares_minute() => false,
                 Reason::QueuedActiveLimit | Reason::QueuedBehindOthers | Reason::QueuedRate => {
-                    ticket.shown_position.is_none_or(|position| position <= FRONT)
+                    self.is_at_front(ticket)
                 }
                 _ => false,
             },
@@ -202,10 +203,19 @@ impl SiteStore {
             Verdict::Admit { .. } => false,
         }
     }
+
+    /// Returns whether a slot from elsewhere may go to this visitor within the time for which a visitor
+    /// waits at the door. If the sessions of a crowd end at once, that is a long part of the line.
+    fn is_at_front(&self, ticket: &Ticket) -> bool {
+        let [.., (_, borrow_wait)] = self.rules.times();
+        let is_soon = |wait: WaitEstimate| wait.p25 <= borrow_wait;
+        ticket.shown_position.is_none_or(|position| position <= FRONT)
+            || ticket.wait.is_some_and(is_soon)
+    }
 }
 
-/// The visitors at the front of the line for which a site borrows slots. For those behind them,
-/// a slot from elsewhere would go to somebody ahead.
+/// The least number of visitors at the front of the line that wait at the door for a slot from elsewhere.
+/// For those behind them, it would usually go to a visitor ahead.
 const FRONT: u32 = 16;
 
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.

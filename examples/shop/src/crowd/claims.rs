@@ -111,6 +111,9 @@ impl Claims {
                     return;
                 }
                 let is_lost = !is_kept && before.is_some_and(|place| self.holds(place, now));
+                if is_lost {
+                    tracing::warn!(?visitor, ?sent, ?before, ?seen, ?surety, "a place is lost");
+                }
                 self.lost += u64::from(is_lost);
                 let doubtful_since =
                     in_doubt.then(|| before.and_then(|place| place.doubtful_since).unwrap_or(sent));
