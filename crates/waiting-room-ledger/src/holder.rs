@@ -23,7 +23,9 @@
 
 mod desk;
 mod events;
+mod reception;
 mod run;
+mod term;
 mod times;
 
 pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};

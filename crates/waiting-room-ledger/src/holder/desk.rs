@@ -24,9 +24,9 @@ pub(super) struct Desk {
     ledger: GlobalLedger,
     /// The world of sites that count instead of holding slots.
     census: Census,
-    /// The changes that no keeper has acknowledged. All of them are stored again.
+    /// The changes that are part of no batch yet, or of one whose fate is unknown.
     unstored: Option<Changes>,
-    /// The answers of the current batch.
+    /// The answers of the next batch.
     answers: Vec<(SiteId, ToSite)>,
     keeps_orders: bool,
 }
@@ -122,22 +122,22 @@ impl Desk {
         !is_stored || !self.answers.is_empty()
     }
 
-    /// All changes that are not stored yet, to be stored now. They may be empty.
-    pub(super) fn batch(&mut self) -> Changes {
+    /// Begins a batch: all changes that are not stored yet, which may be none, and the answers that
+    /// may leave when they are stored. The caller stores it before it begins another one.
+    pub(super) fn begin(&mut self) -> (Changes, Vec<(SiteId, ToSite)>) {
         self.gather();
-        self.unstored.clone().unwrap_or_else(|| self.ledger.changes())
+        let changes = self.unstored.take().unwrap_or_else(|| self.ledger.changes());
+        (changes, std::mem::take(&mut self.answers))
     }
 
-    /// Records that the batch is stored, and returns the answers, which may leave now.
-    pub(super) fn stored(&mut self) -> Vec<(SiteId, ToSite)> {
-        self.unstored = None;
-        std::mem::take(&mut self.answers)
-    }
-
-    /// Records that it is unknown whether the batch is stored. Its answers are dropped: sites ask
-    /// again, and the answers then have the same totals.
-    pub(super) fn not_stored(&mut self) {
-        self.answers.clear();
+    /// Takes the changes of a batch back, of which it is unknown whether they are stored. The next
+    /// batch contains them.
+    pub(super) fn not_stored(&mut self, mut older: Changes) {
+        self.gather();
+        if let Some(newer) = self.unstored.take() {
+            join(&mut older, newer);
+        }
+        self.unstored = Some(older);
     }
 
     /// The higher term that a site knows, if there is one: this ledger is over.
@@ -149,15 +149,12 @@ impl Desk {
         &self.ledger
     }
 
-    /// Moves the changes of the ledger to those that are not stored yet.
+    /// Moves the changes of the ledger to those that are part of no batch yet.
     fn gather(&mut self) {
         let newer = self.ledger.changes();
         match &mut self.unstored {
             None => self.unstored = Some(newer),
-            Some(older) => {
-                let merged: Result<(), TermOver> = older.merge(newer);
-                debug_assert!(merged.is_ok(), "one ledger has one term");
-            }
+            Some(older) => join(older, newer),
         }
     }
 
@@ -202,6 +199,12 @@ impl Desk {
         }
         text
     }
+}
+
+/// Adds newer changes of the same ledger.
+fn join(older: &mut Changes, newer: Changes) {
+    let merged: Result<(), TermOver> = older.merge(newer);
+    debug_assert!(merged.is_ok(), "one ledger has one term");
 }
 
 fn addressed(outgoing: Outgoing) -> (SiteId, ToSite) {

@@ -1,0 +1,149 @@
+//! The measurement, and its tables.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::{Context, Result};
+use tokio::time::{Instant, sleep_until};
+use waiting_room_engines::PostgresServer;
+
+use crate::{
+    child::Process,
+    effort::Effort,
+    figure::{Bar, figure},
+    ledger::{process::{HEARTBEAT, Stored}, site::Site},
+    report::Report,
+    requests::runtime,
+    usage::{allow_many_connections, process_cpu_time, resident_bytes_of, wall_time},
+};
+
+/// The visitors who arrive at a full site, in a second.
+const ARRIVALS: f64 = 12.0;
+/// The number of idle sites, and how many messages a second they may cost.
+const IDLE_SITES: u16 = 300;
+const MAX_IDLE: f64 = 50.0;
+/// The messages a second of each full site that the ledger has to answer, and in which time.
+const BUDGET: f64 = 11.0;
+const MAX_P99_MS: f64 = 20.0;
+
+/// Measures the ledger, prints the table, and returns failure if a bar is missed.
+pub(crate) fn run(sites: u16, effort: Effort) -> Result<ExitCode> {
+    allow_many_connections()?;
+    let (sites, idle, [join, span]) = match effort {
+        Effort::Full => (sites, IDLE_SITES, [5, 60]),
+        Effort::Quick => (sites, IDLE_SITES, [5, 15]),
+        Effort::Smoke => (3, 3, [1, 1]),
+    };
+    let (join, span) = (Duration::from_secs(join), Duration::from_secs(span));
+    let columns = [
+        "the global ledger",
+        "sites",
+        "answers a second",
+        "CPU % of a core",
+        "KiB a site",
+        "p50 ms",
+        "p99 ms",
+        "p99.9 ms",
+        "bars",
+    ];
+    let mut report = Report::new("The global ledger", "ledger", effort, &columns);
+    let mut is_met = true;
+    let idle = ("idle sites", idle, 0.0);
+    for (name, sites, arrivals) in [idle, ("full sites", sites, ARRIVALS)] {
+        let found = measured(sites, arrivals, join, span)?;
+        let bars = match arrivals > 0.0 {
+            true => vec![
+                Bar::at_least("answers", BUDGET * f64::from(sites), found.answers),
+                Bar::at_most("CPU %", 100.0, found.cpu_percent),
+                Bar::at_most("p99", MAX_P99_MS, found.ms(0.99)),
+            ],
+            false => vec![Bar::at_most("answers", MAX_IDLE, found.answers)],
+        };
+        is_met &= bars.iter().all(|bar| bar.is_met() == Some(true));
+        let figures = [
+            found.answers,
+            found.cpu_percent,
+            found.kibibytes,
+            found.ms(0.5),
+            found.ms(0.99),
+            found.ms(0.999),
+        ];
+        let cells = [name.to_owned(), sites.to_string()].into_iter().chain(figures.map(figure));
+        report.row(cells.chain([Bar::all(&bars)]));
+    }
+    report.note("The memory is that of the process, with the connections of the sites.");
+    report.note("PostgreSQL and the sites run on the same machine, and are not in the CPU time.");
+    println!("{report}");
+    let is_passed = is_met || effort == Effort::Smoke;
+    Ok(if is_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What was found with some number of sites.
+struct Found {
+    answers: f64,
+    cpu_percent: f64,
+    kibibytes: f64,
+    /// The times of all answers, in order.
+    took: Vec<Duration>,
+}
+
+impl Found {
+    /// The time, in milliseconds, within which this share of the answers came.
+    fn ms(&self, share: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a rank is positive and small"
+        )]
+        let rank = (self.took.len() as f64 * share) as usize;
+        self.took.get(rank).map_or(f64::NAN, |took| took.as_secs_f64() * 1_000.0)
+    }
+}
+
+/// Lets this number of sites speak for `span`, after all of them have had the time to `join`.
+fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result<Found> {
+    let postgres = PostgresServer::start()?;
+    let arguments = ["serve-ledger", &postgres.url(), &sites.to_string()];
+    let (mut ledger, address) = Process::of_this_program::<String>(&arguments)?;
+    let before = resident_bytes_of(ledger.id())?;
+    runtime().block_on(async {
+        let began = Instant::now();
+        let begin = began + join;
+        let count = f64::from(sites);
+        let mut living = Vec::new();
+        for number in 1..=sites {
+            // Sites that have started one after the other do not report at the same instants.
+            sleep_until(began + HEARTBEAT * number.into() / sites.into()).await;
+            let site = Site::new(number, &address, arrivals)?;
+            living.push(tokio::spawn(site.live(begin, begin + span)));
+        }
+        sleep_until(begin).await;
+        let _: Vec<Stored> = ledger.ask()?;
+        let (spent, since) = (process_cpu_time(ledger.id())?, wall_time());
+        sleep_until(begin + span).await;
+        let spent = process_cpu_time(ledger.id())?.saturating_sub(spent);
+        let seconds = wall_time().saturating_sub(since).as_secs_f64();
+        let stored: Vec<Stored> = ledger.ask()?;
+        if let Ok(path) = std::env::var("DUMP") { dump(&path, &stored)?; }
+        let grown = resident_bytes_of(ledger.id())?.saturating_sub(before);
+        let mut took = Vec::new();
+        for site in living {
+            took.extend(site.await?.context("a site could not join")?);
+        }
+        took.sort_unstable();
+        Ok(Found {
+            answers: f64::from(u32::try_from(took.len())?) / seconds,
+            cpu_percent: 100.0 * spent.as_secs_f64() / seconds,
+            kibibytes: f64::from(u32::try_from(grown / 1_024)?) / count,
+            took,
+        })
+    })
+}
+
+fn dump(path: &str, stored: &[Stored]) -> Result<()> {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for s in stored { writeln!(text, "{} {} {}", s.at, s.took.as_micros(), s.accounts)?; }
+    std::fs::write(path, text)?;
+    Ok(())
+}
