@@ -106,6 +106,18 @@ impl<B> ResponseBody<B> {
     }
 }
 
+/// Takes the application's body out of the wrapper if it holds no permits.
+#[cfg(feature = "axum")]
+impl From<ResponseBody<axum::body::Body>> for axum::body::Body {
+    fn from(body: ResponseBody<Self>) -> Self {
+        match body.kind {
+            Kind::Inner { body, permits: None } => body,
+            Kind::Answer { body } => Self::new(body),
+            kind => Self::new(ResponseBody { kind }),
+        }
+    }
+}
+
 /// Returns the default body of the application, without permits. `tower_http::cors` needs this impl
 /// in order to answer preflights in front of this layer.
 impl<B: Default> Default for ResponseBody<B> {

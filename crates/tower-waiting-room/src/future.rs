@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Direct ──────────────────────────────────────► response
+//!  Answered ────────────────────────────────────► response
 //!  Waiting ──► Waiting, Forward or Answer
 //!  Forward ──► Called ──► head ──┬──────────────► response
 //!                                └─► Finishing ─┘
@@ -9,14 +10,15 @@
 //! ```
 //!
 //! When the future is created, the pipeline advances the request as far as possible without
-//! waiting. Most requests therefore start in `Called` or `Answer`. A request enters `Waiting` once
+//! waiting. Most requests therefore start in `Called` or `Answered`. A request enters `Waiting` once
 //! for each event that it has to wait for: the reply of the rate limit store, the verdict of the
 //! room, a turn in a leaky queue, or a permit. While the request waits, the future owns the request
 //! and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
 //!
 //! A request to whose response the layer has nothing to add, such as one that no limit and no gate
-//! covers, is `Direct`: the layer keeps nothing of it, and only polls the inner service.
+//! covers, is `Direct`: the layer keeps nothing of it, and only polls the inner service. A request
+//! that the layer answers at once is `Answered`, and nothing but the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -47,7 +49,7 @@ use crate::{
     body::ResponseBody,
     gate::Permits,
     pipeline::{Journey, Pending, Pipeline, Stop, take_command},
-    request::{Findings, bound_reads, has_unread_body, linger},
+    request::{Findings, RequestHead, bound_reads, has_unread_body, linger},
 };
 
 pin_project! {
@@ -88,6 +90,9 @@ pin_project! {
     {
         /// The request was forwarded, and the layer has nothing to add to the response.
         Direct { #[pin] response: S::Future },
+        /// The layer has answered the request at once. `response` is `None` only after the response
+        /// has been returned.
+        Answered { response: Option<Response<Bytes>> },
         /// All other requests.
         Staged { #[pin] staged: Staged<S, St, B> },
     }
@@ -157,21 +162,15 @@ where
     St: Store,
     B: 'static,
 {
-    pub(crate) fn new(
-        pipeline: &Arc<Pipeline<St>>,
-        inner: &mut S,
-        mut request: Request<B>,
-    ) -> Self {
-        let findings = Findings::default();
-        let head = pipeline.head(&request, &findings);
-        let mut journey = Journey::new(pipeline.store.now());
-        pipeline.begin(head, &mut journey);
+    /// Creates the future of a request that passes the stages of its room.
+    pub(crate) fn new(pipeline: &Arc<Pipeline<St>>, inner: &mut S, request: Request<B>) -> Self {
         // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
-        let flow = pipeline.advance(head, &mut journey);
-        let next = next(pipeline, &findings, &mut journey, flow, &mut request);
-        Self::at(pipeline, inner, request, next, journey, findings)
+        Self::decided(pipeline, inner, request, |head, journey| {
+            pipeline.begin(head, journey);
+            pipeline.advance(head, journey)
+        })
     }
 
     /// Creates the future of a request that belongs to this room or to another one, depending on
@@ -179,13 +178,9 @@ where
     pub(crate) fn ambiguous(
         pipeline: &Arc<Pipeline<St>>,
         inner: &mut S,
-        mut request: Request<B>,
+        request: Request<B>,
     ) -> Self {
-        let findings = Findings::default();
-        let mut journey = Journey::new(pipeline.store.now());
-        let flow = pipeline.stop_ambiguous(&mut journey);
-        let next = next(pipeline, &findings, &mut journey, flow, &mut request);
-        Self::at(pipeline, inner, request, next, journey, findings)
+        Self::decided(pipeline, inner, request, |_, journey| pipeline.stop_ambiguous(journey))
     }
 
     /// Creates the future of a request that belongs to no room and passes no stage.
@@ -194,37 +189,39 @@ where
         inner: &mut S,
         request: Request<B>,
     ) -> Self {
-        let journey = Journey::new(pipeline.store.now());
-        Self::at(pipeline, inner, request, Next::Forward, journey, Findings::default())
+        Self::decided(pipeline, inner, request, |_, _| Continue(()))
     }
 
-    /// Creates the future of a request whose stages have run as far as possible.
-    fn at(
+    /// Creates the future of a request whose stages `decide` runs as far as possible.
+    ///
+    /// A request and the future of its response are large, so each of them is moved only once.
+    #[inline]
+    fn decided(
         pipeline: &Arc<Pipeline<St>>,
         inner: &mut S,
-        request: Request<B>,
-        next: Next,
-        journey: Journey,
-        findings: Findings,
+        mut request: Request<B>,
+        decide: impl FnOnce(RequestHead<'_>, &mut Journey) -> ControlFlow<Stop>,
     ) -> Self {
-        let state = match next {
+        let (findings, mut journey) = (Findings::default(), Journey::new(pipeline.store.now()));
+        let flow = decide(pipeline.head(&request, &findings), &mut journey);
+        let state = match next(pipeline, &findings, &mut journey, flow, &mut request) {
+            Next::Answer(response) if journey.is_over() => {
+                return Self { kind: Kind::Answered { response: Some(response) } };
+            }
             Next::Answer(response) => State::Answer { response: Some(response) },
             // The waker does nothing, because `Forward` polls again for the task of the request.
             Next::Forward => match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) => {
-                    let response = inner.call(request);
-                    if pipeline.adds_nothing(&journey) {
-                        return Self { kind: Kind::Direct { response } };
-                    }
-                    State::Called { response }
+                Poll::Ready(Ok(())) if pipeline.adds_nothing(&journey) => {
+                    return Self { kind: Kind::Direct { response: inner.call(request) } };
                 }
+                Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
                 Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
                 Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
             },
             Next::Wait(pending) => State::Waiting { pending, kept: Some((taken(inner), request)) },
         };
-        let staged = Staged { pipeline: Arc::clone(pipeline), state, journey, findings };
-        Self { kind: Kind::Staged { staged } }
+        let pipeline = Arc::clone(pipeline);
+        Self { kind: Kind::Staged { staged: Staged { pipeline, state, journey, findings } } }
     }
 }
 
@@ -303,6 +300,10 @@ where
                 let mut response = ready!(response.poll(cx))?;
                 take_command(response.headers_mut());
                 Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, Permits::new()))))
+            }
+            KindProjection::Answered { response } => {
+                let response = response.take().expect("an answer is returned only once");
+                Poll::Ready(Ok(response.map(ResponseBody::answer)))
             }
             KindProjection::Staged { staged } => staged.poll(cx),
         }

@@ -11,6 +11,8 @@ use waiting_room_core::{
     time::{Clock, SystemClock},
 };
 
+#[cfg(feature = "axum")]
+use crate::for_axum::ForAxum;
 use crate::{
     config::WaitingRoomConfig, handle::WaitingRoomHandle, pipeline::Pipeline, room::StoreFailure,
     service::WaitingRoom,
@@ -121,6 +123,14 @@ impl<St: Store> WaitingRoomLayer<St> {
     #[must_use]
     pub fn handle(&self) -> WaitingRoomHandle<St> {
         WaitingRoomHandle::new(Arc::clone(&self.pipeline))
+    }
+
+    /// Wraps the layer for axum, so that its responses have axum's own body. Without the wrapper,
+    /// axum allocates a box for the body of each response.
+    #[cfg(feature = "axum")]
+    #[must_use]
+    pub fn for_axum(self) -> ForAxum<Self> {
+        ForAxum::new(self)
     }
 
     /// Returns the stages of the layer, for a service that chooses among several layers.

@@ -141,7 +141,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
+//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
 //! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in 41 languages; without this feature, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
@@ -157,6 +157,8 @@ pub mod cloudflare;
 pub mod config;
 #[cfg(feature = "dashboard")]
 pub mod dashboard;
+#[cfg(feature = "axum")]
+mod for_axum;
 mod future;
 pub mod gate;
 pub mod handle;

@@ -88,6 +88,10 @@ impl<St> RoomStage<St> {
         match self.pace {}
     }
 
+    pub(crate) fn may_move(&self, _: &Pass, _now: Timestamp) -> bool {
+        match self.pace {}
+    }
+
     pub(crate) fn accepts(&self, _: &Verified<Pass>, _: &RoomRules, _now: Timestamp) -> bool {
         match self.pace {}
     }

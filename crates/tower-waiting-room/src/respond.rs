@@ -31,6 +31,7 @@
 mod answer;
 mod cloudflare;
 mod event;
+mod finished;
 mod form;
 mod grpc;
 mod headers;

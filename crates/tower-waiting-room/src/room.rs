@@ -20,6 +20,7 @@
 //! - The pace at which tickets may be presented is bounded, and newcomers can be challenged before
 //!   their first ticket ([`FirstTouch`]).
 //! - Waiting visitors can follow their places over streams of server-sent events ([`Push`]).
+//! - Visitors with a pass of another site get a slot and a pass of this one, ahead of the line.
 //! - Some visitors get a head start in the line, crawlers get past it, and visitors whose sessions
 //!   have lapsed return ahead of it.
 //! - Waiting visitors leave, or continue on another device, with a POST to a path of the layer's own.
@@ -33,6 +34,7 @@
 mod challenge;
 mod ends;
 mod identity;
+mod moves;
 mod options;
 mod outage;
 mod pace;
@@ -49,8 +51,8 @@ pub use waiting_room_core::{
     MemoryStore, RoomRules, Store, StoreError,
     error::StoreErrorKind,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode, RoomSnapshot,
-        SessionRenewal, WaitEstimate,
+        CookieTest, PassHome, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode,
+        RoomSnapshot, SessionRenewal, WaitEstimate,
     },
 };
 

@@ -15,6 +15,8 @@ use http::{Request, Response};
 use tower_service::Service;
 use waiting_room_core::{MemoryStore, Store};
 
+#[cfg(feature = "axum")]
+pub use crate::for_axum::{ForAxum, ForAxumFuture};
 use crate::pipeline::Pipeline;
 pub use crate::{body::ResponseBody, future::ResponseFuture};
 

@@ -33,7 +33,8 @@
 // `estimate.rs` measures rates. `timing.rs` derives all intervals from the rules. `event.rs` describes
 // events, and `events.rs` applies them
 // (`course.rs`). `head_start.rs` and `returning.rs` order visitors ahead of
-// their first touch.
+// their first touch. `pass.rs` and `verdict.rs` are what the room
+// answers.
 
 mod admission;
 mod course;
@@ -44,6 +45,8 @@ mod head_start;
 mod line;
 mod options;
 mod orders;
+mod pass;
+mod reason;
 mod returning;
 #[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;
@@ -60,8 +63,9 @@ pub use self::{
     estimate::WaitEstimate,
     head_start::HeadStart,
     options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    pass::{Pass, PassHome, VisitorId},
     room::Room,
     rules::RoomRules,
     snapshot::{EventFigures, RoomNode, RoomSnapshot},
-    verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
+    verdict::{Reason, Renewal, Ticket, Verdict},
 };

@@ -9,7 +9,7 @@ use crate::{
     Pass, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot,
         event::{RoomPlan, Schedule},
     },
 };
@@ -91,6 +91,16 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The list is the latest one that this node has received, and no decision depends on it.
     /// Reading the list needs no round trip.
     fn nodes(&self) -> Option<Vec<RoomNode>> {
+        None
+    }
+
+    /// The home of the passes that this room issues, or `None` if it shares no limit with the rooms of
+    /// other sites.
+    ///
+    /// The layer writes the home into each pass that it seals. A pass of another home counts for
+    /// nothing by itself: the layer calls [`check_in`](Self::check_in) with a
+    /// [`Ticket::moving`] in its place. Reading the home needs no round trip.
+    fn home(&self) -> Option<PassHome> {
         None
     }
 

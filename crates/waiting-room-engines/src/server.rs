@@ -21,6 +21,17 @@ pub enum Persistence {
     Never,
 }
 
+impl Persistence {
+    /// The command-line options of a server.
+    #[must_use]
+    pub const fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Always => &["--appendonly", "yes", "--appendfsync", "always"],
+            Self::Never => &["--appendonly", "no"],
+        }
+    }
+}
+
 /// A server on a free port of this machine, with its own directory. Dropping it kills the process
 /// and removes the directory.
 #[derive(Debug)]
@@ -28,6 +39,7 @@ pub struct EngineServer {
     engine: Engine,
     port: u16,
     options: Vec<String>,
+    environment: Vec<(String, String)>,
     directory: TempDir,
     process: Option<Child>,
 }
@@ -40,11 +52,7 @@ impl EngineServer {
     /// Returns an error if the program is not installed or does not start. The error contains the
     /// output of the program.
     pub fn start(engine: Engine, persistence: Persistence) -> Result<Self> {
-        let options = match persistence {
-            Persistence::Always => ["--appendonly", "yes", "--appendfsync", "always"].as_slice(),
-            Persistence::Never => &["--appendonly", "no"],
-        };
-        Self::start_with(engine, options)
+        Self::start_with(engine, persistence.options())
     }
 
     /// Starts a server with these command-line options, and blocks until it accepts connections.
@@ -53,10 +61,25 @@ impl EngineServer {
     ///
     /// Returns the same errors as [`start`](Self::start).
     pub fn start_with(engine: Engine, options: &[&str]) -> Result<Self> {
+        Self::start_in(engine, options, &[])
+    }
+
+    /// Starts a server with these command-line options and environment variables, for example to
+    /// replace its clock by `LD_PRELOAD`, and blocks until it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`start`](Self::start).
+    pub fn start_in(
+        engine: Engine,
+        options: &[&str],
+        environment: &[(String, String)],
+    ) -> Result<Self> {
         let mut server = Self {
             engine,
             port: free_port()?,
             options: options.iter().map(ToString::to_string).collect(),
+            environment: environment.to_vec(),
             directory: tempfile::tempdir()?,
             process: None,
         };
@@ -102,6 +125,7 @@ impl EngineServer {
             .arg("--dir")
             .arg(self.directory.path())
             .args(&self.options)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! SITE=1 LISTEN=127.0.0.1:8080 STORE=redis://127.0.0.1 LEDGERS=ledger-1:7400,ledger-2:7400 \
-//!     SITES_KEY=sites.key TOKEN_KEY=$(openssl rand -base64 32) \
+//!     SITES_KEY=sites.key TOKEN_KEY=$(cat token.key) \
 //!     cargo run -p waiting-room-ledger --all-features --example site
 //! ```
 
@@ -21,10 +21,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let setting = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
     let site: u16 = setting("SITE")?.parse()?;
 
-    // The limit on active visitors is that of the ledger, and this one is only shown. Each site has
-    // its own key for the tokens of visitors, which all nodes of the site share.
+    // The limits are those of the ledger, and these are only shown. All sites have the same key for the
+    // tokens of visitors, so that a visitor may move from one site to another.
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(2)
+        .new_users_per_minute(3)
         .keys(KeyRing::new(TokenKey::from_base64(&setting("TOKEN_KEY")?)?))
         .build()?;
 
@@ -41,7 +42,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let escrow = EscrowRules::new().session(rules.longest_pass_lifetime());
     let ledgers = setting("LEDGERS")?.split(',').map(str::to_owned).collect::<Vec<_>>();
     let keys = SharedKeys::parse(&fs::read_to_string(setting("SITES_KEY")?)?)?;
-    let options = SiteOptions::new(SiteId::new(site), escrow, ledgers, keys);
+    let options = SiteOptions::new(SiteId::new(site), escrow, ledgers, keys)
+        .new_users_per_minute("shop-minute", EscrowRules::rolling_minute());
 
     let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), options).await?;
     let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);

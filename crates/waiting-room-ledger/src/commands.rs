@@ -19,7 +19,7 @@ use waiting_room_sites::{
     escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
 };
 
-use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
+use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp, World};
 
 /// An error that ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -52,7 +52,7 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
     postgres(&keeper, &room, "set-up")?.set_up(&kept).await?;
     let sites = kept.accounts.len();
     println!("room {room} is set up: limit {limit}, {sites} sites");
-    if let Some(warning) = lease_warning(&rules) {
+    if let Some(warning) = lease_warning(&world, &rules) {
         println!("{warning}");
     }
     Ok(())
@@ -154,17 +154,18 @@ fn redis(serve: &Serve, room: &str) -> Result<RedisKeeper, Failure> {
         .world
         .limit_and_sites()
         .map_err(|flaw| format!("{flaw}; Redis keeps the term of a room only"))?;
-    if let Some(warning) = lease_warning(&rules) {
+    if let Some(warning) = lease_warning(&serve.world, &rules) {
         tracing::warn!(room, "{warning}");
     }
     let (url, name) = (&serve.keeper.keeper, &serve.name);
     Ok(RedisKeeper::new(url, room, name, limit, sites, rules))
 }
 
-/// A hint about rules with which no visitor of a dead site can be claimed.
-fn lease_warning(rules: &EscrowRules) -> Option<String> {
+/// A hint about rules with which no visitor of a dead site can be claimed. A place in the minute is
+/// never claimed.
+fn lease_warning(world: &World, rules: &EscrowRules) -> Option<String> {
     let [(_, session), (_, lease), ..] = rules.times();
-    (lease >= session).then(|| {
+    (lease >= session && !world.is_rolling_minute()).then(|| {
         format!(
             "lease is {lease:?}, and session is {session:?}: visitors of a dead site are not \
              continued at other sites, expected a lease that is shorter than a session"

@@ -80,8 +80,10 @@ impl Frontier {
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
         let is_beyond = ticket.placed && is_kept && order > self.arrival;
-        // Only the server can check whether a reissued ticket still has its place.
-        if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
+        // Only the server can check whether a reissued ticket still has its place, and whether a
+        // visitor that returns, or comes from another site, has a session.
+        if !is_beyond || ticket.is_reissued() || ticket.resumes || now.since(self.at) >= Self::LASTS
+        {
             return None;
         }
         let ahead = self.ahead(order);
@@ -181,6 +183,9 @@ mod tests {
         let mut reissued = ticket(375, true);
         reissued.last_check_in = reissued.next_check_in;
         assert_eq!(check_in(&reissued, at(1_000)), None);
+        let mut from_elsewhere = ticket(375, true);
+        from_elsewhere.resumes = true;
+        assert_eq!(check_in(&from_elsewhere, at(1_000)), None);
         let mut lapsed = ticket(375, true);
         lapsed.last_check_in = at(600);
         assert_eq!(check_in(&lapsed, at(1_000)), None);

@@ -52,6 +52,12 @@ impl ReplyFields {
         }
     }
 
+    /// Returns whether no value is left.
+    #[cfg(feature = "sites")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+
     pub(crate) fn next(&mut self) -> Result<Value, StoreError> {
         self.0.next().ok_or_else(|| unexpected(&Value::Nil))
     }

@@ -129,16 +129,11 @@ const ROOM: &str = concat!(
     include_str!("lua/room/close.lua"),
 );
 
-/// Returns the source of an operation for the room of a site. It is a function of its own, because a
-/// function in Lua has at most 200 local variables.
-macro_rules! of_site {
-    ($file:literal) => {
-        concat!(
-            "return (function()\n",
-            include_str!("lua/site/account.lua"),
-            include_str!($file),
-            "end)()\n",
-        )
+/// Returns the source of an operation with many local variables. It is a function of its own, because
+/// a function in Lua has at most 200 of them, including those of the shared part.
+macro_rules! in_function {
+    ($($file:literal),+) => {
+        concat!("return (function()\n", $(include_str!($file),)+ "end)()\n")
     };
 }
 
@@ -147,11 +142,11 @@ const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),
     include_str!("lua/enter.lua"),
-    of_site!("lua/hear.lua"),
+    in_function!("lua/site/account.lua", "lua/hear.lua"),
     include_str!("lua/heartbeat.lua"),
     include_str!("lua/leave.lua"),
     include_str!("lua/renew.lua"),
-    of_site!("lua/report.lua"),
-    include_str!("lua/snapshot.lua"),
+    in_function!("lua/site/account.lua", "lua/site/front.lua", "lua/report.lua"),
+    in_function!("lua/snapshot.lua"),
     include_str!("lua/sweep.lua"),
 ];

@@ -1,7 +1,7 @@
-//! The account of a site, in the room of the site: one limit for the rooms of several sites.
+//! The accounts of a site, in the room of the site: one limit for the rooms of several sites.
 //!
 //! The room of a site admits visitors to the slots that a global ledger has granted to the site. The
-//! scripts keep the account, see `lua/room/site.lua`, and this module carries what they say and hear.
+//! scripts keep the accounts, see `lua/room/site.lua`, and this module carries what they say and hear.
 //! It knows numbers only: the messages belong to `waiting-room-sites`, which users of a single site do
 //! not compile. Applications use `SiteStore` of `waiting-room-ledger`.
 
@@ -11,7 +11,7 @@ use waiting_room_core::{StoreError, Timestamp};
 
 use crate::{
     RedisStore,
-    clock::micros,
+    clock::{from_micros, micros},
     reply::{ReplyFields, malformed},
     scripts::Verb,
 };
@@ -19,12 +19,22 @@ use crate::{
 /// The number of an epoch: the term in which it began, and its count in that term.
 pub type EpochNumbers = (u32, u32);
 
+/// One of the limits that sites share, each with an account of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SharedLimit {
+    /// The limit on active visitors.
+    ActiveVisitors,
+    /// The limit on new visitors, whose slots are places in the minute.
+    NewVisitors,
+}
+
 /// What a node tells the room of its site, usually once a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeReport {
     /// The random name of the node.
     pub node: u64,
-    /// The random bits of the incarnation that begins if the site has none.
+    /// The random bits of the incarnation that begins in each account that has none.
     pub incarnation: u64,
     /// The number of new visitors at the node since its last report.
     pub arrivals: u64,
@@ -37,15 +47,31 @@ pub struct NodeReport {
     pub judged: Timestamp,
     /// How long the node speaks for the site, if it does.
     pub speaks_for: Duration,
+    /// How long a place in the minute is held, if the sites share the limit on new visitors. The room
+    /// follows the node that speaks for the site.
+    pub minute: Option<Duration>,
 }
 
-/// The account of a site after a report.
+/// A site after a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteReport {
     /// The time of the report, by the room's clock.
     pub at: Timestamp,
     /// Whether the node speaks for the site.
     pub speaks: bool,
+    /// The number of visitors who may enter.
+    pub free: u64,
+    /// The account of the limit on active visitors.
+    pub slots: AccountReport,
+    /// The account of the limit on new visitors, if the sites share it.
+    pub minute: Option<AccountReport>,
+    /// What the site has counted, if it counts instead of holding slots.
+    pub counted: Option<Counted>,
+}
+
+/// An account of a site after a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountReport {
     /// The random bits of the incarnation.
     pub incarnation: u64,
     /// The highest term that the site knows.
@@ -66,12 +92,12 @@ pub struct SiteReport {
     pub demand: u64,
     /// The end of the lease, by the room's clock.
     pub lease_end: Timestamp,
-    /// The slots that are not in use.
-    pub unused: u64,
     /// Whether visitors wait at other sites, so that unused slots are given back at once.
     pub is_recalled: bool,
-    /// What the site has counted, if it counts instead of holding slots.
-    pub counted: Option<Counted>,
+    /// The oldest of the visitors in line who want slots, by buckets of a few seconds: the arrival of
+    /// the first visitor of each bucket, and the number of its visitors. Visitors of a random order are
+    /// not in it.
+    pub front: Vec<(Timestamp, u32)>,
 }
 
 /// What a site has counted that admits visitors by the slots of a minute, see
@@ -212,31 +238,21 @@ impl RedisStore {
         let NodeReport { node, incarnation, arrivals, at_door, judged, .. } = report;
         let (door_us, speaks_us) = (whole(report.door_for), whole(report.speaks_for));
         let judged_us = micros(*judged);
+        let held_us = report.minute.map_or(0, rounded_up);
         let argument = format!(
-            "{node:016x} {incarnation:016x} {arrivals} {at_door} {door_us} {judged_us} {speaks_us}"
+            "{node:016x} {incarnation:016x} {arrivals} {at_door} {door_us} {judged_us} {speaks_us} \
+             {held_us}"
         );
         let (head, mut said) = self.ask(Verb::Report, vec![argument.into_bytes()], None).await?;
-        Ok(SiteReport {
-            at: head.now,
-            speaks: said.flag()?,
-            incarnation: bits(&mut said)?,
-            term: said.number()?,
-            epoch: (said.number()?, said.number()?),
-            has_account: said.flag()?,
-            granted: said.number()?,
-            returned: said.number()?,
-            used: said.number()?,
-            wanted: said.number()?,
-            demand: said.number()?,
-            lease_end: said.time()?,
-            unused: said.number()?,
-            is_recalled: said.flag()?,
-            counted: counted(said.fields()?)?,
-        })
+        let (speaks, free) = (said.flag()?, said.number()?);
+        let none = || malformed("a site has no account of slots".to_owned());
+        let slots = account(said.fields()?)?.ok_or_else(none)?;
+        let (minute, counted) = (account(said.fields()?)?, counted(said.fields()?)?);
+        Ok(SiteReport { at: head.now, speaks, free, slots, minute, counted })
     }
 
-    /// Applies a message of the global ledger to the room of a site. Returns whether the site has to
-    /// report at once, and the number of unused slots.
+    /// Applies a message of the global ledger of a limit to the room of a site. Returns whether the
+    /// site has to report at once, and the number of visitors who may enter.
     ///
     /// # Cancel safety
     ///
@@ -247,6 +263,7 @@ impl RedisStore {
     /// Returns the same errors as the operations of the store.
     pub async fn hear_for_site(
         &self,
+        limit: SharedLimit,
         term: u32,
         news: &GlobalNews,
         times: &SiteTimes,
@@ -255,9 +272,19 @@ impl RedisStore {
         // global ledger counts with.
         let (session_us, margin_us) = (rounded_up(times.session), rounded_up(times.margin));
         let heartbeat_us = whole(times.heartbeat);
-        let argument = format!("{session_us} {margin_us} {heartbeat_us} {term} {news}");
+        let argument = format!("{limit} {session_us} {margin_us} {heartbeat_us} {term} {news}");
         let (_, mut said) = self.ask(Verb::Hear, vec![argument.into_bytes()], None).await?;
         Ok((said.flag()?, said.number()?))
+    }
+}
+
+/// The name of the account, as the scripts have it.
+impl fmt::Display for SharedLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ActiveVisitors => "slots",
+            Self::NewVisitors => "minute",
+        })
     }
 }
 
@@ -298,6 +325,27 @@ impl fmt::Display for GlobalNews {
     }
 }
 
+/// Reads an account; `None` if there is none, because the limit is one of the site.
+fn account(mut said: ReplyFields) -> Result<Option<AccountReport>, StoreError> {
+    if said.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(AccountReport {
+        incarnation: bits(&mut said)?,
+        term: said.number()?,
+        epoch: (said.number()?, said.number()?),
+        has_account: said.flag()?,
+        granted: said.number()?,
+        returned: said.number()?,
+        used: said.number()?,
+        wanted: said.number()?,
+        demand: said.number()?,
+        lease_end: said.time()?,
+        is_recalled: said.flag()?,
+        front: front(said.fields()?)?,
+    }))
+}
+
 /// Reads what a site that counts has counted; `None` if it holds slots.
 fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
     let Some(active) = said.next_number_if_any()? else { return Ok(None) };
@@ -311,6 +359,15 @@ fn counted(mut said: ReplyFields) -> Result<Option<Counted>, StoreError> {
         knows_world: said.flag()?,
         is_dry: said.flag()?,
     }))
+}
+
+/// Reads the front of the line.
+fn front(mut said: ReplyFields) -> Result<Vec<(Timestamp, u32)>, StoreError> {
+    let mut front = Vec::new();
+    while let Some(arrived_us) = said.next_number_if_any()? {
+        front.push((from_micros(arrived_us), said.number()?));
+    }
+    Ok(front)
 }
 
 fn bits(said: &mut ReplyFields) -> Result<u64, StoreError> {

@@ -52,6 +52,7 @@ mod draw;
 mod fairness;
 mod oracle;
 mod person;
+pub mod plan;
 mod scenario;
 mod seeds;
 mod visitors;

@@ -147,10 +147,12 @@ mod answer;
 mod census;
 mod demand;
 mod epoch;
+mod front;
 mod global;
 mod kept;
 mod member;
 mod message;
+mod need;
 mod refusal;
 mod rules;
 mod sessions;
@@ -162,6 +164,7 @@ pub use self::{
     answer::{Admission, Prolonged, SiteAction},
     census::Census,
     epoch::{Epoch, Incarnation, Term},
+    front::LineFront,
     global::{GlobalLedger, SiteState},
     kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
     message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},

@@ -24,6 +24,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
+    /// Compare real runs of three sites with simulated ones.
+    Agree(Agree),
     /// Measure how often rate-limit algorithms are wrong, and how much they admit.
     Accuracy(Accuracy),
     /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
@@ -99,6 +101,12 @@ pub(crate) struct Figures {
     /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Agree {
+    /// What `cargo run --release -p sites -- --record FILE` has written.
+    pub file: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -28,6 +28,7 @@ use crate::{
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let kept = match &cli.task {
+        Some(Task::Agree(args)) => agree(args),
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Crowding) => say(crowding::table()).map(|()| true).map_err(Into::into),
         Some(Task::Gate(args)) => gate(args),
@@ -85,6 +86,13 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
         eprintln!("seed {seed}: the sliding log was wrong");
     }
     Ok(study.log_is_exact())
+}
+
+/// Compares real runs with simulated ones. Returns whether they agree.
+fn agree(args: &cli::Agree) -> Result<bool, Box<dyn std::error::Error>> {
+    let agreement = sites::Agreement::with(&args.file)?;
+    say(agreement.table())?;
+    Ok(agreement.holds())
 }
 
 /// Runs scenarios of many sites. Returns true, because a scenario has no bars.

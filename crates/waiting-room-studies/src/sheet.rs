@@ -64,10 +64,19 @@ impl Sheet {
         column: &'a str,
         wanted: impl Fn(&str) -> bool + 'a,
     ) -> impl Iterator<Item = (&'a str, &'a Spread)> {
-        let index = self.columns.iter().position(|it| it.name == column);
-        let index = index.expect("a column of this sheet");
+        let index = self.index(column);
         let lines = self.lines.iter().filter(move |line| wanted(&line.name));
         lines.map(move |line| (line.name.as_str(), &line.figures[index]))
+    }
+
+    /// The number of significant decimals in this column.
+    pub(crate) fn decimals(&self, column: &str) -> usize {
+        self.columns[self.index(column)].decimals
+    }
+
+    fn index(&self, column: &str) -> usize {
+        let index = self.columns.iter().position(|it| it.name == column);
+        index.expect("a column of this sheet")
     }
 }
 
@@ -115,17 +124,21 @@ impl Spread {
         if self.mean().is_nan() { f64::NAN } else { figure }
     }
 
-    /// The mean, and the largest distance of a seed from it.
+    /// The mean, and the largest distance of a seed from it. If the figure exists with some seeds
+    /// only, it is that of these seeds, whose number is added.
     pub(crate) fn text(&self, decimals: usize) -> String {
-        let mean = self.mean();
-        if mean.is_nan() {
-            return "–".to_owned();
+        let known = Self(self.0.iter().copied().filter(|figure| !figure.is_nan()).collect());
+        let of_all = match known.0.len() {
+            0 => return "–".to_owned(),
+            count if count < self.0.len() => format!(" in {count} of {}", self.0.len()),
+            _ => String::new(),
+        };
+        let mean = known.mean();
+        let off = (known.most() - mean).max(mean - known.least());
+        if known.0.len() == 1 {
+            return format!("{mean:.decimals$}{of_all}");
         }
-        let off = (self.most() - mean).max(mean - self.least());
-        if self.0.len() == 1 {
-            return format!("{mean:.decimals$}");
-        }
-        format!("{mean:.decimals$} ±{off:.decimals$}")
+        format!("{mean:.decimals$} ±{off:.decimals$}{of_all}")
     }
 }
 
@@ -178,6 +191,8 @@ mod tests {
     fn a_figure_is_its_mean_and_the_farthest_seed() {
         assert_eq!(Spread(vec![1.0, 2.0, 6.0]).text(1), "3.0 ±3.0");
         assert_eq!(Spread(vec![1.25]).text(1), "1.2");
-        assert_eq!(Spread(vec![f64::NAN, 1.0]).text(1), "–");
+        assert_eq!(Spread(vec![f64::NAN, f64::NAN]).text(1), "–");
+        assert_eq!(Spread(vec![f64::NAN, 1.0]).text(1), "1.0 in 1 of 2");
+        assert_eq!(Spread(vec![3.0, f64::NAN, 1.0]).text(1), "2.0 ±1.0 in 2 of 3");
     }
 }

@@ -18,6 +18,7 @@
 //! Each visitor takes 32 bytes, and a few more for its pending question, and each event takes some
 //! hundred nanoseconds. So a day of a large site takes minutes.
 
+mod agreement;
 mod clock;
 mod crowd;
 mod door;
@@ -30,8 +31,9 @@ mod recent;
 mod report;
 mod run;
 mod scenario;
+mod shopper;
 mod truth;
 mod visitor;
 mod world;
 
-pub(crate) use self::{output::table, run::run, scenario::Scenario};
+pub(crate) use self::{agreement::Agreement, output::table, run::run, scenario::Scenario};

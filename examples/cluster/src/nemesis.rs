@@ -2,17 +2,12 @@
 
 use std::time::Duration;
 
-use ::cluster::Weather;
-use anyhow::{Context, Result, bail};
-use redis::aio::MultiplexedConnection;
+use ::cluster::{Weather, connect};
+use anyhow::{Context, Result};
 use shop::{Scene, Witness};
 use tokio::{sync::watch, task::block_in_place, time::sleep};
 
-use crate::{
-    cli::Plan,
-    cluster::{Cluster, Replica, address_of, connect},
-    fault::Fault,
-};
+use crate::{cli::Plan, cluster::Cluster, fault::Fault};
 
 /// Injects faults into a cluster, and tells the witness what visitors cannot know.
 #[derive(Debug)]
@@ -102,21 +97,16 @@ impl Nemesis<'_> {
 
     /// Stalls the replication for a while, then kills the store and promotes the replica.
     async fn fail_over(&self, cluster: &mut Cluster) -> Result<()> {
-        let Replica { server, link } = cluster.replica.as_ref().context("there is a replica")?;
-        let (mut store, mut replica) = (connect(&cluster.store).await?, connect(server).await?);
-        link.set(Weather::Still);
+        let replica = cluster.replica.as_ref().context("there is a replica")?;
+        replica.falls_behind();
         self.tell("the replica receives nothing any more".to_owned());
         sleep(self.lasts / 2).await;
-        let written = offset(&mut store, "master_repl_offset:").await?;
-        let heard = offset(&mut replica, "slave_repl_offset:").await?;
-        if heard >= written {
-            bail!("the replica has received everything, so nothing can be lost");
-        }
+        let lag = replica.lag(&cluster.store).await?;
         cluster.store.kill();
-        self.tell(format!("the store was killed; {} bytes are lost", written - heard));
+        self.tell(format!("the store was killed; {lag} bytes are lost"));
         sleep(self.lasts / 2).await;
-        let () = redis::cmd("REPLICAOF").arg("NO").arg("ONE").query_async(&mut replica).await?;
-        cluster.link.lead_to(address_of(server));
+        replica.promote().await?;
+        cluster.link.lead_to(replica.address());
         self.tell("the replica has taken over".to_owned());
         Ok(())
     }
@@ -132,11 +122,4 @@ impl Nemesis<'_> {
     fn tell(&self, news: String) {
         self.news.send_replace(Scene::outside(news));
     }
-}
-
-/// The replication offset in bytes: what the store has written, or what the replica has received.
-async fn offset(server: &mut MultiplexedConnection, name: &str) -> Result<u64> {
-    let said: String = redis::cmd("INFO").arg("replication").query_async(server).await?;
-    let line = said.lines().find_map(|line| line.strip_prefix(name));
-    Ok(line.with_context(|| format!("the server does not report {name}"))?.trim().parse()?)
 }

@@ -24,13 +24,13 @@ mod gathering;
 mod idle;
 mod latencies;
 mod outcome;
-mod plan;
 mod run;
 mod sale;
 mod schedule;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trips;
 mod visitor;
 mod witness;
 
@@ -40,5 +40,6 @@ pub use self::{
     gathering::Crowd,
     latencies::Latencies,
     outcome::{Form, Outcome},
+    trips::{Tally, Trips},
     witness::{Admissions, Witness},
 };

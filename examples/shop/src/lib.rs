@@ -45,6 +45,7 @@
 
 mod api;
 mod app;
+mod calls;
 mod cli;
 mod command;
 mod crowd;
@@ -58,8 +59,9 @@ mod server;
 
 pub use crate::{
     app::{app, app_that_works},
+    calls::{CountedStore, tells_calls},
     cli::{Cli, CrowdOrder},
     command::run,
-    crowd::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Witness},
+    crowd::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Tally, Trips, Witness},
     room::{RecoveryName, RoomArgs, duration},
 };

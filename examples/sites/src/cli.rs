@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
@@ -11,7 +11,7 @@ use waiting_room_sites::escrow::EscrowRules;
 use crate::{
     fault::Fault,
     ledger::LedgerArgs,
-    node::{NodeArgs, PolicyName, escrow},
+    node::{NodeArgs, escrow},
 };
 
 /// Runs three sites of shops with one limit, two global ledgers, and a crowd to test them.
@@ -25,6 +25,9 @@ pub(crate) struct Cli {
     /// The fault to inject during the run.
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) fault: Fault,
+    /// Appends each run to this file, for a summary of many runs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// Commands other than a run.
@@ -35,6 +38,12 @@ pub(crate) enum Command {
         /// The faults to run [default: all]
         #[arg(value_enum)]
         faults: Vec<Fault>,
+    },
+    /// Summarizes recorded runs: one row for each fault, with the worst of all runs.
+    Summary {
+        /// The files of `--record`.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
     },
     /// Serves as one of the nodes.
     #[command(hide = true)]
@@ -57,23 +66,24 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "70ms", value_parser = duration)]
     pub(crate) round_trip: Duration,
     /// The limit on active visitors of all sites.
-    #[arg(long, value_name = "L", default_value_t = 480)]
+    #[arg(long, value_name = "L", default_value_t = 720)]
     pub(crate) limit: u32,
-    /// The limit on new visitors of all sites in 60 seconds, of which each site has its share.
+    /// The limit on new visitors of all sites in any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 6_000)]
-    rate: u32,
+    pub(crate) rate: u32,
     /// The time for which a visitor stays active after its last request.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = duration)]
     session: Duration,
     /// The time for which a site continues without a ledger.
-    #[arg(long, value_name = "TIME", default_value = "11s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "9s", value_parser = duration)]
     lease: Duration,
-    /// The number of visitors at the full load.
-    #[arg(long, value_name = "VISITORS", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
-    visitors: u32,
-    /// The time over which visitors arrive, to which the duration of a fault is added.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    over: Duration,
+    /// The number of visitors that arrive each second at the full load.
+    #[arg(long, value_name = "VISITORS", default_value_t = 75, value_parser = clap::value_parser!(u32).range(1..=200))]
+    per_second: u32,
+    /// The time over which visitors arrive, to which the duration of a fault is added [default: 26s,
+    /// and 60s without a fault]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    over: Option<Duration>,
     /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
     #[arg(long)]
     seed: Option<u64>,
@@ -105,19 +115,9 @@ impl Plan {
     /// The number of sites.
     pub(crate) const SITES: u16 = 3;
     /// The time that the line has to empty after the last arrival.
-    const DRAIN: Duration = Duration::from_secs(15);
+    const DRAIN: Duration = Duration::from_secs(4);
 
-    /// The rules of the room of each site: the limit on active visitors is that of all sites. With
-    /// the escrow, the limit on new visitors is one of the site.
-    pub(crate) fn room(&self, policy: PolicyName) -> RoomArgs {
-        let rate = match policy {
-            PolicyName::Escrow => self.rate / u32::from(Self::SITES),
-            PolicyName::Counters => self.rate,
-        };
-        RoomArgs { rate, ..self.promised() }
-    }
-
-    /// The rules that hold for all sites together.
+    /// The rules of the room of each site, whose limits are those of all sites together.
     pub(crate) fn promised(&self) -> RoomArgs {
         RoomArgs {
             limit: self.limit,
@@ -143,19 +143,26 @@ impl Plan {
         self.lease
     }
 
-    /// The time at which a fault begins.
+    /// The time at which a fault begins. By default, the room has just become full.
     pub(crate) fn fault_at(&self) -> Duration {
-        self.over / 3
+        self.over(Fault::Cut) * 6 / 13
+    }
+
+    /// The time over which visitors arrive, apart from the duration of the fault.
+    fn over(&self, fault: Fault) -> Duration {
+        self.over.unwrap_or(Duration::from_secs(if fault == Fault::None { 60 } else { 26 }))
     }
 
     /// The crowd to send.
-    pub(crate) const fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
+    pub(crate) fn order(&self, load: Load, fault: Fault) -> CrowdOrder {
+        let over =
+            self.over(fault) + if fault == Fault::None { Duration::ZERO } else { fault.lasts() };
+        let seconds = u32::try_from(over.as_secs()).unwrap_or(u32::MAX).max(1);
         let visitors = match load {
-            Load::Light => self.visitors / 3,
-            Load::Full => self.visitors,
+            Load::Light => self.per_second.div_ceil(3),
+            Load::Full => self.per_second,
         };
-        let over = self.over.saturating_add(fault.lasts());
-        CrowdOrder::even(visitors, over, Self::DRAIN, self.seed)
+        CrowdOrder::even(visitors.saturating_mul(seconds), over, Self::DRAIN, self.seed)
     }
 }
 
@@ -173,6 +180,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::node::PolicyName;
 
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {
@@ -189,12 +197,12 @@ mod tests {
             ledgers: vec!["a:1".to_owned(), "b:2".to_owned()],
             lease: plan.lease(),
             policy: PolicyName::Counters,
-            room: plan.room(PolicyName::Escrow),
+            room: plan.promised(),
         };
         let line = ["sites".to_owned()].into_iter().chain(node.arguments());
         let Some(Command::Node(read)) = Cli::parse_from(line).command else { panic!("no node") };
         assert_eq!((read.site, &read.ledgers), (3, &node.ledgers));
-        assert_eq!((read.room.rate, read.policy), (2_000, PolicyName::Counters));
+        assert_eq!((read.room.rate, read.policy), (6_000, PolicyName::Counters));
         let rules = escrow(&read.room, read.lease).unwrap();
         assert_eq!(rules, plan.escrow().unwrap());
         assert_eq!(rules.times()[0].1, Duration::from_millis(7_875));

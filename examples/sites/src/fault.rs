@@ -29,8 +29,21 @@ pub(crate) enum Fault {
     StoreLost,
     /// The store of a site is stopped by SIGSTOP, and continues later.
     StorePaused,
+    /// The store of a site is killed, and a replica takes over that has not received the last
+    /// seconds.
+    Failover,
     /// All keys in the store of a site are deleted.
     KeysDeleted,
+    /// One key in the store of a site is deleted: that with the sessions and places.
+    KeyDeleted,
+    /// The clock of the store of a site is set forward by an hour.
+    StoreClockForward,
+    /// The clock of the store of a site is set back by an hour.
+    StoreClockBack,
+    /// The clocks of the nodes of a site and of both ledgers are set forward by an hour.
+    ClocksForward,
+    /// The clocks of the nodes of a site and of both ledgers are set back by an hour.
+    ClocksBack,
     /// The ledger that holds the room is killed, and started again later.
     Ledger,
     /// A site is switched off, and then the ledger that holds the room is killed.
@@ -47,41 +60,51 @@ pub(crate) enum Fault {
     Drained,
 }
 
+/// The processes whose clock a fault moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockOf {
+    /// The nodes of the first site, and both ledgers.
+    NodesAndLedgers,
+    /// The store of the first site.
+    Store,
+}
+
 impl Fault {
     /// The duration of the fault.
     pub(crate) const fn lasts(self) -> Duration {
         Duration::from_secs(match self {
             Self::LedgerPaused => 30,
-            Self::CutForLong
-            | Self::Drained
-            | Self::SiteFenced
-            | Self::SiteLost
-            | Self::LedgerAndSite => 25,
+            // For longer than a lease and a session.
+            Self::CutForLong | Self::Drained | Self::SiteFenced | Self::SiteLost => 20,
+            Self::Jitter | Self::LedgerAndSite => 12,
+            Self::Nodes => 10,
             // Within a lease, a site goes on with what it was granted. The lease may have been running
             // for a while, and it takes a moment until there is a link again.
             Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 6,
-            _ => 12,
+            _ => 6,
         })
     }
 
     /// Returns whether a site may have lost the places and the ends of sessions that it knew.
     pub(crate) const fn forgets(self) -> bool {
-        matches!(self, Self::StoreLost | Self::KeysDeleted | Self::SiteLost)
+        matches!(
+            self,
+            Self::StoreLost
+                | Self::Failover
+                | Self::KeysDeleted
+                | Self::KeyDeleted
+                | Self::SiteLost
+        )
     }
 
     /// Returns whether a site cannot admit or keep visitors for a while, because its store, or all of
     /// it, is away.
     pub(crate) const fn takes_store(self) -> bool {
-        matches!(
-            self,
-            Self::StoreKept
-                | Self::StoreLost
-                | Self::StorePaused
-                | Self::KeysDeleted
-                | Self::LedgerAndSite
-                | Self::SiteFenced
-                | Self::SiteLost
-        )
+        self.forgets()
+            || matches!(
+                self,
+                Self::StoreKept | Self::StorePaused | Self::LedgerAndSite | Self::SiteFenced
+            )
     }
 
     /// Returns whether a site is not reachable at all for a while.
@@ -93,6 +116,24 @@ impl Fault {
     /// visitors lose their passes when these lapse.
     pub(crate) const fn outlasts_lease(self) -> bool {
         matches!(self, Self::CutForLong)
+    }
+
+    /// Returns whether the sessions of a site end early, and its places with them: by the clock of its
+    /// store, their time has passed. This is what the condition on clocks excludes.
+    pub(crate) const fn ends_sessions_early(self) -> bool {
+        matches!(self, Self::StoreClockForward)
+    }
+
+    /// The processes whose clock is moved, and by how many seconds.
+    pub(crate) const fn moves_clock(self) -> Option<(ClockOf, i64)> {
+        const HOUR_S: i64 = 3_600;
+        match self {
+            Self::StoreClockForward => Some((ClockOf::Store, HOUR_S)),
+            Self::StoreClockBack => Some((ClockOf::Store, -HOUR_S)),
+            Self::ClocksForward => Some((ClockOf::NodesAndLedgers, HOUR_S)),
+            Self::ClocksBack => Some((ClockOf::NodesAndLedgers, -HOUR_S)),
+            _ => None,
+        }
     }
 
     /// The persistence that the stores are started with.

@@ -17,6 +17,8 @@ use waiting_room_sites::{
 
 /// The name of the room, in the ledgers and at the sites.
 pub(crate) const ROOM: &str = "shop";
+/// The room of the limit on new visitors, in the ledgers.
+pub(crate) const MINUTE_ROOM: &str = "shop-minute";
 
 /// The variable with the key of the sites, and that with the key of the operator.
 pub(crate) const SITE_KEY: &str = "SITES_SITE_KEY";
@@ -38,17 +40,21 @@ pub(crate) async fn serve(ledger: LedgerArgs) -> Result<()> {
     let LedgerArgs { listen, keeper } = ledger;
     let key = |name| SharedKeys::parse(&std::env::var(name)?).context("the key is invalid");
     let keys = ServerKeys::new(key(SITE_KEY)?).operators(key(OPERATOR_KEY)?);
-    let keeper = PostgresKeeper::new(keeper, Failover::None, ROOM, listen.to_string());
-    let (holder, handle) = Holder::new(ROOM, keeper, HolderTimes::default());
-    tokio::spawn(holder.run(std::future::pending()));
-    let server = LedgerServer::new([(ROOM.to_owned(), handle)], keys);
+    let rooms = [ROOM, MINUTE_ROOM].map(|room| {
+        let keeper = PostgresKeeper::new(&keeper, Failover::None, room, listen.to_string());
+        let (holder, handle) = Holder::new(room, keeper, HolderTimes::default());
+        tokio::spawn(holder.run(std::future::pending()));
+        (room.to_owned(), handle)
+    });
+    let server = LedgerServer::new(rooms, keys);
     let listener = TcpListener::bind(listen).await?;
     serve_until_end(async { Ok(server.listen(&listener).await?) }).await
 }
 
-/// Sets the room up in a database, with this number of sites.
+/// Sets a room up in a database, with this number of sites.
 pub(crate) async fn set_up(
     database: &str,
+    room: &str,
     limit: u32,
     rules: EscrowRules,
     sites: u16,
@@ -56,7 +62,7 @@ pub(crate) async fn set_up(
     let mut kept = Kept::new(Term::new(0), limit, rules);
     let account = KeptAccount::new(Epoch::default(), Standing::Away);
     kept.accounts = (1..=sites).map(|number| (SiteId::new(number), account)).collect();
-    let mut keeper = PostgresKeeper::new(database, Failover::None, ROOM, "set-up");
+    let mut keeper = PostgresKeeper::new(database, Failover::None, room, "set-up");
     keeper.create_tables().await?;
     Ok(keeper.set_up(&kept).await?)
 }

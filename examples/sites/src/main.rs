@@ -5,25 +5,30 @@
 //! cargo run --release -p sites                                   without a fault: each policy at two loads
 //! cargo run --release -p sites -- --fault ledger                 with one fault
 //! cargo run --release -p sites -- --engine valkey faults         with each fault in turn
+//! cargo run --release -p sites -- summary runs.jsonl             the worst of what --record has kept
 //! ```
 //!
 //! [`world`] starts everything, each [`node`] and each [`ledger`] in a process of its own. The crowd
 //! and its oracle are those of the `shop` example: the oracle has the cookies of all visitors of all
-//! sites. A [`fault`] is injected by the [`nemesis`], and one run is a [`trial`].
+//! sites. A [`fault`] is injected by the [`nemesis`], one run is a [`trial`], and a [`verdict`] says
+//! which promises it has broken.
 
 mod cli;
 mod fault;
 mod ledger;
 mod nemesis;
 mod node;
+mod record;
 mod site;
 mod table;
 mod trial;
+mod verdict;
+mod wire;
 mod world;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
@@ -31,6 +36,8 @@ use crate::{
     cli::{Cli, Command, Load, Plan},
     fault::Fault,
     node::PolicyName,
+    record::Record,
+    table::tables,
     trial::{Run, Trial},
 };
 
@@ -55,6 +62,12 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Ledger(ledger)) => {
             return ledger::serve(ledger).await.map(|()| ExitCode::SUCCESS);
         }
+        Some(Command::Summary { files }) => {
+            let records = files.iter().map(|file| Record::read(file));
+            let records = records.collect::<Result<Vec<_>>>()?.concat();
+            ensure!(!records.is_empty(), "no run was recorded");
+            return Ok(conclude(&records));
+        }
         Some(Command::Faults { faults }) => {
             let all = Fault::value_variants().iter().skip(1).copied();
             let faults = if faults.is_empty() { all.collect() } else { faults };
@@ -65,10 +78,14 @@ async fn run(cli: Cli) -> Result<ExitCode> {
     };
     // Every visitor has a connection to the balancers, which inherit the limit.
     rlimit::increase_nofile_limit(FILES)?;
-    let trials = try_all(&runs, &cli.plan).await?;
-    println!("{}", table::table(&trials));
-    let is_kept = trials.iter().all(|trial| trial.violations().is_empty());
-    Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(conclude(&try_all(&runs, &cli.plan, cli.record.as_deref()).await?))
+}
+
+/// Prints the tables of runs.
+fn conclude(records: &[Record]) -> ExitCode {
+    println!("{}", tables(records));
+    let is_kept = records.iter().all(|record| record.broken.is_empty());
+    if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 const fn with_fault(fault: Fault) -> Run {
@@ -85,17 +102,21 @@ fn without_fault() -> Vec<Run> {
     runs.collect()
 }
 
-async fn try_all(runs: &[Run], plan: &Plan) -> Result<Vec<Trial>> {
-    let mut trials = Vec::new();
+async fn try_all(runs: &[Run], plan: &Plan, file: Option<&Path>) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
     for &run in runs {
         let trial = Trial::run(run, plan).await?;
-        for alarm in &trial.outcome.report().alarms {
-            eprintln!("{alarm:?}");
+        let record = Record::new(&trial);
+        if !record.broken.is_empty() {
+            trial.outcome.report().alarms.iter().for_each(|alarm| eprintln!("{alarm:?}"));
         }
-        eprintln!("{}", table::table(std::slice::from_ref(&trial)));
-        trials.push(trial);
+        eprintln!("{}", tables(std::slice::from_ref(&record)));
+        if let Some(file) = file {
+            record.append(file)?;
+        }
+        records.push(record);
     }
-    Ok(trials)
+    Ok(records)
 }
 
 /// Two open files for each visitor of the largest crowd, and some spare ones.

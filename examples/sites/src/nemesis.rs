@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use cluster::{Direction, Weather};
+use anyhow::{Context, Result, bail, ensure};
+use cluster::{Direction, Weather, connect};
 use shop::{Scene, Witness};
 use tokio::{
     sync::watch,
@@ -29,26 +29,25 @@ impl Nemesis<'_> {
     /// The time after a fault in which a site may still report an outage.
     const RECOVERY: Duration = Duration::from_secs(3);
 
-    /// Waits until it is time, and injects the fault. Returns the time from the death of the holder
-    /// until another ledger held the room, if the fault kills it.
-    pub(crate) async fn strike(&self, world: &mut World) -> Result<Option<Duration>> {
+    /// Waits until it is time, and injects the fault.
+    pub(crate) async fn strike(&self, world: &mut World) -> Result<Struck> {
         sleep(self.at).await;
         self.witness.trouble_begins();
         if self.fault.takes_store() {
             self.witness.store_may_be_away();
         }
-        let took = self.inject(world).await?;
+        let struck = self.inject(world).await?;
         self.tell("the fault is over");
         self.witness.trouble_is_over();
         if self.fault.takes_store() {
             sleep(Self::RECOVERY).await;
             self.witness.store_is_back(None);
         }
-        Ok(took)
+        Ok(struck)
     }
 
-    async fn inject(&self, world: &mut World) -> Result<Option<Duration>> {
-        let mut took = None;
+    async fn inject(&self, world: &mut World) -> Result<Struck> {
+        let mut struck = Struck::default();
         match self.fault {
             Fault::None => sleep(self.fault.lasts()).await,
             Fault::Cut | Fault::CutForLong => self.weather(world, Weather::Cut).await,
@@ -60,15 +59,22 @@ impl Nemesis<'_> {
             Fault::Nodes => self.kill_nodes(world).await?,
             Fault::StoreKept | Fault::StoreLost => self.kill_store(world).await?,
             Fault::StorePaused => self.pause_store(world).await?,
-            Fault::KeysDeleted => self.delete_keys(world).await?,
-            Fault::Ledger => took = Some(self.kill_ledger(world).await?),
-            Fault::LedgerAndSite => took = Some(self.kill_ledger_without_a_site(world).await?),
-            Fault::LedgerPaused => self.pause_ledger(world).await?,
+            Fault::Failover => self.fail_over(world).await?,
+            Fault::KeysDeleted | Fault::KeyDeleted => self.delete_keys(world).await?,
+            Fault::StoreClockForward
+            | Fault::StoreClockBack
+            | Fault::ClocksForward
+            | Fault::ClocksBack => struck.ended_early = self.move_clock(world).await?,
+            Fault::Ledger => struck.without_ledger = Some(self.kill_ledger(world).await?),
+            Fault::LedgerAndSite => {
+                struck.without_ledger = Some(self.kill_ledger_without_a_site(world).await?);
+            }
+            Fault::LedgerPaused => struck.replaced = Some(self.pause_ledger(world).await?),
             Fault::Database => self.kill_database(world).await?,
             Fault::SiteFenced | Fault::SiteLost => self.fence_site(world).await?,
             Fault::Drained => self.drain(world).await?,
         }
-        Ok(took)
+        Ok(struck)
     }
 
     /// Changes the weather on the way from the first site to all ledgers.
@@ -115,13 +121,46 @@ impl Nemesis<'_> {
         store.resume()
     }
 
+    /// Stalls the replication for a while, then kills the store and promotes the replica.
+    async fn fail_over(&self, world: &mut World) -> Result<()> {
+        let site = &mut world.sites[0];
+        let (replica, link) = site.replica.as_ref().context("the store has a replica")?;
+        replica.falls_behind();
+        self.tell("the replica of site 1 receives nothing any more");
+        sleep(self.fault.lasts() / 2).await;
+        let lag = replica.lag(&site.store).await?;
+        site.store.kill();
+        self.tell(&format!("the store of site 1 was killed; {lag} bytes are lost"));
+        sleep(self.fault.lasts() / 2).await;
+        replica.promote().await?;
+        link.lead_to(replica.address());
+        Ok(())
+    }
+
     async fn delete_keys(&self, world: &World) -> Result<()> {
-        let client = redis::Client::open(world.sites[0].store.url())?;
-        let mut connection = client.get_multiplexed_async_connection().await?;
-        let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
-        self.tell("all keys of site 1 were deleted");
+        let mut connection = connect(&world.sites[0].store).await?;
+        if self.fault == Fault::KeyDeleted {
+            let deleted: u32 = redis::cmd("DEL").arg(SESSIONS).query_async(&mut connection).await?;
+            ensure!(deleted == 1, "{SESSIONS} is not a key of the room");
+            self.tell(&format!("{SESSIONS} of site 1 was deleted"));
+        } else {
+            let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
+            self.tell("all keys of site 1 were deleted");
+        }
         sleep(self.fault.lasts()).await;
         Ok(())
+    }
+
+    /// Sets clocks, which stay so. Returns how many sessions have ended early by it, at most.
+    async fn move_clock(&self, world: &World) -> Result<u32> {
+        let moved = self.fault.moves_clock().zip(world.clock.as_ref());
+        let ((whose, ahead_s), clock) = moved.context("a clock is moved")?;
+        // A session has a slot, so no more sessions than these are known to the store.
+        let held = world.held(1).await?;
+        clock.set(ahead_s)?;
+        self.tell(&format!("site 1: the clock of {whose:?} is ahead by {ahead_s} s"));
+        sleep(self.fault.lasts()).await;
+        Ok(if self.fault.ends_sessions_early() { held } else { 0 })
     }
 
     async fn kill_ledger(&self, world: &mut World) -> Result<Duration> {
@@ -145,7 +184,7 @@ impl Nemesis<'_> {
         Ok(took)
     }
 
-    async fn pause_ledger(&self, world: &World) -> Result<()> {
+    async fn pause_ledger(&self, world: &World) -> Result<Replaced> {
         let (holder, term) = world.holder().await?;
         let paused = Instant::now();
         world.ledgers[holder].pause()?;
@@ -153,7 +192,10 @@ impl Nemesis<'_> {
         let took = another_holds(world, term, paused).await?;
         self.tell(&format!("the standby held the room {took:.1?} later"));
         sleep(self.fault.lasts().saturating_sub(took)).await;
-        world.ledgers[holder].resume()
+        let said = world.wire.heard().up_to(term);
+        ensure!(said > 0, "the ledger has said nothing before it was paused");
+        world.ledgers[holder].resume()?;
+        Ok(Replaced { term, said })
     }
 
     async fn kill_database(&self, world: &mut World) -> Result<()> {
@@ -183,6 +225,26 @@ impl Nemesis<'_> {
     fn tell(&self, news: &str) {
         self.news.send_replace(Scene::outside(news.to_owned()));
     }
+}
+
+/// What is known of a fault only to the one who injects it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Struck {
+    /// The time from the death of the holder until another ledger held the room.
+    pub(crate) without_ledger: Option<Duration>,
+    /// The ledger that continued although another one had taken over.
+    pub(crate) replaced: Option<Replaced>,
+    /// How many sessions have ended early, at most.
+    pub(crate) ended_early: u32,
+}
+
+/// A ledger that is suspended, and another one has taken over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replaced {
+    /// The term that is over.
+    pub(crate) term: u32,
+    /// The messages in this term when the ledger continued. It may not send another one.
+    pub(crate) said: u64,
 }
 
 /// The site that dies.
@@ -221,6 +283,8 @@ async fn another_holds(world: &World, term: u32, begin: Instant) -> Result<Durat
     bail!("no other ledger has taken over within {PATIENCE:?}")
 }
 
+/// The key with the sessions and places of a room.
+const SESSIONS: &str = "{wr:shop}:visitors";
 /// How long a site is down before the next step.
 const DOWN: Duration = Duration::from_secs(2);
 /// How often the holder of the room is looked for, and for how long.

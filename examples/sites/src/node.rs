@@ -5,14 +5,18 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::serve_until_end;
-use shop::RoomArgs;
+use shop::{CountedStore, RoomArgs, tells_calls};
 use tokio::net::TcpListener;
 use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
 use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
-use crate::ledger::SITE_KEY;
+use crate::ledger::{MINUTE_ROOM, SITE_KEY};
+
+/// The deadline of a decision by the store. It is longer than the default, because a machine that
+/// runs all sites and their visitors may be busy for a while.
+const DEADLINE: Duration = Duration::from_millis(250);
 
 /// The settings of a node.
 #[derive(Args, Clone, Debug)]
@@ -56,12 +60,19 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         SharedKeys::parse(&std::env::var(SITE_KEY)?)?,
     )
     .policy(node.policy.into());
-    let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), site)
+    let site = match node.policy {
+        PolicyName::Escrow => site.new_users_per_minute(MINUTE_ROOM, minute(node.lease)?),
+        // The limit on new visitors is one of all sites already.
+        PolicyName::Counters => site,
+    };
+    let options = RedisStoreOptions::new().deadline(DEADLINE);
+    let store = SiteStore::connect(open, rules, options, site)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
-    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let room = WaitingRoomLayer::with_store(config, CountedStore(store), StoreFailure::Wait);
     let listener = TcpListener::bind(node.listen).await?;
-    serve_until_end(async { Ok(axum::serve(listener, shop::app(room)).await?) }).await
+    let app = tells_calls(shop::app(room));
+    serve_until_end(async { Ok(axum::serve(listener, app).await?) }).await
 }
 
 impl NodeArgs {
@@ -93,6 +104,11 @@ pub(crate) fn escrow(room: &RoomArgs, lease: Duration) -> Result<EscrowRules, Co
     let config = room.config(None)?;
     let session = config.room().map(|rules| rules.longest_pass_lifetime()).unwrap_or_default();
     EscrowRules::new().session(session).lease(lease).validate()
+}
+
+/// The rules of the ledgers for the limit on new visitors.
+pub(crate) fn minute(lease: Duration) -> Result<EscrowRules, ConfigError> {
+    EscrowRules::rolling_minute().lease(lease).validate()
 }
 
 impl From<PolicyName> for Policy {

@@ -11,9 +11,9 @@
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
-use cluster::{Process, free_address};
+use cluster::{Process, ShiftedClock, free_address};
 use tokio::time::timeout;
-use waiting_room_engines::{Persistence, PostgresServer};
+use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{OperatorLink, Order, SharedKeys, TcpDial};
 use waiting_room_sites::{
     SiteId,
@@ -22,9 +22,11 @@ use waiting_room_sites::{
 
 use crate::{
     cli::Plan,
-    ledger::{LedgerArgs, OPERATOR_KEY, ROOM, SITE_KEY, set_up},
-    node::PolicyName,
-    site::Site,
+    fault::{ClockOf, Fault},
+    ledger::{LedgerArgs, MINUTE_ROOM, OPERATOR_KEY, ROOM, SITE_KEY, set_up},
+    node::{PolicyName, minute},
+    site::{Site, SiteSetup},
+    wire::Wire,
 };
 
 /// A running world. All its processes end when this is dropped.
@@ -33,25 +35,36 @@ pub(crate) struct World {
     pub(crate) sites: Vec<Site>,
     pub(crate) ledgers: Vec<Process>,
     pub(crate) database: PostgresServer,
+    /// The clock that the fault moves, if it moves one.
+    pub(crate) clock: Option<ShiftedClock>,
+    /// The messages between the sites and the ledgers.
+    pub(crate) wire: Wire,
     /// The links to the ledgers, in the same order.
     operator: Vec<OperatorLink<TcpDial>>,
 }
 
 impl World {
-    /// Starts all processes, and waits until they serve.
-    pub(crate) async fn start(plan: &Plan, policy: PolicyName, kept: Persistence) -> Result<Self> {
+    /// Starts all processes, in such a way that the fault can be injected, and waits until they
+    /// serve.
+    pub(crate) async fn start(plan: &Plan, policy: PolicyName, fault: Fault) -> Result<Self> {
         let database = PostgresServer::start()?;
-        set_up(&database.url(), plan.limit, plan.escrow()?, Plan::SITES).await?;
-        let [key_of_sites, key_of_operator] = ["0123456789abcdef", "fedcba9876543210"];
+        let (slots, minute) = (plan.escrow()?, minute(plan.lease())?);
+        set_up(&database.url(), ROOM, plan.limit, slots, Plan::SITES).await?;
+        set_up(&database.url(), MINUTE_ROOM, plan.rate, minute, Plan::SITES).await?;
+        let clock = fault.moves_clock().map(|_| ShiftedClock::new()).transpose()?;
+        let clock_of = |processes| match (fault.moves_clock(), &clock) {
+            (Some((whose, _)), Some(clock)) if whose == processes => clock.environment(),
+            _ => Vec::new(),
+        };
         let [key_of_sites, key_of_operator] =
-            [key_of_sites, key_of_operator].map(|it| it.repeat(4));
+            ["0123456789abcdef", "fedcba9876543210"].map(|it| it.repeat(4));
         let (mut ledgers, mut addresses) = (Vec::new(), Vec::new());
         for _ in 0..LEDGERS {
             let listen = free_address()?;
             let ledger = LedgerArgs { listen, keeper: database.url() };
-            let keys =
-                vec![(SITE_KEY, key_of_sites.clone()), (OPERATOR_KEY, key_of_operator.clone())];
-            ledgers.push(Process::start(ledger.arguments(), keys).await?);
+            let keys = [(SITE_KEY, key_of_sites.clone()), (OPERATOR_KEY, key_of_operator.clone())];
+            let environment = keys.into_iter().chain(clock_of(ClockOf::NodesAndLedgers));
+            ledgers.push(Process::start(ledger.arguments(), environment.collect()).await?);
             addresses.push(listen);
         }
         let key = SharedKeys::parse(&key_of_operator)?;
@@ -59,11 +72,24 @@ impl World {
             OperatorLink::new(TcpDial::new(), [address.to_string()], ROOM, key.clone())
         });
         let operator = operator.collect();
-        let mut sites = Vec::new();
+        let (mut sites, wire) = (Vec::new(), Wire::default());
         for number in 1..=Plan::SITES {
-            sites.push(Site::start(number, plan, policy, kept, &addresses, &key_of_sites).await?);
+            let is_first = number == 1;
+            let of = |processes| if is_first { clock_of(processes) } else { Vec::new() };
+            let setup = SiteSetup {
+                number,
+                policy,
+                kept: fault.persistence(),
+                is_replicated: is_first && fault == Fault::Failover,
+                of_store: of(ClockOf::Store),
+                of_nodes: of(ClockOf::NodesAndLedgers),
+                ledgers: &addresses,
+                key: &key_of_sites,
+                wire: &wire,
+            };
+            sites.push(Site::start(plan, setup).await?);
         }
-        Ok(Self { sites, ledgers, database, operator })
+        Ok(Self { sites, ledgers, database, clock, wire, operator })
     }
 
     /// The addresses that visitors connect to.
@@ -100,19 +126,38 @@ impl World {
         self.order(Order::Fence(SiteId::new(site), epoch)).await.map(drop)
     }
 
-    /// The number of pieces that all sites have sent to the ledgers.
-    pub(crate) fn sent(&self) -> u64 {
-        self.sites.iter().map(Site::sent).sum()
+    /// The slots that a site holds.
+    pub(crate) async fn held(&self, site: u16) -> Result<u32> {
+        let (_, status) = self.order(Order::Status).await?;
+        held_by(&status, site).with_context(|| format!("no site {site}: {status}"))
     }
+
+    /// The number of scripts that all stores have run.
+    pub(crate) async fn scripts(&self) -> Result<u64> {
+        let mut scripts = 0;
+        for site in &self.sites {
+            scripts += site.scripts().await?;
+        }
+        Ok(scripts)
+    }
+}
+
+/// The columns of a site in a status.
+fn columns(status: &str, site: u16) -> Option<Vec<&str>> {
+    let site = site.to_string();
+    let mut lines = status.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    lines.find(|columns| columns.first() == Some(&site.as_str()))
 }
 
 /// The epoch of a site in a status.
 fn epoch_of(status: &str, site: u16) -> Option<Epoch> {
-    let site = site.to_string();
-    let mut columns = status.lines().map(str::split_whitespace);
-    let mut line = columns.find(|line| line.clone().next() == Some(&site))?;
-    let (term, count) = line.nth(1)?.split_once('/')?;
+    let (term, count) = columns(status, site)?.get(1)?.split_once('/')?;
     Some(Epoch::new(Term::new(term.parse().ok()?), count.parse().ok()?))
+}
+
+/// The slots that a site holds, in a status.
+fn held_by(status: &str, site: u16) -> Option<u32> {
+    columns(status, site)?.get(3)?.parse().ok()
 }
 
 /// The time in which a ledger has to answer the operator.
@@ -126,12 +171,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_epoch_of_a_site_is_read_from_a_status() {
+    fn the_epoch_and_the_slots_of_a_site_are_read_from_a_status() {
         let status = "term 1, limit 3000, held 0, free 3000\n\
                       site  epoch     account  held      used      lease   notes\n\
                       1     0/0       away     0         0         0s\n\
                       3     2/17      open     9         3         8s\n";
         assert_eq!(epoch_of(status, 3), Some(Epoch::new(Term::new(2), 17)));
         assert_eq!(epoch_of(status, 2), None);
+        assert_eq!([1, 2, 3].map(|site| held_by(status, site)), [Some(0), None, Some(9)]);
     }
 }

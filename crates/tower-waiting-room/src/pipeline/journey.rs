@@ -87,6 +87,16 @@ impl Journey {
         }
     }
 
+    /// Returns whether the journey of a request that the layer has answered is over: the answer has
+    /// its body, and no pass is being renewed.
+    pub(crate) const fn is_over(&self) -> bool {
+        #[cfg(feature = "room")]
+        if self.opening.is_some() {
+            return false;
+        }
+        self.renewal.is_none()
+    }
+
     /// Takes the push stream that is to be the body of the answer.
     #[cfg(feature = "room")]
     pub(crate) fn take_opening(&mut self) -> Option<Opening> {

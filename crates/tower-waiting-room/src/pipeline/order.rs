@@ -366,8 +366,8 @@ impl<St: Store> Pipeline<St> {
             }
             visitor => {
                 // A visitor whose session may still be active is not challenged.
-                let is_known =
-                    matches!(visitor, Visitor::Proven(Opened::Pass(pass)) if room.may_return(pass));
+                let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
+                    if room.may_return(pass) || room.may_move(pass, now));
                 if !is_known
                     && let Some(response) = room.challenge(&self.callers.of(head, None), now)
                 {

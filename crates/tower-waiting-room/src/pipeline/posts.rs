@@ -79,7 +79,7 @@ impl<St: Store> Pipeline<St> {
         }
         // A visitor who is inside, for example by another tab, does not go back to the line.
         let is_inside = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
-            if room.accepts(pass, &room.rules(), now));
+            if room.accepts(pass, &room.rules(), now) || room.may_move(pass, now));
         let ticket = (!is_inside).then_some(&ticket);
         Reply::transferred(room.take_over(ticket, journey.source))
     }

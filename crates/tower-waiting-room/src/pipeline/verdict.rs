@@ -8,6 +8,7 @@
 //! | is busy | keeps its token, or gets a first ticket | is asked to come back at a random time |
 //! | fails | keeps its order of arrival | continues or is answered, depending on the policy |
 //! | is busy or fails | has a valid pass | continues |
+//! | is busy or fails | has a pass of another site | as without a pass, but keeps the pass |
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -156,7 +157,8 @@ impl<St: Store> Pipeline<St> {
     /// Answers a visitor for whom the store cannot reach a verdict in time. A newcomer, or a
     /// visitor whose ticket has lapsed, gets a first ticket, which records the time of arrival. A
     /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
-    /// pass, because the store may still let the session continue.
+    /// pass, because the store may still let the session continue, and so does a visitor with a pass
+    /// of another site.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         // The check-in of a visitor in the line counts even though the store has not decided.
@@ -165,6 +167,7 @@ impl<St: Store> Pipeline<St> {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
+            Visitor::Proven(Opened::Pass(pass)) if room.may_move(pass, now) => Some(pass.id),
             _ => None,
         };
         // The random interval also depends on the time of the request. Otherwise a visitor that is

@@ -19,6 +19,8 @@ use super::profile::{Field, HeaderPart};
 /// policy.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyLine {
+    /// The identity of the strings. Only clones have the same, and it is never 0.
+    pub(super) id: u64,
     /// The name of the limit or the gate: 1 to 128 printable ASCII characters.
     pub(super) name: Box<str>,
     /// The reason for a refusal, as an English sentence.
@@ -67,6 +69,25 @@ pub(crate) struct Report<'a> {
     is_redirect: bool,
 }
 
+/// All values on which the headers about at most one policy depend. Equal keys have equal headers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReportKey {
+    /// The identity of the policy's strings, or 0 without a policy.
+    line: u64,
+    remaining: u64,
+    /// The time until the quota grows, in whole seconds, and its end as a Unix time.
+    reset: [u64; 2],
+    retry_after: Option<u64>,
+}
+
+impl ReportKey {
+    /// Returns a number in which the values that differ most often are mixed.
+    pub(crate) fn mixed(&self) -> u64 {
+        let retry_after = self.retry_after.unwrap_or_default().wrapping_mul(11);
+        self.line.wrapping_mul(5).wrapping_add(retry_after).wrapping_add(self.remaining)
+    }
+}
+
 impl<'a> Report<'a> {
     /// Creates a report on these policies. `retry_after` is in whole seconds, and `None` unless the
     /// request was refused and may be repeated.
@@ -82,6 +103,19 @@ impl<'a> Report<'a> {
     pub(super) fn of_status(mut self, status: StatusCode) -> Self {
         self.is_redirect = status.is_redirection();
         self
+    }
+
+    /// Returns the key of the headers, or `None` if several policies apply.
+    pub(crate) fn key(&self) -> Option<ReportKey> {
+        let retry_after = self.retry_after;
+        match self.told {
+            [] => Some(ReportKey { line: 0, remaining: 0, reset: [0; 2], retry_after }),
+            [PolicyState { line, decision: Decision { remaining, reset, .. } }] => {
+                let reset = [seconds(*reset), unix_seconds(self.now + *reset)];
+                Some(ReportKey { line: line.id, remaining: *remaining, reset, retry_after })
+            }
+            _ => None,
+        }
     }
 
     /// Adds these fields to `headers`. Values are appended to existing lists. If the response

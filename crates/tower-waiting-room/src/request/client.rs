@@ -158,15 +158,17 @@ impl<'a> Clues<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let mut clues = Self::default();
         for (name, value) in headers {
-            let value = value.as_bytes();
-            match name.as_str() {
-                "accept" => clues.accept.hear(value),
-                "content-type" => _ = clues.content_type.get_or_insert(value),
-                "hx-request" | "x-requested-with" => clues.is_scripted = true,
-                "origin" => clues.has_origin = true,
-                "sec-fetch-dest" => _ = clues.fetch_dest.get_or_insert(value),
-                "sec-fetch-mode" => _ = clues.fetch_mode.get_or_insert(value),
-                "waiting-room-poll" => clues.is_poll = true,
+            let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+            // Names are compared only with those of the same length, which takes few instructions.
+            match name.len() {
+                6 if name == b"accept" => clues.accept.hear(value),
+                6 if name == b"origin" => clues.has_origin = true,
+                10 if name == b"hx-request" => clues.is_scripted = true,
+                12 if name == b"content-type" => _ = clues.content_type.get_or_insert(value),
+                14 if name == b"sec-fetch-dest" => _ = clues.fetch_dest.get_or_insert(value),
+                14 if name == b"sec-fetch-mode" => _ = clues.fetch_mode.get_or_insert(value),
+                16 if name == b"x-requested-with" => clues.is_scripted = true,
+                17 if name == b"waiting-room-poll" => clues.is_poll = true,
                 _ => {}
             }
         }

@@ -25,6 +25,9 @@ pub(crate) struct Languages {
     /// The languages, sorted by their primary subtags. Languages with the same primary subtag are in
     /// the order of preference.
     offers: Vec<AvailableLanguage>,
+    /// The index of the first language whose primary subtag begins with these two letters, or the
+    /// number of languages.
+    starts: Box<[u16; LETTERS * LETTERS]>,
 }
 
 /// An available language, by the subtags of its tag.
@@ -42,14 +45,15 @@ impl Languages {
     /// Returns the built-in languages, with English as the default.
     pub(crate) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Languages> = LazyLock::new(|| {
-            let mut languages = Languages { id: 0, default: Language::ENGLISH, offers: Vec::new() };
+            let (id, default, starts) = (0, Language::ENGLISH, Box::new([0; LETTERS * LETTERS]));
+            let mut languages = Languages { id, default, offers: Vec::new(), starts };
             let aliases = ALIASES.iter().map(|(alias, language)| AvailableLanguage {
                 is_alias: true,
                 ..AvailableLanguage::new(alias, *language)
             });
             let named = Language::ALL.into_iter().map(|it| AvailableLanguage::new(it.tag(), it));
             languages.offers = named.chain(aliases).collect();
-            languages.offers.sort_by_key(|offer| offer.primary);
+            languages.sort();
             languages
         });
         &BUILT_IN
@@ -71,7 +75,7 @@ impl Languages {
             let new = AvailableLanguage::new(language.tag(), language);
             languages.offers.retain(|it| !(it.is_alias && it.primary == new.primary));
             languages.offers.push(new);
-            languages.offers.sort_by_key(|offer| offer.primary);
+            languages.sort();
         }
         languages
     }
@@ -80,6 +84,18 @@ impl Languages {
     #[cfg(feature = "page")]
     pub(crate) fn with_default(&self, default: Language) -> Self {
         Self { id: new_id(), default, ..self.clone() }
+    }
+
+    /// Sorts the languages by their primary subtags, and updates the index.
+    fn sort(&mut self) {
+        self.offers.sort_by_key(|offer| offer.primary);
+        let end = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
+        self.starts.fill(end(self.offers.len()));
+        for (index, offer) in self.offers.iter().enumerate().rev() {
+            if let Some(letters) = first_letters(offer.primary) {
+                self.starts[letters] = end(index);
+            }
+        }
     }
 
     /// Returns the language with exactly this tag.
@@ -140,12 +156,13 @@ impl Languages {
     pub(crate) fn named(&self, range: &[u8]) -> Option<Language> {
         let (primary, subtags) = split_primary(range);
         let primary = subtag(primary)?;
-        let start = self.offers.partition_point(|offer| offer.primary < primary);
-        let offers = self.offers[start..].iter().take_while(|offer| offer.primary == primary);
-        let first = self.offers.get(start).filter(|offer| offer.primary == primary)?;
-        if self.offers.get(start + 1).is_none_or(|next| next.primary != primary) {
+        let offers = self.offers.get(usize::from(self.starts[first_letters(primary)?])..)?;
+        let offers = &offers[offers.iter().position(|offer| offer.primary >= primary)?..];
+        let (first, others) = offers.split_first().filter(|(it, _)| it.primary == primary)?;
+        if others.first().is_none_or(|next| next.primary != primary) {
             return Some(first.language);
         }
+        let offers = offers.iter().take_while(|offer| offer.primary == primary);
         let wanted = Variant::new(primary, subtags.split(|byte| *byte == b'-').skip(1));
         let (mut best, mut chosen) = (0, first);
         for offer in offers {
@@ -217,6 +234,13 @@ impl Variant {
         };
         if self.script == wanted.script { 4 + of_region } else { of_region }
     }
+}
+
+/// Returns the index of the first two letters of a primary subtag, or `None` if it does not begin
+/// with two letters.
+fn first_letters(primary: Subtag) -> Option<usize> {
+    let [first, second] = [primary[0], primary[1]].map(|it| usize::from(it.wrapping_sub(b'a')));
+    (first < LETTERS && second < LETTERS).then_some(first * LETTERS + second)
 }
 
 /// Splits a range before the hyphen that follows its primary subtag. A subtag that is longer than
@@ -308,6 +332,9 @@ fn new_id() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
+
+/// The number of letters with which a primary subtag may begin.
+const LETTERS: usize = 26;
 
 /// The maximum number of subtags after the primary one that are read.
 const MAX_SUBTAGS: usize = 4;

@@ -99,7 +99,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an answer that contains only the decision. The `with_` methods add further facts.
+    /// Creates an answer that contains only the decision. The `add_` methods add further facts.
     #[must_use]
     pub(crate) fn new(
         room: Arc<str>,
@@ -143,8 +143,7 @@ impl Answer {
     }
 
     /// Adds the facts from the rules of the room.
-    #[must_use]
-    pub(crate) fn with_rules(mut self, rules: &RoomRules) -> Self {
+    pub(crate) fn add_rules(&mut self, rules: &RoomRules) {
         self.place_retention = rules.place_retention();
         self.refresh_interval = rules.refresh_interval();
         self.method = rules.queueing_method();
@@ -152,23 +151,20 @@ impl Answer {
         let is_prequeue = self.reason != Reason::QueueAll
             && self.event.as_ref().is_some_and(|event| event.is_prequeue);
         self.is_queue_all = rules.mode() == RoomMode::QueueAll && !is_prequeue;
-        // An earlier ticket contains a wait that is no longer valid. `with_ticket` makes the same
-        // check, so `with_rules` and `with_ticket` can be called in any order.
+        // An earlier ticket contains a wait that is no longer valid. `add_ticket` makes the same
+        // check, so `add_rules` and `add_ticket` can be called in any order.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
-        self.without_order()
+        self.remove_order();
     }
 
-    /// Adds the facts about the event that takes place at the time of the answer. `with_rules` has to
+    /// Adds the facts about the event that takes place at the time of the answer. `add_rules` has to
     /// be called afterwards.
-    #[must_use]
-    pub(crate) fn with_plan(mut self, plan: &RoomPlan, ticket: Option<&Ticket>) -> Self {
+    pub(crate) fn add_plan(&mut self, plan: &RoomPlan, ticket: Option<&Ticket>) {
         self.event = EventFacts::new(plan, ticket, self.now);
-        self
     }
 
     /// Adds the facts from a ticket: the place, the wait, and the time of the next check-in.
-    #[must_use]
-    pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
+    pub(crate) fn add_ticket(&mut self, ticket: &Ticket) {
         // The position in a first ticket is not a place. The position is used only to compute the
         // number of visitors ahead of the newcomer.
         self.position = ticket.shown_position.filter(|_| ticket.placed);
@@ -179,26 +175,17 @@ impl Answer {
         self.waiting_since = Some(ticket.first_seen);
         self.last_check_in = Some(ticket.last_check_in);
         self.is_placed = ticket.placed;
-        self.without_order()
+        self.remove_order();
     }
 
     /// If the order is drawn by lot, the estimate on a first ticket is only the length of the line.
-    fn without_order(mut self) -> Self {
+    fn remove_order(&mut self) {
         if (self.method == QueueingMethod::Random || self.will_be_drawn())
             && let Some(ahead) = self.ahead.take()
         {
             self.line = Some(ahead).filter(|_| !self.is_placed);
             self.position = None;
         }
-        self
-    }
-
-    /// Replaces the time until a retry, which a ticket may have set. `None` means that no retry can
-    /// succeed.
-    #[must_use]
-    pub(crate) fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
-        self.retry_after = retry_after;
-        self
     }
 
     /// Returns the value of `Retry-After` in whole seconds. The value is rounded up and at least 1,

@@ -236,7 +236,9 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
     }
 }
 
-/// Appends the name of a field, with its punctuation, and its value.
+/// Appends the name of a field, with its punctuation, and its value. The function is inlined, because
+/// a name of known length is copied without a call.
+#[inline]
 pub(super) fn field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(value.as_bytes());

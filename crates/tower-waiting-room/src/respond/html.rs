@@ -245,27 +245,28 @@ pub(super) fn escape(text: &str, html: &mut String) {
 
 /// Returns the index of the first byte that has to be escaped, or `None` if there is none.
 fn first_escaped(text: &[u8]) -> Option<usize> {
-    let is_escaped = |byte: &u8| IS_ESCAPED[usize::from(*byte)];
-    // Most texts contain no such byte, so eight bytes are checked at a time, without a branch for
-    // each of them.
-    let (blocks, _) = text.as_chunks::<8>();
-    let is_clean = |block: &&[u8; 8]| !block.iter().fold(false, |any, it| any | is_escaped(it));
-    let clean = 8 * blocks.iter().take_while(is_clean).count();
-    text[clean..].iter().position(is_escaped).map(|at| clean + at)
+    // Most texts contain no such byte. The bytes of a block are checked at once, and the last block
+    // may overlap the one before it.
+    let is_clean = match (text.last_chunk::<16>(), text.first_chunk::<8>(), text.last_chunk::<8>())
+    {
+        (Some(last), ..) => text.as_chunks::<16>().0.iter().all(is_clean) && is_clean(last),
+        (None, Some(first), Some(last)) => is_clean(first) && is_clean(last),
+        _ => false,
+    };
+    if is_clean { None } else { text.iter().position(|it| is_escaped(*it)) }
 }
 
-/// Whether each byte is escaped in HTML.
-static IS_ESCAPED: [bool; 256] = {
-    let (mut is_escaped, mut index) = ([false; 256], 0);
-    while index < ESCAPED.len() {
-        is_escaped[ESCAPED[index] as usize] = true;
-        index += 1;
-    }
-    is_escaped
-};
+/// Returns whether no byte of a block has to be escaped.
+#[inline]
+fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
+    !block.iter().fold(false, |any, it| any | is_escaped(*it))
+}
 
-/// The bytes that are escaped in HTML.
-const ESCAPED: &[u8] = b"\"&'/<>";
+/// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
+/// differ from their successors in one bit only.
+const fn is_escaped(byte: u8) -> bool {
+    (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
+}
 
 /// The names of the fixed texts of the default page.
 const LABELS: [(&str, Phrase); 17] = [

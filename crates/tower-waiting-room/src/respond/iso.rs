@@ -1,5 +1,7 @@
 //! Points in time in ISO 8601 format, as answers contain them.
 
+use std::cell::Cell;
+
 use serde::{Serialize, Serializer};
 use waiting_room_core::Timestamp;
 
@@ -20,22 +22,42 @@ impl Iso {
     /// Formats the point in time. Every [`Timestamp`] fits, because the latest one is in the year
     /// 2554, so the year always has four digits.
     pub(super) fn bytes(&self) -> [u8; Self::LEN] {
-        // The days and the seconds of a day fit in 32 bits, in which divisions cost less.
-        let [days, seconds] = [self.0.as_secs() / 86_400, self.0.as_secs() % 86_400].map(low_bits);
+        // The days and the milliseconds of a day fit in 32 bits, in which divisions cost less.
+        let (days, millis) = (self.0.as_millis() / 86_400_000, self.0.as_millis() % 86_400_000);
+        let (days, millis) = (low_bits(days), low_bits(millis));
+        let mut text = midnight(days);
+        let (seconds, millis) = (millis / 1_000, millis % 1_000);
+        write_two(&mut text, 11, seconds / 3_600);
+        write_two(&mut text, 14, seconds / 60 % 60);
+        write_two(&mut text, 17, seconds % 60);
+        write_two(&mut text, 20, millis / 10);
+        text[22] = digit(millis % 10);
+        text
+    }
+}
+
+/// Formats the beginning of a day. Almost all times in answers are on the current day, so each thread
+/// remembers its last result.
+fn midnight(days: u32) -> [u8; Iso::LEN] {
+    MIDNIGHT.with(|last| {
+        let (of, text) = last.get();
+        if of == Some(days) {
+            return text;
+        }
         let [year, month, day] = date(days);
         let mut text = *b"0000-00-00T00:00:00.000Z";
         write_two(&mut text, 0, year / 100);
         write_two(&mut text, 2, year % 100);
         write_two(&mut text, 5, month);
         write_two(&mut text, 8, day);
-        write_two(&mut text, 11, seconds / 3_600);
-        write_two(&mut text, 14, seconds / 60 % 60);
-        write_two(&mut text, 17, seconds % 60);
-        let millis = low_bits(self.0.as_nanos() / 1_000_000 % 1_000);
-        write_two(&mut text, 20, millis / 10);
-        text[22] = digit(millis % 10);
+        last.set((Some(days), text));
         text
-    }
+    })
+}
+
+thread_local! {
+    /// The last day that was formatted, in days since 1970-01-01, and its beginning.
+    static MIDNIGHT: Cell<(Option<u32>, [u8; Iso::LEN])> = const { Cell::new((None, [0; Iso::LEN])) };
 }
 
 /// Returns the year, the month and the day of the month, for a number of days since 1970-01-01.

@@ -10,7 +10,7 @@
 //! Clients request this answer every few seconds, so both objects are written without serde, into a
 //! buffer that each thread keeps. The fields are documented in `docs/answers.md`.
 
-use std::{cell::RefCell, io::Write};
+use std::cell::RefCell;
 
 use bytes::Bytes;
 use http::Response;
@@ -139,20 +139,21 @@ impl<'a> WaitingRoom<'a> {
     /// Returns an error if serialization fails, which is not expected.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut number = itoa::Buffer::new();
+        out.reserve(USUAL_LEN);
         out.extend_from_slice(b"{\"room\":");
         text(self.room, out)?;
         field(out, ",\"status\":\"", self.status);
         out.extend_from_slice(b"\",\"reason\":");
-        match self.reason {
-            // Only these reasons contain a name, which may have to be escaped.
-            Reason::Bypass(_) | Reason::RefusedKeyMissing(_) | Reason::RefusedRate(_) => {
-                text(&self.reason.to_string(), out)?;
+        match self.reason.constant() {
+            Some(reason) => {
+                field(out, "\"", reason);
+                out.push(b'"');
             }
-            reason => write!(out, "\"{reason}\"")?,
+            // A reason with a name may have to be escaped.
+            None => text(&self.reason.to_string(), out)?,
         }
-        for (name, count) in [(",\"position\":", self.position), (",\"ahead\":", self.ahead)] {
-            field(out, name, count.map_or("null", |count| number.format(count)));
-        }
+        field(out, ",\"position\":", self.position.map_or("null", |it| number.format(it)));
+        field(out, ",\"ahead\":", self.ahead.map_or("null", |it| number.format(it)));
         if self.is_approximate {
             out.extend_from_slice(b",\"isApproximate\":true");
         }
@@ -202,6 +203,9 @@ impl<'a> WaitingRoom<'a> {
         Ok(())
     }
 }
+
+/// The room that is made for an answer at once, in bytes. Most answers are shorter.
+const USUAL_LEN: usize = 512;
 
 /// Appends a string in the form of a JSON string.
 ///

@@ -5,8 +5,8 @@
 //! start-up, once for each language, into constant texts and the slots between them:
 //!
 //! ```text
-//! page.html ─┬─► steps, once per language ─► one buffer      every request
-//!            └─► minijinja ───────────────► the same bytes   tests
+//! page.html ─┬─► steps, once per language ─► flat, once per case ─► one buffer      every request
+//!            └─► minijinja ──────────────────────────────────────► the same bytes   tests
 //! ```
 //!
 //! Tests render the file with `minijinja` too, and compare the results, so the two cannot diverge.
@@ -14,6 +14,7 @@
 //! The style and the script are the same in every page. The `Content-Security-Policy` therefore
 //! allows them by their hashes, and a finished page can be sent to several visitors.
 
+mod flat;
 mod steps;
 
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -22,7 +23,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;
 use sha2::{Digest, Sha256};
 
-use self::steps::{Guard, PageSteps, Slot, Step, split};
+use self::{
+    flat::{Guards, PageSteps},
+    steps::{Guard, Slot, Step, split},
+};
 use super::{
     Answer, Message, Outcome,
     html::{escape, is_unsent, progress},
@@ -59,7 +63,8 @@ impl OwnPage {
 
     /// Returns the page in a language, and splits it first if it was not needed before.
     fn page_in(&self, language: Language) -> &PageSteps {
-        self.pages[language.index()].get_or_init(|| split(&SOURCE, language, &self.look))
+        self.pages[language.index()]
+            .get_or_init(|| PageSteps::new(split(&SOURCE, language, &self.look)))
     }
 
     /// Replaces the nonces in a `Content-Security-Policy` with the hashes of the style and the
@@ -88,7 +93,7 @@ impl OwnPage {
         // page with these settings. The line break at the end of a template would be left out.
         let content = split(&format!("{content}\n"), Language::default(), &self.look);
         let mut digest = Sha256::new();
-        for step in &content.steps {
+        for step in &content {
             if let Step::Text(text) = step {
                 digest.update(text);
             }
@@ -104,23 +109,15 @@ fn render(page: &PageSteps, answer: &Answer, title: &str) -> String {
     let message = &answer.message();
     let around = around_number(message);
     let view = View { answer, title, message, around, progress: progress(answer), now };
-    let mut html = String::with_capacity(page.len + ROOM);
-    let mut at = 0;
-    while let Some(step) = page.steps.get(at) {
-        at = match step {
-            Step::Text(text) => {
-                html.push_str(text);
-                at + 1
-            }
-            Step::Slot(slot) => {
-                view.fill(*slot, &mut html);
-                at + 1
-            }
-            Step::Unless(condition, end) if !view.holds(*condition) => *end,
-            Step::Unless(..) => at + 1,
-            Step::Jump(end) => *end,
-        };
+    let flat = page.flat(view.holding());
+    let mut html = String::with_capacity(flat.text.len() + ROOM);
+    let mut begin = 0;
+    for (end, slot) in &flat.slots {
+        html.push_str(&flat.text[begin..*end]);
+        view.fill(*slot, &mut html);
+        begin = *end;
     }
+    html.push_str(&flat.text[begin..]);
     html
 }
 
@@ -173,6 +170,11 @@ impl View<'_> {
             Slot::Wait => escape(wait.as_deref().unwrap_or_default(), html),
             Slot::WindowTitle => escape(title, html),
         }
+    }
+
+    /// Returns the conditions that hold.
+    fn holding(&self) -> Guards {
+        Guard::ALL.into_iter().filter(|guard| self.holds(*guard)).collect()
     }
 
     /// Returns whether a condition holds.

@@ -14,6 +14,7 @@ use http::{
 
 use super::{
     Outcome, Page,
+    finished::{self, HeadersKey, PreparedId},
     headers::{OUTCOME_HEADER, VARIES_BY},
     problem,
 };
@@ -25,6 +26,7 @@ use crate::{
 /// The headers of one kind of answer.
 #[derive(Debug)]
 pub(super) struct PreparedHeaders {
+    id: PreparedId,
     /// All headers. A header that varies has an empty value until it is set.
     headers: HeaderMap,
     /// The part that provides the value of each header, in the order of the map, or `None` for a
@@ -117,7 +119,17 @@ impl PreparedHeaders {
         }
         // A map that has never lost a header iterates in the order of insertion.
         debug_assert_eq!(headers.len(), parts.len(), "no name occurs twice");
-        Self { headers, parts: parts.into() }
+        Self { id: PreparedId::new(), headers, parts: parts.into() }
+    }
+
+    /// Returns the headers of a refusal, which may have been set for another request with the same
+    /// values.
+    pub(super) fn of_refusal(&self, values: &Values<'_>) -> HeaderMap {
+        let Values { language, length, outcome, report } = *values;
+        // The headers for several policies are set each time.
+        let Some(report) = report.key() else { return self.with(values) };
+        let key = HeadersKey { prepared: self.id, report, language, length, outcome };
+        finished::headers(key, || self.with(values))
     }
 
     /// Copies the headers, and sets the values that vary.

@@ -256,11 +256,11 @@ impl Responder {
         let mut answer = Answer::new(room, client, language, it.outcome, reason, status, it.now);
         if let About::Room(rules, ticket) = it.about {
             if let Some(plan) = it.plan {
-                answer = answer.with_plan(plan, ticket);
+                answer.add_plan(plan, ticket);
             }
-            answer = answer.with_rules(rules);
+            answer.add_rules(rules);
             if let Some(ticket) = ticket {
-                answer = answer.with_ticket(ticket);
+                answer.add_ticket(ticket);
             }
         }
         if it.outcome == Outcome::Wait && matches!(it.about, About::Room(_, Some(_))) {
@@ -271,7 +271,7 @@ impl Responder {
         }
         // The time until a retry is part of the decision, and takes precedence over the time in a
         // ticket.
-        let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
+        answer.retry_after = it.retry_after.map(|time| time.min(LONGEST_WAIT));
         answer.token = it.token.map(str::to_owned);
         answer.json = self.json;
         answer
@@ -332,7 +332,12 @@ fn assembled(
     let (length, outcome, report) = (body.len(), it.outcome, it.report());
     let mut response = Response::new(if client.is_head { Bytes::new() } else { body });
     *response.status_mut() = status;
-    *response.headers_mut() = headers.with(&Values { language, length, outcome, report });
+    let values = Values { language, length, outcome, report };
+    // Answers about the room differ from visitor to visitor, and refusals hardly.
+    *response.headers_mut() = match it.about {
+        About::Room(..) => headers.with(&values),
+        _ => headers.of_refusal(&values),
+    };
     // Every further header adds to the cost of a flood, and only scripts of other origins need
     // permission to read headers.
     if client.has_origin {

@@ -158,6 +158,26 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
     Answer::new(Arc::from("shop"), &client, Language::ENGLISH, outcome, reason, status, NOW)
 }
 
+impl Answer {
+    /// Adds the facts from the rules of a room.
+    pub(super) fn with_rules(mut self, rules: &RoomRules) -> Self {
+        self.add_rules(rules);
+        self
+    }
+
+    /// Adds the facts from a ticket.
+    pub(super) fn with_ticket(mut self, ticket: &Ticket) -> Self {
+        self.add_ticket(ticket);
+        self
+    }
+
+    /// Replaces the time until a retry.
+    fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+}
+
 /// Room rules with the default intervals. The limit does not appear in any answer.
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)

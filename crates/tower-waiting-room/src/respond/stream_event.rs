@@ -50,9 +50,10 @@ impl Responder {
         let reason = (*reason).clone();
         let mut answer = Answer::new(room, &client, language, outcome, reason, status, *now);
         if let Some(plan) = plan {
-            answer = answer.with_plan(plan, Some(ticket));
+            answer.add_plan(plan, Some(ticket));
         }
-        let mut answer = answer.with_rules(rules).with_ticket(ticket);
+        answer.add_rules(rules);
+        answer.add_ticket(ticket);
         answer.json = self.json;
         // A failure is not expected. A comment in place of the event does no harm.
         let Ok(data) = json::body(&answer) else { return Bytes::from_static(b":\n\n") };

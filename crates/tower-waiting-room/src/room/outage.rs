@@ -365,7 +365,7 @@ impl Outage {
         runtime.spawn(async move {
             for pass in room.passes().filter(|pass| pass.expires_at > now) {
                 // If a pass cannot be reported, the store counts it at its next regular renewal.
-                let _ = store.renew(*pass).await;
+                let _ = store.renew(pass).await;
             }
         });
     }

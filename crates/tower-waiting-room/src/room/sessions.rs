@@ -7,7 +7,8 @@
 //!   pass is then refused on this node.
 //! - **Renewals.** Fifty parallel requests for one page may all present a pass that is due. One
 //!   request renews the pass, the others continue with the old pass, and later requests get the new
-//!   pass.
+//!   pass. The pass that a visitor gets in place of one from another site is remembered in the same
+//!   way.
 //!
 //! ```text
 //!                stale                  renewed
@@ -186,6 +187,34 @@ impl Sessions {
         entry.insert(Known::Renewing { forget_at: pass.expires_at });
         self.added.fetch_add(1, Ordering::Relaxed);
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
+    }
+
+    /// Returns the pass of a visitor that this node has seen last, if it is valid and not due.
+    pub(crate) fn renewed(
+        &self,
+        id: VisitorId,
+        now: Timestamp,
+        due: impl Fn(&Pass) -> bool,
+    ) -> Option<Pass> {
+        match *self.known.get(&id)? {
+            Known::Renewed(pass) if now < pass.expires_at && !due(&pass) => Some(pass),
+            _ => None,
+        }
+    }
+
+    /// Records the pass that a visitor of another site has got from this one, for its other requests.
+    pub(crate) fn has_moved(&self, pass: Pass) {
+        let newest = Known::Renewed(pass);
+        self.known
+            .entry(pass.id)
+            // An end is final, so the pass is not recorded if its session has ended in the meantime.
+            .and_modify(|known| {
+                if !known.has_ended(&pass) {
+                    *known = newest;
+                }
+            })
+            .or_insert(newest);
+        self.added.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Removes the entries that no longer have an effect, if enough entries have been added since

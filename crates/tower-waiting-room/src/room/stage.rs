@@ -14,6 +14,7 @@
 
 mod leaving;
 mod people;
+mod returning;
 mod tokens;
 mod transfer;
 
@@ -27,7 +28,7 @@ use tokio::time::Instant;
 use waiting_room_core::{
     Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     room::{
-        Renewal, SessionRenewal,
+        Renewal,
         event::{Phase, RoomPlan},
     },
 };
@@ -36,6 +37,7 @@ use super::{
     challenge::{Challenge, Challenger},
     ends::Undelivered,
     identity::{IdentityOf, OTHER_PERSON},
+    moves::Moves,
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     people::People,
@@ -62,6 +64,8 @@ pub(crate) struct RoomStage<St> {
     sessions: Arc<Sessions>,
     /// The state of outages, shared with the futures that call the store.
     outage: Arc<Outage>,
+    /// The questions about visitors of other sites, shared with the futures that ask.
+    moves: Arc<Moves>,
     /// The limits on how often tickets may be presented, checked before the store is asked.
     pub(crate) pace: CheckInPace,
     /// The challenge for newcomers, or `None` if none is configured.
@@ -126,6 +130,7 @@ impl<St: Store> RoomStage<St> {
             transport,
             sessions: Arc::new(Sessions::new(clock, telemetry.clone())),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
+            moves: Arc::default(),
             pace,
             challenger: None,
             identity: None,
@@ -190,13 +195,13 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Returns `true` unless the session of this pass has ended, or may lapse before the store hears
-    /// of the request. During an outage, the pass is counted in the local room of the node, so that
-    /// its visitor takes up a part of the node's share.
+    /// Returns `true` unless the pass is from another site, its session has ended, or it may lapse before
+    /// the store hears of the request. During an outage, the local room of the node counts the pass.
     ///
     /// The pass was valid when the request arrived, and may have expired while the request waited.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, rules: &RoomRules, now: Timestamp) -> bool {
-        if self.sessions.is_ended(pass) || pass.expires_at <= now {
+        let is_here = !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass);
+        if !is_here || pass.expires_at <= now {
             return false;
         }
         if self.outage.is_on() {
@@ -213,7 +218,7 @@ impl<St: Store> RoomStage<St> {
     }
 
     /// Asks the store about a visitor who checks in with a ticket, who continues the session of a
-    /// pass that has expired or is about to, or who enters as a newcomer.
+    /// pass that has expired or is about to, who moves from another site, or who enters as a newcomer.
     ///
     /// A few ends of sessions that are still owed to the store are delivered first, because the
     /// visitor may be waiting for the slots that these ends free. If an end cannot be delivered,
@@ -228,8 +233,14 @@ impl<St: Store> RoomStage<St> {
         visitor: &Visitor,
         head: &RequestHead<'_>,
     ) -> BoxFuture<Result<Verdict, StoreError>> {
+        let now = self.store.now();
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass))
+                if self.may_move(pass, now) =>
+            {
+                return self.ask_to_move(pass, now);
+            }
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if self.may_return(pass) => {
                 Question::Return(**pass, self.newcomer(head), self.resuming(pass, head))
             }
@@ -322,9 +333,11 @@ impl<St: Store> RoomStage<St> {
                 // The future owns `renewing`. If the future is dropped without an outcome,
                 // `renewing` is dropped too, and the visitor's next request may try again.
                 let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
+                let ends_by = self.ends_by(&pass);
                 let asked = Box::pin(async move {
                     match outage.renew(&store, pass).await {
-                        Ok(Renewal::Renew(renewed)) => {
+                        Ok(Renewal::Renew(mut renewed)) => {
+                            renewed.expires_at = renewed.expires_at.min(ends_by);
                             renewing.renewed(renewed);
                             Some(renewed)
                         }
@@ -482,17 +495,5 @@ impl<St: Store> RoomStage<St> {
                 push.iter().for_each(|streams| streams.call(Instant::now()));
             }
         })
-    }
-
-    /// Returns whether the session of a pass that is not accepted may still be active. If so, the
-    /// store is asked about it.
-    pub(crate) fn may_return(&self, pass: &Pass) -> bool {
-        self.is_sliding() && !self.sessions.is_ended(pass)
-    }
-
-    /// Returns whether requests prolong sessions. If so, a session may outlast the pass that its
-    /// client holds.
-    fn is_sliding(&self) -> bool {
-        self.store.rules().session_renewal() == SessionRenewal::Sliding
     }
 }

@@ -15,6 +15,8 @@ use super::{
     Route,
     table::{Selected, Table},
 };
+#[cfg(feature = "axum")]
+use crate::for_axum::ForAxum;
 use crate::{
     layer::WaitingRoomLayer,
     pipeline::Pipeline,
@@ -47,6 +49,13 @@ impl<St: Store> WaitingRooms<St> {
     /// Starts a layer without rooms.
     pub const fn builder() -> WaitingRoomsBuilder<St> {
         WaitingRoomsBuilder { routes: Vec::new(), pipelines: Vec::new() }
+    }
+
+    /// Wraps the layer for axum, as [`WaitingRoomLayer::for_axum`] does.
+    #[cfg(feature = "axum")]
+    #[must_use]
+    pub fn for_axum(self) -> ForAxum<Self> {
+        ForAxum::new(self)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pass    layout 4 │ id 16 │ bucket 4 │ accepted_at 8 │ last_check_in 8 │ expires_at 8
+//!         of a site, also: site 4 │ term 4 │ count 4 │ zeros 4
 //! ticket  layout 4 │ id 16 │ first_seen 8 │ last_check_in 8 │ next_check_in 8
 //!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
 //!         with a number in a draw, also: draw 4 │ number 4 │ place 4 │ entrants 4
@@ -14,7 +15,7 @@
 //! position is approximate, bits 2 to 18 contain the promised wait plus 1, or 0 without one, and bits
 //! 19 to 31 contain the head start. A release that knew no head starts rejects such a ticket. A ticket
 //! with a number in the draw of an event has layout 2. Before the draw, its place is 0 and the number of entrants is
-//! `u32::MAX`. The lengths of a pass and of a ticket are multiples of 16, the
+//! `u32::MAX`. A pass with a home, which is one of several sites, has layout 3. The lengths of a pass and of a ticket are multiples of 16, the
 //! block size of the cipher in bytes, because a partial block would cost one more call to the
 //! cipher.
 //!
@@ -26,7 +27,7 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Pass, Ticket, Timestamp, VisitorId,
-    room::{HeadStart, WaitEstimate, event::Entrant},
+    room::{HeadStart, PassHome, WaitEstimate, event::Entrant},
 };
 
 /// The kind of proof in a token.
@@ -64,7 +65,7 @@ impl Kind {
     }
 }
 
-/// Encodes a pass. Decoding the result returns the same pass.
+/// Encodes a pass without its home. Decoding the result returns the same pass.
 pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     let mut bytes = [0; PASS_LEN];
     let mut writer = Writer(&mut bytes);
@@ -74,6 +75,19 @@ pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     writer.put_time(pass.accepted_at);
     writer.put_time(pass.last_check_in);
     writer.put_time(pass.expires_at);
+    bytes
+}
+
+/// Encodes a pass with a home. Decoding the result returns the same pass.
+pub(super) fn encode_pass_of_site(pass: &Pass, home: PassHome) -> [u8; PASS_OF_SITE_LEN] {
+    let mut bytes = [0; PASS_OF_SITE_LEN];
+    let (front, rest) = bytes.split_at_mut(PASS_LEN);
+    front.copy_from_slice(&encode_pass(pass));
+    front[..4].copy_from_slice(&LAYOUT_OF_SITE.to_le_bytes());
+    let mut writer = Writer(rest);
+    writer.put(u32::from(home.site).to_le_bytes());
+    writer.put(home.term.to_le_bytes());
+    writer.put(home.count.to_le_bytes());
     bytes
 }
 
@@ -123,15 +137,25 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
 /// Returns [`OpenError::UnknownVersion`] if the layout number is unknown, and
 /// [`OpenError::Malformed`] if the length is wrong.
 pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
+    if bytes.starts_with(&LAYOUT_OF_SITE.to_le_bytes()) {
+        return decode_pass_of_site(bytes);
+    }
     let mut reader = Reader(bytes);
     reader.begin(LAYOUT)?;
-    let id = reader.take_id()?;
-    let bucket = reader.take_u32()?;
-    let accepted_at = reader.take_time()?;
-    let last_check_in = reader.take_time()?;
-    let expires_at = reader.take_time()?;
+    let pass = reader.take_pass()?;
     reader.end()?;
-    Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
+    Ok(pass)
+}
+
+/// Decodes a pass with a home. The function is separate because a pass without one is decoded in fewer
+/// instructions if its length is checked once.
+#[inline(never)]
+fn decode_pass_of_site(bytes: &[u8]) -> Result<Pass, OpenError> {
+    let mut reader = Reader(bytes);
+    reader.begin(LAYOUT_OF_SITE)?;
+    let (pass, home) = (reader.take_pass()?, reader.take_home()?);
+    reader.end()?;
+    Ok(pass.with_home(Some(home)))
 }
 
 /// Decodes a ticket. The bytes must have been authenticated, since their values are not checked
@@ -213,6 +237,23 @@ impl Reader<'_> {
         self.take().map(u128::from_le_bytes).map(VisitorId::new)
     }
 
+    /// Reads the fields that each pass has.
+    fn take_pass(&mut self) -> Result<Pass, OpenError> {
+        let (id, bucket) = (self.take_id()?, self.take_u32()?);
+        let [accepted_at, last_check_in, expires_at] =
+            [self.take_time()?, self.take_time()?, self.take_time()?];
+        Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
+    }
+
+    fn take_home(&mut self) -> Result<PassHome, OpenError> {
+        let [site, term, count, zeros] =
+            [self.take_u32()?, self.take_u32()?, self.take_u32()?, self.take_u32()?];
+        match (u16::try_from(site), zeros) {
+            (Ok(site), 0) => Ok(PassHome::new(site, term, count)),
+            _ => Err(OpenError::Malformed),
+        }
+    }
+
     fn take_entrant(&mut self) -> Result<Entrant, OpenError> {
         let [draw, number, place, entrants] =
             [self.take_u32()?, self.take_u32()?, self.take_u32()?, self.take_u32()?];
@@ -236,17 +277,21 @@ fn seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The length of an encoded pass, in bytes.
+/// The length of an encoded pass without a home, in bytes.
 pub(super) const PASS_LEN: usize = 48;
+/// The length of an encoded pass with a home, in bytes.
+const PASS_OF_SITE_LEN: usize = 64;
 /// The length of an encoded ticket without a number in a draw, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
 /// The length of an encoded ticket with a number in a draw, in bytes.
 const ENTRANT_LEN: usize = 80;
 
-/// The number of the layout of passes, and of tickets without a number in a draw.
+/// The number of the layout of passes without a home, and of tickets without a number in a draw.
 const LAYOUT: u32 = 1;
 /// The number of the layout of tickets with a number in a draw.
 const LAYOUT_OF_ENTRANT: u32 = 2;
+/// The number of the layout of passes with a home.
+const LAYOUT_OF_SITE: u32 = 3;
 /// The encoded place of an entrant before the draw. The first place is 1.
 const NO_PLACE: u32 = 0;
 /// The encoded number of entrants before the draw.
@@ -322,6 +367,20 @@ mod tests {
     }
 
     #[test]
+    fn the_home_of_a_pass_follows_its_other_values() {
+        let time = Timestamp::from_nanos(3);
+        let pass = Pass::new(VisitorId::new(1), 2, time, time, time);
+        let bytes = encode_pass_of_site(&pass, PassHome::new(0x0605, 7, 8));
+        assert_eq!((&bytes[..4], &bytes[4..48]), (&[3, 0, 0, 0][..], &encode_pass(&pass)[4..]));
+        assert_eq!(bytes[48..], [5, 6, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        for at in [50, 51, 60, 63] {
+            let mut bytes = bytes;
+            bytes[at] = 1;
+            assert_eq!(decode_pass(&bytes), Err(OpenError::Malformed));
+        }
+    }
+
+    #[test]
     fn the_layout_of_a_ticket_is_as_documented() {
         let [seen, checked, next] = [2, 3, 4].map(Timestamp::from_nanos);
         let mut ticket = Ticket::new(VisitorId::new(1), seen, checked, next);
@@ -344,6 +403,14 @@ mod tests {
         match ticket.entrant {
             None => encode_ticket(ticket).to_vec(),
             Some(entrant) => encode_entrant(ticket, entrant).to_vec(),
+        }
+    }
+
+    /// Encodes a pass, with its home if it has one.
+    fn encoded_pass(pass: &Pass) -> Vec<u8> {
+        match pass.home {
+            None => encode_pass(pass).to_vec(),
+            Some(home) => encode_pass_of_site(pass, home).to_vec(),
         }
     }
 
@@ -395,7 +462,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_encoded_is_decoded(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
-            prop_assert_eq!(decode_pass(&encode_pass(&pass)), Ok(pass));
+            prop_assert_eq!(decode_pass(&encoded_pass(&pass)), Ok(pass));
             prop_assert_eq!(decode_ticket(&encoded(&ticket)), Ok(ticket));
         }
 
@@ -406,7 +473,7 @@ mod tests {
             cut in 0..PASS_LEN,
             tail in prop::collection::vec(any::<u8>(), 1..32),
         ) {
-            let (pass, ticket) = (encode_pass(&pass), encoded(&ticket));
+            let (pass, ticket) = (encoded_pass(&pass), encoded(&ticket));
             prop_assert_eq!(decode_pass(&pass[..cut]), Err(OpenError::Malformed));
             prop_assert_eq!(decode_ticket(&ticket[..cut]), Err(OpenError::Malformed));
             let longer = [pass.as_slice(), &tail].concat();
@@ -416,8 +483,11 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let bytes = [LAYOUT.to_le_bytes().as_slice(), &bytes].concat();
+        fn no_bytes_make_decoding_panic(
+            layout in LAYOUT..=LAYOUT_OF_SITE,
+            bytes in prop::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let bytes = [layout.to_le_bytes().as_slice(), &bytes].concat();
             let _ = (decode_pass(&bytes), decode_ticket(&bytes));
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use waiting_room_core::{
     Pass, Ticket, Timestamp, VisitorId,
-    room::{HeadStart, WaitEstimate, event::Entrant},
+    room::{HeadStart, PassHome, WaitEstimate, event::Entrant},
 };
 
 use super::{KeyRing, TokenKey, Tokens};
@@ -36,7 +36,7 @@ pub(super) fn ticket(now: Timestamp) -> Ticket {
     ticket
 }
 
-/// Returns the pass with the largest value in every field.
+/// Returns the pass with the largest value in every field, without a home.
 pub(super) fn maximal_pass() -> Pass {
     let end = Timestamp::MAX;
     Pass::new(VisitorId::new(u128::MAX), u32::MAX, end, end, end)
@@ -58,10 +58,15 @@ pub(super) fn maximal_ticket() -> Ticket {
 }
 
 pub(super) fn arbitrary_pass() -> impl Strategy<Value = Pass> {
-    (any::<u128>(), any::<u32>(), any::<[u64; 3]>()).prop_map(|(id, bucket, times)| {
-        let [accepted_at, last_check_in, expires_at] = times.map(Timestamp::from_nanos);
-        Pass::new(VisitorId::new(id), bucket, accepted_at, last_check_in, expires_at)
-    })
+    let home = (any::<u16>(), any::<u32>(), any::<u32>());
+    let home = home.prop_map(|(site, term, count)| PassHome::new(site, term, count));
+    (any::<u128>(), any::<u32>(), any::<[u64; 3]>(), prop::option::of(home)).prop_map(
+        |(id, bucket, times, home)| {
+            let [accepted_at, last_check_in, expires_at] = times.map(Timestamp::from_nanos);
+            Pass::new(VisitorId::new(id), bucket, accepted_at, last_check_in, expires_at)
+                .with_home(home)
+        },
+    )
 }
 
 pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {

@@ -69,7 +69,10 @@ impl Tokens {
 
     /// Seals a pass with a new random nonce, so two tokens for the same pass differ.
     pub(crate) fn seal_pass(&self, pass: &Pass) -> SealedToken {
-        self.seal(Kind::Pass, &payload::encode_pass(pass))
+        match pass.home {
+            None => self.seal(Kind::Pass, &payload::encode_pass(pass)),
+            Some(home) => self.seal(Kind::Pass, &payload::encode_pass_of_site(pass, home)),
+        }
     }
 
     /// Seals a ticket with a new random nonce, so two tokens for the same ticket differ.
@@ -91,7 +94,7 @@ impl Tokens {
     ///
     /// Returns an [`OpenError`] for every string that is not a valid token of this room.
     pub(crate) fn open(&self, text: &[u8], now: Timestamp) -> Result<Opened, OpenError> {
-        let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
+        let mut buffer = [0; DECODED_LEN];
         let (kind, payload, is_from_old_key) = self.unseal(text, &mut buffer)?;
         Ok(match kind {
             Kind::Pass => {
@@ -126,7 +129,7 @@ impl Tokens {
     ///
     /// Returns an [`OpenError`] for every string that is not the valid token of a link to this room.
     pub(crate) fn open_transfer(&self, text: &[u8], now: Timestamp) -> Result<Ticket, OpenError> {
-        let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
+        let mut buffer = [0; DECODED_LEN];
         let (kind, payload, _) = self.unseal(text, &mut buffer)?;
         match kind {
             Kind::Transfer => Ok(placed(payload, now)?.0),
@@ -139,7 +142,7 @@ impl Tokens {
     fn unseal<'a>(
         &self,
         text: &[u8],
-        buffer: &'a mut [u8],
+        buffer: &'a mut [u8; DECODED_LEN],
     ) -> Result<(Kind, &'a [u8], bool), OpenError> {
         // The kind and the key id are not authenticated yet, but are part of the associated data. A
         // token with a false kind or key id therefore fails to open below.
@@ -181,13 +184,25 @@ impl Tokens {
         SealedToken(text.expect("base64url is ASCII").to_owned())
     }
 
-    /// Decodes a string into `buffer`, and returns the part of `buffer` that was written.
-    fn decode<'a>(&self, text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
-        if text.len() > Self::MAX_TOKEN_LEN {
-            return Err(OpenError::Malformed);
-        }
-        let len = self.base64url.decode_slice(text, buffer).map_err(|_| OpenError::Malformed)?;
-        buffer.get_mut(..len).ok_or(OpenError::Malformed)
+    /// Decodes a string into `buffer`, and returns the part of `buffer` that belongs to the string.
+    ///
+    /// The engine uses SIMD only for whole blocks, and is slow for the rest. The string is therefore
+    /// filled up with characters that stand for zeros.
+    fn decode<'a>(
+        &self,
+        text: &[u8],
+        buffer: &'a mut [u8; DECODED_LEN],
+    ) -> Result<&'a mut [u8], OpenError> {
+        let mut filled = [ZERO; FILLED_LEN];
+        let room = filled.get_mut(..text.len()).filter(|_| text.len() <= Self::MAX_TOKEN_LEN);
+        room.ok_or(OpenError::Malformed)?.copy_from_slice(text);
+        // The engine does not count the last four characters as a part of a block.
+        let filled = &filled[..text.len().next_multiple_of(DECODED_BLOCK) + 4];
+        self.base64url.decode_slice(filled, buffer).map_err(|_| OpenError::Malformed)?;
+        // A single character at the end encodes no whole byte. The bits of the last character that
+        // belong to no byte have to be zero (RFC 4648 section 3.5), and so does the byte after them.
+        let (bytes, rest) = buffer.split_at_mut(text.len() * 3 / 4);
+        if text.len() % 4 == 1 || rest[0] != 0 { Err(OpenError::Malformed) } else { Ok(bytes) }
     }
 }
 
@@ -356,6 +371,18 @@ fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
 /// The length of the block in which a token is sealed and encoded, in bytes. A token is at most
 /// this long, and the engine uses SIMD for a whole block.
 const BLOCK_LEN: usize = 128;
+
+/// The number of characters that the engine decodes at once.
+const DECODED_BLOCK: usize = 32;
+
+/// The length of the longest string, filled up to a whole number of blocks and four characters.
+const FILLED_LEN: usize = Tokens::MAX_TOKEN_LEN.next_multiple_of(DECODED_BLOCK) + 4;
+
+/// The number of bytes that the longest string encodes when it has been filled up.
+const DECODED_LEN: usize = FILLED_LEN / 4 * 3;
+
+/// The character that encodes six bits that are zero.
+const ZERO: u8 = b'A';
 
 /// The version of the format around the payload. The payload has a separate layout number.
 const VERSION: u8 = 1;

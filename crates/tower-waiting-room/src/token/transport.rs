@@ -18,7 +18,10 @@
 //! visitor to other visitors. [`Transport::attach`] and [`Transport::detach`] therefore adjust the
 //! `Cache-Control` of the response.
 
-use std::time::Duration;
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    time::Duration,
+};
 
 use cookie::time;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -88,11 +91,9 @@ impl Transport {
     /// two passes or two tickets, the first takes precedence. Candidates after a valid pass are not
     /// opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
-        let mut found = FoundToken::nothing();
-        let mut candidates = self.candidates(headers);
-        // A valid pass ends the search, so a typical request costs a single decryption. `any` runs
-        // the chained iterators in one pass, which a `for` loop does not; its result is not needed.
-        let _has_pass = candidates.any(|(text, source)| {
+        let (mut found, lines) = (FoundToken::nothing(), TokenLines::of(headers));
+        // A valid pass ends the search, so a typical request costs a single decryption.
+        _ = self.each_candidate(headers, &lines, |text, source| {
             match tokens.open(text, now) {
                 Ok(opened) if opened.precedence() > found.precedence() => {
                     (found.opened, found.source) = (Some(opened), source);
@@ -103,36 +104,54 @@ impl Transport {
                     found.last_error = Some(error);
                 }
             }
-            matches!(found.opened, Some(Opened::Pass(_)))
+            match found.opened {
+                Some(Opened::Pass(_)) => Break(()),
+                _ => Continue(()),
+            }
         });
         // A client that sends the header without a valid token can store its first one.
-        if found.opened.is_none() && lines(headers, &TOKEN).next().is_some() {
+        if found.opened.is_none() && !matches!(lines.tokens, HeaderLines::None) {
             found.source = TokenSource::Header;
         }
         found
     }
 
-    /// Returns the tokens in a request: first those in the token header, and then those in the
-    /// cookies. Empty values are skipped, because a deleted token may leave an empty value behind.
-    pub(crate) fn candidates<'a>(
-        &'a self,
+    /// Calls `look` with each token in a request until `look` breaks: first with those in the token
+    /// header, and then with those in the cookies. Empty values are skipped, because a deleted token
+    /// may leave an empty value behind.
+    fn each_candidate<'a>(
+        &self,
         headers: &'a HeaderMap,
-    ) -> impl Iterator<Item = (&'a [u8], TokenSource)> {
-        // `scan` ends at the first line that exceeds the remaining budget, even if a later line
-        // would fit.
-        let by_header = lines(headers, &TOKEN)
-            .scan(Self::MAX_HEADER_BYTES, |budget, value| {
-                *budget = budget.checked_sub(value.len())?;
-                Some(value.as_bytes())
+        lines: &TokenLines<'a>,
+        mut look: impl FnMut(&'a [u8], TokenSource) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut left = Self::MAX_CANDIDATES;
+        let mut look = |text: &'a [u8], source| {
+            if text.is_empty() {
+                return Continue(());
+            }
+            left -= 1;
+            look(text, source)?;
+            if left == 0 { Break(()) } else { Continue(()) }
+        };
+        let mut budget = Some(Self::MAX_HEADER_BYTES);
+        lines.tokens.each(headers, &TOKEN, |line| {
+            // The first line that exceeds the remaining budget ends the search in this header, even
+            // if a later line would fit.
+            budget = budget.and_then(|left| left.checked_sub(line.len()));
+            let line = if budget.is_some() { line } else { b"" };
+            line.split(|byte| *byte == b',').try_for_each(|item| {
+                match self.own(item.trim_ascii()) {
+                    Some(text) => look(text, TokenSource::Header),
+                    None => Continue(()),
+                }
             })
-            .flat_map(|line| line.split(|byte| *byte == b','))
-            .filter_map(|item| self.own(item.trim_ascii()))
-            .map(|text| (text, TokenSource::Header));
-        let by_cookie = lines(headers, &COOKIE)
-            .scan(Self::MAX_COOKIE_BYTES, |budget, value| clip(value.as_bytes(), budget))
-            .flat_map(|line| self.in_cookies(line))
-            .map(|value| (value, TokenSource::Cookie));
-        by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
+        })?;
+        let mut budget = Self::MAX_COOKIE_BYTES;
+        lines.cookies.each(headers, &COOKIE, |line| match clip(line, &mut budget) {
+            Some(line) => self.each_cookie(line, |text| look(text, TokenSource::Cookie)),
+            None => Continue(()),
+        })
     }
 
     /// Adds a token to a response, in a cookie or in a header depending on `source`.
@@ -189,20 +208,30 @@ impl Transport {
             .or_else(|| (!item.contains(&b'=')).then_some(item))
     }
 
-    /// Returns the values of the room's cookie in one `Cookie` header, which has the form
-    /// `name=value; name=value`.
+    /// Calls `look` with each value of the room's cookie in one `Cookie` header, which has the form
+    /// `name=value; name=value`, until `look` breaks.
     ///
     /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1). Searching
     /// for the name is therefore sufficient, and its cost hardly depends on the number of other
     /// cookies.
-    fn in_cookies<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        self.pair
-            .find_iter(line)
-            .map(move |at| line.split_at(at))
+    fn each_cookie<'a>(
+        &self,
+        line: &'a [u8],
+        mut look: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut begin = 0;
+        while let Some(at) = self.pair.find(&line[begin..]) {
+            let (before, pair) = line.split_at(begin + at);
+            let rest = &pair[self.pair.needle().len()..];
+            let end = memchr(b';', rest).unwrap_or(rest.len());
             // The match may be the end of a longer name or a part of another cookie's value. Only a
             // match at the start of the line or after a semicolon is the name of the cookie.
-            .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
-            .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
+            if matches!(before.trim_ascii_end(), [] | [.., b';']) {
+                look(unquoted(&rest[..end]))?;
+            }
+            begin = line.len() - rest.len() + end;
+        }
+        Continue(())
     }
 }
 
@@ -300,13 +329,57 @@ pub(crate) enum TokenSource {
     Header,
 }
 
-/// Returns the lines of a header, in order. A request has few headers, so comparing all of their
-/// names costs less than computing the hash of one name.
-fn lines<'a>(
-    headers: &'a HeaderMap,
-    name: &'static HeaderName,
-) -> impl Iterator<Item = &'a HeaderValue> {
-    headers.iter().filter(move |(it, _)| *it == name).map(|(_, line)| line)
+/// The lines of a request in which tokens may be, found in one pass over its headers. A request has
+/// few headers, so comparing all of their names costs less than computing the hash of one name.
+struct TokenLines<'a> {
+    tokens: HeaderLines<'a>,
+    cookies: HeaderLines<'a>,
+}
+
+impl<'a> TokenLines<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let mut lines = Self { tokens: HeaderLines::None, cookies: HeaderLines::None };
+        for (name, line) in headers {
+            if *name == COOKIE {
+                lines.cookies.add(line);
+            } else if *name == TOKEN {
+                lines.tokens.add(line);
+            }
+        }
+        lines
+    }
+}
+
+/// The lines of one header.
+enum HeaderLines<'a> {
+    None,
+    /// The only line, which is the usual case.
+    One(&'a [u8]),
+    /// Several lines, which are looked up when they are needed.
+    Several,
+}
+
+impl<'a> HeaderLines<'a> {
+    /// Adds a line.
+    fn add(&mut self, line: &'a HeaderValue) {
+        *self = if matches!(self, Self::None) { Self::One(line.as_bytes()) } else { Self::Several };
+    }
+
+    /// Calls `look` with each line, in order, until `look` breaks. `name` is the name of the header.
+    fn each(
+        &self,
+        headers: &'a HeaderMap,
+        name: &HeaderName,
+        mut look: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self {
+            Self::None => Continue(()),
+            Self::One(line) => look(line),
+            Self::Several => {
+                headers.get_all(name).iter().try_for_each(|line| look(line.as_bytes()))
+            }
+        }
+    }
 }
 
 /// Returns the part of `line` that fits in the budget, truncated after the last whole cookie.
@@ -329,11 +402,9 @@ fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the value at the start of `rest`, without any surrounding quotes (RFC 6265 section
-/// 4.1.1).
-fn value(rest: &[u8]) -> &[u8] {
-    let end = memchr(b';', rest).unwrap_or(rest.len());
-    match rest[..end].trim_ascii() {
+/// Returns the value of a cookie without any surrounding quotes (RFC 6265 section 4.1.1).
+fn unquoted(value: &[u8]) -> &[u8] {
+    match value.trim_ascii() {
         [b'"', inner @ .., b'"'] => inner,
         bare => bare,
     }
@@ -349,8 +420,10 @@ fn make_private(headers: &mut HeaderMap) {
     // A response has few headers, so reading all of them once is cheaper than four hash lookups.
     let (mut is_targeted, mut is_stored) = (false, true);
     for (name, value) in &*headers {
-        is_targeted |= TARGETED.contains(name);
-        is_stored &= *name != header::CACHE_CONTROL || value != "no-store";
+        if name.as_str().ends_with("-control") {
+            is_targeted |= TARGETED.contains(name);
+            is_stored &= *name != header::CACHE_CONTROL || value != "no-store";
+        }
     }
     if is_targeted {
         for name in &TARGETED {

@@ -22,6 +22,7 @@ mod limits_report;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod misconfigured;
+mod moves;
 mod networks;
 mod outage;
 mod people;

@@ -98,7 +98,7 @@ fn routed(ticket: Ticket, of: fn(Template) -> Template) -> Repeat {
     let clock = Slowed::default();
     let layer = WaitingRoomLayer::with_clock(crowded(), clock.clone());
     let template = of(asked(&layer, ticket, &clock.ahead));
-    drive_router(hello().layer(layer), template)
+    drive_router(hello().layer(layer.for_axum()), template)
 }
 
 /// Sends requests without a router, by a clock that moves with each request, so that no ticket is

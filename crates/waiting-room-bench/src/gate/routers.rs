@@ -22,7 +22,7 @@ use crate::{
 /// Applies our layer, with only this gate.
 pub(super) fn ours(app: Router, gate: Concurrency) -> Router {
     let config = WaitingRoomConfig::builder("shop").concurrency(gate);
-    app.layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
+    app.layer(WaitingRoomLayer::new(config.build().expect("the config is right")).for_axum())
 }
 
 /// Applies tower's limit, at which every request waits.

@@ -53,7 +53,7 @@ fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Rou
     };
     let config = WaitingRoomConfig::builder("shop").rate_headers(headers);
     let config = limits.into_iter().fold(config, |config, limit| config.rate_limit(limit));
-    hello().layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
+    hello().layer(WaitingRoomLayer::new(config.build().expect("the config is right")).for_axum())
 }
 
 /// Applies tower_governor, by the address of the peer, which is its default.

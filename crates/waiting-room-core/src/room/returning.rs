@@ -1,7 +1,8 @@
-//! The order of a visitor with a head start, and the return of a visitor whose session has lapsed.
+//! The order of a visitor with a head start, the return of a visitor whose session has lapsed, and the
+//! arrival of a visitor from another site.
 //!
-//! A visitor returns with a ticket that is ordered by its first arrival. The ticket is like any other:
-//! it has a place or takes a slot only where a first ticket could.
+//! Such a visitor comes with a ticket that is ordered by its first arrival. It takes a slot only where
+//! any other ticket could.
 
 use std::time::Duration;
 
@@ -33,6 +34,46 @@ impl Ticket {
         ticket.resumes = true;
         (returns_at <= now).then_some(ticket)
     }
+
+    /// Creates the ticket with which the visitor of a pass of another site gets a slot of this one, at
+    /// `now`.
+    ///
+    /// The visitor is ordered as if it had come an [hour](Self::MOVING_LEAD) before its first arrival,
+    /// which is rounded to a minute. It is therefore ahead of all visitors that are not inside
+    /// anywhere, except those that have waited for an hour longer than it. The ticket counts as one
+    /// with a place, so the visitor waits if no slot is free for it, even in a room that refuses
+    /// newcomers, and whatever the capacity of the line is. A visitor that has a session here
+    /// continues it. One that the room remembers to have left, up to an hour before its first arrival
+    /// or later, is a newcomer.
+    ///
+    /// The times of the pass are those of another clock. The caller decides whether the pass is valid.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use waiting_room_core::{Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId};
+    ///
+    /// let (ann, bob, now) = (VisitorId::new(1), VisitorId::new(2), Timestamp::from_secs(7_200));
+    /// let mut paris = Room::new(RoomRules::new("shop", 1))?;
+    /// let mut tokyo = paris.clone();
+    /// let Verdict::Admit { pass, .. } = paris.enter(ann, now) else { panic!("a slot is free") };
+    ///
+    /// let moving = Ticket::moving(&pass, now + Duration::from_secs(1));
+    /// let verdict = tokyo.check_in(&moving, now + Duration::from_secs(1));
+    /// assert!(matches!(verdict, Verdict::Admit { pass, .. } if pass.id == ann));
+    /// # Ok::<(), waiting_room_core::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn moving(pass: &Pass, now: Timestamp) -> Self {
+        let arrived = Timestamp::from_secs(u64::from(pass.bucket) * 60);
+        let mut ticket = Self::new(pass.id, now, now, now + Duration::from_nanos(1));
+        ticket.head_start = HeadStart::new(now.since(arrived) + Self::MOVING_LEAD);
+        (ticket.placed, ticket.resumes) = (true, true);
+        ticket
+    }
+
+    /// The time by which a visitor that [moves](Self::moving) between sites is ordered ahead of its
+    /// first arrival. No visitor can have a longer head start in a line.
+    pub const MOVING_LEAD: Duration = Duration::from_secs(60 * 60);
 }
 
 impl Room {

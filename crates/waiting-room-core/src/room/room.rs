@@ -286,7 +286,7 @@ impl Room {
 
     /// Returns the passes of all visitors that were active at the last operation, in no particular
     /// order.
-    pub fn passes(&self) -> impl Iterator<Item = &Pass> {
+    pub fn passes(&self) -> impl Iterator<Item = Pass> {
         self.sessions.passes()
     }
 

@@ -35,7 +35,7 @@ use crate::{
 pub(super) struct Sessions {
     /// The current pass of each active visitor, and of visitors whose sessions have expired but
     /// have not been removed yet.
-    live: Shards<VisitorId, Pass>,
+    live: Shards<VisitorId, Session>,
     /// The expiry of each of these sessions.
     lapses: Ranks<()>,
     ended: Shards<VisitorId, Ended>,
@@ -47,6 +47,28 @@ pub(super) struct Sessions {
     void_after: Duration,
     /// The time of the latest operation.
     now: Timestamp,
+}
+
+/// A session, as its pass states it.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    bucket: u32,
+    accepted_at: Timestamp,
+    last_check_in: Timestamp,
+    expires_at: Timestamp,
+}
+
+impl From<Pass> for Session {
+    fn from(pass: Pass) -> Self {
+        let Pass { bucket, accepted_at, last_check_in, expires_at, .. } = pass;
+        Self { bucket, accepted_at, last_check_in, expires_at }
+    }
+}
+
+impl Session {
+    fn pass(self, id: VisitorId) -> Pass {
+        Pass::new(id, self.bucket, self.accepted_at, self.last_check_in, self.expires_at)
+    }
 }
 
 /// A session that has ended but whose proofs may still be valid.
@@ -67,8 +89,8 @@ impl Sessions {
 
     /// Begins a visitor's session, or continues it under a new pass.
     pub(super) fn hold(&mut self, pass: Pass) {
-        if let Some(old) = self.live.insert(pass.id, pass) {
-            self.lapses.remove(Rank::at(old.expires_at, old.id));
+        if let Some(old) = self.live.insert(pass.id, pass.into()) {
+            self.lapses.remove(Rank::at(old.expires_at, pass.id));
         }
         self.lapses.insert(Rank::at(pass.expires_at, pass.id), ());
         // The visitor is active again, so from now on this session determines whether its proofs
@@ -128,12 +150,14 @@ impl Sessions {
 
     /// Returns the pass of a visitor, if the visitor is active.
     pub(super) fn pass(&self, id: VisitorId) -> Option<Pass> {
-        self.live.get(&id).filter(|pass| pass.expires_at > self.now).copied()
+        let session = self.live.get(&id).filter(|session| session.expires_at > self.now)?;
+        Some(session.pass(id))
     }
 
     /// Returns the passes of all visitors that were active at the last operation.
-    pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
-        self.live.iter().map(|(_, pass)| pass).filter(|pass| pass.expires_at > self.now)
+    pub(super) fn passes(&self) -> impl Iterator<Item = Pass> {
+        let sessions = self.live.iter().filter(|(_, session)| session.expires_at > self.now);
+        sessions.map(|(id, session)| session.pass(*id))
     }
 
     /// Returns whether the ticket of a visitor first seen at `seen_at` is void because a session of

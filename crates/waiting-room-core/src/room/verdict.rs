@@ -1,147 +1,15 @@
-//! A room's answers to visitors, the two proofs that a room issues, and the reasons for decisions.
+//! A room's answers to visitors, the proof of a place in line, and the reasons for decisions.
 //!
 //! A pass proves that its visitor was admitted, and a ticket proves its visitor's order of arrival.
 //! In this crate, passes and tickets are plain values. A layer seals them before a client receives
 //! them, and verifies them when the client presents them again.
 
-use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use crate::{
     Timestamp,
-    room::{HeadStart, estimate::WaitEstimate, event::Entrant},
+    room::{HeadStart, Pass, VisitorId, estimate::WaitEstimate, event::Entrant},
 };
-
-/// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
-///
-/// The room itself generates no random numbers. Jitter and lottery ranks are derived from the id,
-/// so ids must be unpredictable and must not be shown to the client.
-///
-/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits. In that
-/// case, only the other 96 bits are random. The network bits are neither the highest bits, which
-/// break ties in the line, nor the lowest bits. Sharing a network therefore affects neither how
-/// ties are broken nor how ids are spread over tables.
-///
-/// ```text
-///  127          96 95          64 63                          0
-/// ├─── random ────┼── network ───┼────────── random ───────────┤
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VisitorId(u128);
-
-impl VisitorId {
-    /// Creates an id from random bits.
-    #[must_use]
-    pub const fn new(bits: u128) -> Self {
-        Self(bits)
-    }
-
-    /// Returns this id with the given network in bits 64 to 95. `None` represents an unknown
-    /// network.
-    ///
-    /// The value of a network should be a hash keyed with a secret. Otherwise, an attacker could
-    /// look for a network that has the same value as another network, and use up the places of
-    /// both.
-    ///
-    /// ```
-    /// use std::num::NonZeroU32;
-    /// use waiting_room_core::VisitorId;
-    ///
-    /// let network = NonZeroU32::new(0xc000_0201);
-    /// assert_eq!(VisitorId::new(u128::MAX).of_network(network).network(), network);
-    /// assert_eq!(VisitorId::new(u128::MAX).of_network(None).network(), None);
-    /// ```
-    #[must_use]
-    pub const fn of_network(self, network: Option<NonZeroU32>) -> Self {
-        let network = match network {
-            Some(network) => network.get(),
-            None => 0,
-        };
-        Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
-    }
-
-    /// Returns the network of the visitor, or `None` if the network is unknown.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "the network is in these bits")]
-    pub const fn network(self) -> Option<NonZeroU32> {
-        NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
-    }
-
-    /// Returns the bits of the id, for use in a token. The bits must be sealed before they are sent
-    /// to a client.
-    #[must_use]
-    pub const fn bits(self) -> u128 {
-        self.0
-    }
-
-    /// Derives 64 well-mixed bits from this id and `salt`. The same id and `salt` always yield the
-    /// same bits.
-    ///
-    /// A room uses the derived bits in place of random numbers. Clients do not know their ids, so
-    /// they can neither predict nor choose the bits.
-    #[must_use]
-    pub fn draw(self, salt: u64) -> u64 {
-        let bytes = self.0.to_le_bytes();
-        let (low, high) = bytes.split_at(8);
-        let half =
-            |part: &[u8]| part.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
-        mix(half(low) ^ mix(half(high) ^ mix(salt)))
-    }
-
-    /// The mask for the bits of a network, before they are shifted to their position.
-    const NETWORK: u128 = u32::MAX as u128;
-    /// The position of the lowest network bit in the id.
-    const SHIFT: u32 = 64;
-}
-
-impl fmt::Debug for VisitorId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A log must not reveal the id, because the visitor's lots can be predicted from the id.
-        write!(f, "{:08x}…", self.draw(0) >> 32)
-    }
-}
-
-/// Applies the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
-
-/// Proof that a visitor was admitted.
-///
-/// The room identifies its active visitors by [`id`](Self::id). With the other fields, a node can
-/// check a pass without a call to the room, and a session can continue after the room has lost its
-/// state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pass {
-    /// The visitor that holds the pass.
-    pub id: VisitorId,
-    /// The minute of arrival, as a count of minutes since the Unix epoch.
-    pub bucket: u32,
-    /// The time at which the visitor was admitted.
-    pub accepted_at: Timestamp,
-    /// The time at which the pass was issued or last renewed.
-    pub last_check_in: Timestamp,
-    /// The time from which the pass is void. The slot is held exactly until that time.
-    pub expires_at: Timestamp,
-}
-
-impl Pass {
-    /// Creates a pass with the given contents. A room uses this function to issue a pass, and a
-    /// layer uses it to unseal one.
-    #[must_use]
-    pub const fn new(
-        id: VisitorId,
-        bucket: u32,
-        accepted_at: Timestamp,
-        last_check_in: Timestamp,
-        expires_at: Timestamp,
-    ) -> Self {
-        Self { id, bucket, accepted_at, last_check_in, expires_at }
-    }
-}
 
 /// Proof of a place in line, or of a first touch.
 ///
@@ -326,7 +194,7 @@ pub enum Renewal {
 
 /// The reason for a decision on a request, whichever stage made that decision.
 ///
-/// The [`Display`](fmt::Display) form of a reason is stable, and is used in logs, metrics and the
+/// The [`Display`](std::fmt::Display) form of a reason is stable, and is used in logs, metrics and the
 /// debug header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -339,6 +207,8 @@ pub enum Reason {
     /// `admitted:local_share`: during an outage of a store, the request was within this node's
     /// share of the limits.
     AdmittedLocalShare,
+    /// `admitted:moved`: the visitor has a valid pass of another site, and has got a slot of this one.
+    AdmittedMoved,
     /// `admitted:pass`: the client has a valid pass.
     AdmittedPass,
     /// `admitted:passthrough`: the room counts visitors, but does not limit them.
@@ -443,57 +313,4 @@ pub enum Reason {
     StoreUnavailable,
     /// `transferred`: the visitor got a link to its place, or took over a place with such a link.
     Transferred,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
-            Self::RefusedKeyMissing(policy) => return write!(f, "refused:key_missing:{policy}"),
-            Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
-            Self::AdmittedActive => "admitted:active",
-            Self::AdmittedLimits => "admitted:limits",
-            Self::AdmittedLocalShare => "admitted:local_share",
-            Self::AdmittedPass => "admitted:pass",
-            Self::AdmittedPassthrough => "admitted:passthrough",
-            Self::AdmittedSlot => "admitted:slot",
-            Self::AdmittedUnlimited => "admitted:unlimited",
-            Self::Left => "left",
-            Self::Prequeue => "prequeue",
-            Self::QueueAll => "queue_all",
-            Self::QueuedActiveLimit => "queued:active_limit",
-            Self::QueuedBehindOthers => "queued:behind_others",
-            Self::QueuedCookieTest => "queued:cookie_test",
-            Self::QueuedEarly => "queued:early",
-            Self::QueuedNetworkFull => "queued:network_full",
-            Self::QueuedRate => "queued:rate",
-            Self::QueuedRecovery => "queued:recovery",
-            Self::QueuedStoreBusy => "queued:store_busy",
-            Self::QueuedTurn => "queued:turn",
-            Self::RefusedAddressUnknown => "refused:address_unknown",
-            Self::RefusedAmbiguousRoute => "refused:ambiguous_route",
-            Self::RefusedChallenged => "refused:challenged",
-            Self::RefusedCrawler => "refused:crawler",
-            Self::RefusedDraining => "refused:draining",
-            Self::RefusedGateCancelled => "refused:gate_cancelled",
-            Self::RefusedGateDrained => "refused:gate_drained",
-            Self::RefusedGateFull => "refused:gate_full",
-            Self::RefusedGateShed => "refused:gate_shed",
-            Self::RefusedGateTimeout => "refused:gate_timeout",
-            Self::RefusedGateUnknown => "refused:gate_unknown",
-            Self::RefusedLimitsBusy => "refused:limits_busy",
-            Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
-            Self::RefusedLineFull => "refused:line_full",
-            Self::RefusedNetworkFull => "refused:network_full",
-            Self::RefusedPushEnded => "refused:push_ended",
-            Self::RefusedPushFull => "refused:push_full",
-            Self::RefusedPushInvalid => "refused:push_invalid",
-            Self::RefusedPushNetworkFull => "refused:push_network_full",
-            Self::RefusedReject => "refused:reject",
-            Self::RefusedTooOften => "refused:too_often",
-            Self::RefusedTransferInvalid => "refused:transfer_invalid",
-            Self::StoreUnavailable => "store_unavailable",
-            Self::Transferred => "transferred",
-        })
-    }
 }

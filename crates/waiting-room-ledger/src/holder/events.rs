@@ -130,6 +130,7 @@ pub(crate) type StreamId = u64;
 
 /// An event for a holder.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost all events are messages")]
 pub(crate) enum Event {
     /// A stream of a site has ended.
     Close { site: SiteId, stream: StreamId },

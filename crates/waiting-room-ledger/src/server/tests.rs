@@ -116,8 +116,8 @@ async fn what_is_no_greeting_is_refused_with_a_sentence() {
     for (path, bytes, status, sentence) in [
         ("/", with_key(&hello(site(1))), 404, "there is no such path"),
         ("/v1/site", too_long, 400, "there is no greeting"),
-        ("/v1/site", frame(&[9, 9], &[0; 16]), 400, "the version of the greeting is 9, expected 1"),
-        ("/v1/site", frame(&[1, 9], &[0; 16]), 400, "the greeting is malformed"),
+        ("/v1/site", frame(&[9, 9], &[0; 16]), 400, "the version of the greeting is 9, expected 2"),
+        ("/v1/site", frame(&[2, 9], &[0; 16]), 400, "the greeting is malformed"),
         ("/v1/site", with_key(&operator), 400, "the greeting is for another path"),
         ("/v1/operator", with_key(&operator), 401, "the key is not one of this ledger"),
         (

@@ -9,25 +9,20 @@
 //! The room remembers for five seconds which node speaks for the site. That saves messages only: two
 //! nodes that speak for a moment repeat each other, which does no harm.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
-use tokio::{
-    select,
-    time::{Instant, sleep},
-};
-use waiting_room_core::{Store, Timestamp};
+use tokio::{select, time::sleep};
+use waiting_room_core::Store;
 use waiting_room_redis::{
     RedisStore,
-    site::{SiteReport, SiteTimes},
+    site::{SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::{EscrowRules, Incarnation, Refusal, ToGlobal, ToSite};
+use waiting_room_sites::escrow::{EscrowRules, ToSite};
 
 use crate::{
-    Dial, LedgerLink, Policy,
+    Dial, Policy,
     site::{
-        counting::Counting,
-        messages::{for_room, times, to_global},
-        options::SiteOptions,
+        channel::Channel, counting::Counting, messages::for_room, options::SiteOptions,
         state::SiteState,
     },
 };
@@ -42,31 +37,19 @@ pub(super) struct Agent<D> {
     room: RedisStore,
     name: String,
     options: SiteOptions<D>,
-    times: SiteTimes,
     /// What the agent of a site that counts knows of the world.
     counting: Option<Counting>,
-    /// The link, while this node speaks for the site, and the incarnation that it belongs to.
-    link: Option<(u64, LedgerLink)>,
-    sent: Option<Sent>,
-    warned: Option<Refusal>,
+    slots: Channel,
+    /// The channel of the limit on new visitors, if the sites share it.
+    minute: Option<Channel>,
     is_failing: bool,
-}
-
-/// The last message to the global ledger.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    at: Instant,
-    /// The time of the message by the clock of the room.
-    sent_at: Timestamp,
-    returned: u64,
-    is_answered: bool,
 }
 
 /// Why a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
-    /// The global ledger waits for the report.
-    Asked,
+    /// The global ledger of this limit waits for the report.
+    Asked(SharedLimit),
     /// Time has passed, or a visitor waits.
     Usual,
 }
@@ -78,23 +61,17 @@ impl<D: Dial> Agent<D> {
         name: &str,
         options: SiteOptions<D>,
     ) -> Self {
-        let (times, digest) = (times(&options.rules), options.rules.digest());
         let counting = match options.policy {
-            Policy::Counters => Some(Counting::new(options.site, digest)),
+            Policy::Counters => Some(Counting::new(options.site, options.rules.digest())),
             Policy::Escrow => None,
         };
-        Self {
-            state,
-            room,
-            name: name.to_owned(),
-            options,
-            times,
-            counting,
-            link: None,
-            sent: None,
-            warned: None,
-            is_failing: false,
-        }
+        let slots = Channel::new(SharedLimit::ActiveVisitors, name.to_owned(), options.rules);
+        let minute = options
+            .minute
+            .clone()
+            .map(|(room, rules)| Channel::new(SharedLimit::NewVisitors, room, rules));
+        let (name, is_failing) = (name.to_owned(), false);
+        Self { state, room, name, options, counting, slots, minute, is_failing }
     }
 
     /// Reports and carries messages until the task is aborted.
@@ -102,13 +79,14 @@ impl<D: Dial> Agent<D> {
         self.report(Cause::Usual).await;
         loop {
             let pause = self.pause();
-            let message = select! {
-                message = next_message(&mut self.link) => message,
-                () = self.state.knocked.notified() => None,
-                () = sleep(pause) => None,
+            let (limit, message) = select! {
+                message = self.slots.receive() => (SharedLimit::ActiveVisitors, message),
+                message = receive(&mut self.minute) => (SharedLimit::NewVisitors, message),
+                () = self.state.knocked.notified() => (SharedLimit::ActiveVisitors, None),
+                () = sleep(pause) => (SharedLimit::ActiveVisitors, None),
             };
             match message {
-                Some(message) => self.hear(&message).await,
+                Some(message) => self.hear(limit, &message).await,
                 None => self.report(Cause::Usual).await,
             }
         }
@@ -116,8 +94,10 @@ impl<D: Dial> Agent<D> {
 
     /// The time until the next report.
     fn pause(&self) -> Duration {
-        let heartbeat = self.times.heartbeat;
-        let usual = if self.link.is_some() { heartbeat / EscrowRules::HASTE } else { heartbeat };
+        let heartbeats = self.channels().map(|channel| channel.times.heartbeat);
+        let heartbeat = heartbeats.min().unwrap_or_default();
+        let speaks = self.channels().any(Channel::is_open);
+        let usual = if speaks { heartbeat / EscrowRules::HASTE } else { heartbeat };
         if self.state.has_visitors_at_door() { usual.min(LOOK) } else { usual }
     }
 
@@ -141,7 +121,8 @@ impl<D: Dial> Agent<D> {
             self.plan(&said).await;
             self.speak(&said, cause);
         } else {
-            (self.link, self.sent) = (None, None);
+            self.slots.close();
+            self.minute.iter_mut().for_each(Channel::close);
         }
     }
 
@@ -150,55 +131,45 @@ impl<D: Dial> Agent<D> {
     async fn plan(&mut self, said: &SiteReport) {
         let Some(counting) = &mut self.counting else { return };
         let Some((term, plan)) = counting.plan(said, &self.room.rules()) else { return };
+        let (limit, times) = (self.slots.limit, &self.slots.times);
         // If the room does not answer, the next report repeats the plan.
-        if let Ok((_, unused)) = self.room.hear_for_site(term, &plan, &self.times).await {
+        if let Ok((_, free)) = self.room.hear_for_site(limit, term, &plan, times).await {
             counting.was_planned(said);
-            self.state.show_unused(unused);
+            self.state.show_free(free);
         }
     }
 
     /// Sends what the room has reported, if it is time.
     fn speak(&mut self, said: &SiteReport, cause: Cause) {
-        if self.link.as_ref().is_none_or(|(incarnation, _)| *incarnation != said.incarnation) {
-            let site = self.options.site.number();
-            let life = format!("{:016x}", said.incarnation);
-            tracing::info!(room = self.name, site, life, "speaks for the site");
-            let link = self.options.link(&self.name, Incarnation::new(said.incarnation));
-            (self.link, self.sent) = (Some((said.incarnation, link)), None);
-        }
-        if cause == Cause::Usual && !self.is_due(said) {
-            return;
-        }
-        let Some((_, link)) = &self.link else { return };
-        let Some(message) = self.message(said) else { return };
-        link.send(message);
-        let (at, sent_at, returned) = (Instant::now(), said.at, said.returned);
-        self.sent = Some(Sent { at, sent_at, returned, is_answered: false });
-    }
-
-    /// The message of the site; `None` before the room of a site that counts has begun to.
-    fn message(&self, said: &SiteReport) -> Option<ToGlobal> {
-        match &self.counting {
-            Some(counting) => said.counted.as_ref().map(|counted| counting.tally(said, counted)),
-            None => Some(to_global(self.options.site, self.options.rules.digest(), said)),
+        let accounts = [Some(&said.slots), said.minute.as_ref()];
+        for (channel, account) in [Some(&mut self.slots), self.minute.as_mut()]
+            .into_iter()
+            .zip(accounts)
+            .filter_map(|(channel, account)| channel.zip(account))
+        {
+            channel.open(&self.options, account.incarnation);
+            if cause != Cause::Asked(channel.limit) && !channel.is_due(said, account) {
+                continue;
+            }
+            let message = match &self.counting {
+                Some(counting) => said.counted.as_ref().map(|it| counting.tally(said, it)),
+                None => Some(channel.message(&self.options, said.at, account)),
+            };
+            // The room of a site that counts may not have begun to.
+            if let Some(message) = message {
+                channel.send(message, said.at, account);
+            }
         }
     }
 
-    /// Returns whether a message has to be sent although the global ledger does not wait for one.
-    fn is_due(&self, said: &SiteReport) -> bool {
-        let Some(sent) = self.sent else { return true };
-        let (heartbeat, elapsed) = (self.times.heartbeat, sent.at.elapsed());
-        let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
-        let is_hasty = said.wanted > 0 || said.is_recalled || wants_tickets;
-        let gives_back = said.is_recalled && said.returned > sent.returned;
-        elapsed >= heartbeat
-            || gives_back
-            || is_hasty && (sent.is_answered || elapsed >= heartbeat / EscrowRules::HASTE)
-    }
-
-    /// Hands a message of the global ledger to the room.
-    async fn hear(&mut self, message: &ToSite) {
-        self.note(message);
+    /// Hands a message of the global ledger of a limit to the room.
+    async fn hear(&mut self, limit: SharedLimit, message: &ToSite) {
+        let channel = match (limit, &mut self.minute) {
+            (SharedLimit::NewVisitors, Some(minute)) => minute,
+            _ => &mut self.slots,
+        };
+        channel.note(message, &self.options);
+        let times = channel.times;
         if let (ToSite::World(world), Some(counting)) = (message, &mut self.counting)
             && counting.hear(world)
         {
@@ -206,59 +177,31 @@ impl<D: Dial> Agent<D> {
             self.report(Cause::Usual).await;
         }
         let Some((term, news)) = for_room(message) else { return };
-        let (room, times) = (&self.room, &self.times);
         // If the room does not answer, the message is lost, and repeated by the next one.
-        let Ok((is_due, unused)) = room.hear_for_site(term, &news, times).await else { return };
-        self.state.show_unused(unused);
+        let heard = self.room.hear_for_site(limit, term, &news, &times).await;
+        let Ok((is_due, free)) = heard else { return };
+        self.state.show_free(free);
         let is_recalled = matches!(message, ToSite::Grant(grant) if grant.recall);
         if is_due {
-            self.report(Cause::Asked).await;
+            self.report(Cause::Asked(limit)).await;
         } else if is_recalled {
             self.report(Cause::Usual).await;
         }
     }
 
-    /// Records that the last message was answered, and tells the operator of a refusal.
-    fn note(&mut self, message: &ToSite) {
-        if let (ToSite::Grant(grant), Some(sent)) = (message, &mut self.sent) {
-            sent.is_answered |= grant.heard >= sent.sent_at;
-        }
-        if let (ToSite::Tickets(_), Some(sent)) = (message, &mut self.sent) {
-            sent.is_answered = true;
-        }
-        match message {
-            ToSite::Refused(refused) if self.warned != Some(refused.reason) => {
-                let (site, reason) = (self.options.site.number(), &refused.reason);
-                tracing::warn!(
-                    room = self.name,
-                    site,
-                    policy = ?self.options.policy,
-                    ?reason,
-                    "the global ledger refuses the site"
-                );
-                self.warned = Some(*reason);
-            }
-            ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
-            _ => {}
-        }
+    fn channels(&self) -> impl Iterator<Item = &Channel> {
+        [&self.slots].into_iter().chain(&self.minute)
     }
 }
 
-/// The next message of the global ledger, if there is a link.
+/// The next message of a channel, if there is one.
 ///
 /// # Cancel safety
 ///
 /// No message is lost if the future is dropped.
-async fn next_message(link: &mut Option<(u64, LedgerLink)>) -> Option<ToSite> {
-    match link {
-        Some((_, open)) => {
-            let message = open.receive().await;
-            if message.is_none() {
-                // The next report opens another one.
-                *link = None;
-            }
-            message
-        }
-        None => std::future::pending().await,
+async fn receive(channel: &mut Option<Channel>) -> Option<ToSite> {
+    match channel {
+        Some(channel) => channel.receive().await,
+        None => pending().await,
     }
 }

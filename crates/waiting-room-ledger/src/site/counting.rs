@@ -51,7 +51,8 @@ impl Counting {
         let rules = rules.new_users_per_minute(room.new_users_per_minute());
         let plan = |minute: Minute| self.slots_of(minute, &rules, said.at.max(minute.start()));
         let minutes = [plan(minute), plan(minute.next())];
-        let term = self.world().map_or(said.term, |world| world.term.number().max(said.term));
+        let term =
+            self.world().map_or(said.slots.term, |world| world.term.number().max(said.slots.term));
         Some((term, GlobalNews::Plan { ceiling: free.saturating_add(active), minutes }))
     }
 
@@ -66,8 +67,8 @@ impl Counting {
         let (slots, knows_world) = (counted.anywhere, counted.knows_world);
         ToGlobal::Tally(Tally {
             site: self.site,
-            incarnation: Incarnation::new(said.incarnation),
-            term: Term::new(said.term),
+            incarnation: Incarnation::new(said.slots.incarnation),
+            term: Term::new(said.slots.term),
             sent_at: said.at,
             rules: self.digest,
             knows: self.version(),

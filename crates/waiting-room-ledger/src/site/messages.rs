@@ -1,20 +1,26 @@
 //! The messages between the room of a site and the global ledger, as numbers for the scripts of the
 //! room and as the ledgers know them.
 
-use waiting_room_redis::site::{EpochNumbers, GlobalNews, SiteReport, SiteTimes};
+use waiting_room_core::Timestamp;
+use waiting_room_redis::site::{AccountReport, EpochNumbers, GlobalNews, SiteTimes};
 use waiting_room_sites::{
     SiteId,
     escrow::{
-        Epoch, EscrowRules, Heartbeat, Incarnation, Join, Refusal, RulesDigest, Term, ToGlobal,
-        ToSite,
+        Epoch, EscrowRules, Heartbeat, Incarnation, Join, LineFront, Refusal, RulesDigest, Term,
+        ToGlobal, ToSite,
     },
 };
 
-/// The message of a site whose room has reported: its state or, without an account, the request for
-/// one.
-pub(super) fn to_global(site: SiteId, rules: RulesDigest, report: &SiteReport) -> ToGlobal {
+/// The message about an account of a site whose room has reported at `sent_at`: its state or, if it is
+/// not open, the request for one.
+pub(super) fn to_global(
+    site: SiteId,
+    rules: RulesDigest,
+    sent_at: Timestamp,
+    report: &AccountReport,
+) -> ToGlobal {
     let incarnation = Incarnation::new(report.incarnation);
-    let (epoch, sent_at) = (epoch(report.epoch), report.at);
+    let epoch = epoch(report.epoch);
     if !report.has_account {
         return ToGlobal::Join(Join { site, incarnation, after: epoch, sent_at, rules });
     }
@@ -31,7 +37,15 @@ pub(super) fn to_global(site: SiteId, rules: RulesDigest, report: &SiteReport) -
         used: report.used,
         want: report.wanted,
         demand: report.demand,
+        front: front(report),
     })
+}
+
+/// The oldest visitors who want slots.
+fn front(report: &AccountReport) -> LineFront {
+    let mut front = LineFront::new();
+    report.front.iter().for_each(|&(arrived, visitors)| front.add(arrived, visitors));
+    front
 }
 
 /// The term and the news of a message for the room; `None` if the room has no use for the message.

@@ -39,6 +39,8 @@ pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
     pub(super) rules: EscrowRules,
     pub(super) policy: Policy,
+    /// The room of the limit on new visitors in the global ledger, and its rules, if sites share it.
+    pub(super) minute: Option<(String, EscrowRules)>,
     addresses: Vec<String>,
     keys: SharedKeys,
     dial: D,
@@ -62,6 +64,7 @@ impl SiteOptions {
             site,
             rules,
             policy: Policy::Escrow,
+            minute: None,
             addresses: addresses.into_iter().collect(),
             keys,
             dial: TcpDial::new(),
@@ -75,8 +78,8 @@ impl<D: Dial> SiteOptions<D> {
     /// Sets how connections to the ledger are opened, for example with TLS. TCP by default.
     #[must_use]
     pub fn dial<E: Dial>(self, dial: E) -> SiteOptions<E> {
-        let Self { site, rules, policy, addresses, keys, within, clock, .. } = self;
-        SiteOptions { site, rules, policy, addresses, keys, dial, within, clock }
+        let Self { site, rules, policy, minute, addresses, keys, within, clock, .. } = self;
+        SiteOptions { site, rules, policy, minute, addresses, keys, dial, within, clock }
     }
 
     /// Sets how the sites keep one limit, which has to be the same at all of them.
@@ -99,6 +102,33 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
+    /// Makes the limit on new visitors one of all sites: that of another room in the same global ledger,
+    /// with these rules. By default, each site has the limit in the rules of its own room.
+    ///
+    /// The room in the ledger is one that was set up for a [rolling
+    /// minute](EscrowRules::rolling_minute), and any sixty seconds have as many new visitors at all
+    /// sites as its limit allows, as long as no clock is fast by more than one part in 256. The
+    /// `new_users_per_minute` of the site's own room is only shown then. Nodes with and without this
+    /// option may run side by side for as long as it takes to replace them: the one counts that speaks
+    /// for the site.
+    ///
+    /// ```
+    /// use waiting_room_ledger::{SharedKeys, SiteOptions};
+    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    ///
+    /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+    /// let ledgers = ["ledger-1.internal:7400".to_owned()];
+    /// let paris = SiteOptions::new(SiteId::new(1), EscrowRules::new(), ledgers, keys)
+    ///     .new_users_per_minute("shop-minute", EscrowRules::rolling_minute());
+    /// # let _ = paris;
+    /// # Ok::<(), waiting_room_ledger::KeyError>(())
+    /// ```
+    #[must_use]
+    pub fn new_users_per_minute(mut self, room: impl Into<String>, rules: EscrowRules) -> Self {
+        self.minute = Some((room.into(), rules));
+        self
+    }
+
     /// Sets the time in which a ledger has to greet, and to answer a ping. 1.5 s by default. A ledger
     /// that takes longer is left for another address.
     #[must_use]
@@ -114,10 +144,15 @@ impl<D: Dial> SiteOptions<D> {
         self
     }
 
-    /// Opens the link of one life of the site to the ledger of a room.
-    pub(super) fn link(&self, room: &str, incarnation: Incarnation) -> LedgerLink {
+    /// Opens the link of one life of the site to the ledger of a room with these rules.
+    pub(super) fn link(
+        &self,
+        room: &str,
+        rules: &EscrowRules,
+        incarnation: Incarnation,
+    ) -> LedgerLink {
         let (life, addresses) = ((self.site, incarnation), self.addresses.iter().cloned());
-        let options = LinkOptions::new(room, life, &self.rules, addresses, self.keys.clone());
+        let options = LinkOptions::new(room, life, rules, addresses, self.keys.clone());
         LedgerLink::connect(self.dial.clone(), options.within(self.within))
     }
 
@@ -132,8 +167,57 @@ impl<D: Dial> SiteOptions<D> {
             let (kind, expected) = (ConfigErrorKind::TooSmall, "at least one address of a ledger");
             return Err(ConfigError::new(kind, "addresses", "an empty list", expected));
         }
+        if let Some((room, rules)) = &self.minute {
+            check_minute(room, rules, self.policy)?;
+        }
         Ok(self)
     }
+
+    /// Checks that the limits have rooms of their own in the global ledger.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the limit on new visitors has the room of the limit on active visitors.
+    pub(super) fn check_rooms(&self, slots: &str) -> Result<(), ConfigError> {
+        if self.minute.as_ref().is_none_or(|(minute, _)| minute != slots) {
+            return Ok(());
+        }
+        let given = format!("{slots:?}");
+        let expected = "another room of the ledger than that of the limit on active visitors";
+        Err(ConfigError::new(ConfigErrorKind::Contradicts, MINUTE, given, expected))
+    }
+}
+
+/// The name of the option in errors.
+const MINUTE: &str = "new_users_per_minute";
+
+/// Checks the room and the rules of the limit on new visitors.
+///
+/// # Errors
+///
+/// Returns an error if there is no name of a room, if sites count, if the rules are invalid, or if a
+/// place would not be held for a rolling minute.
+fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), ConfigError> {
+    if room.is_empty() {
+        let expected = "the name of a room of the ledger";
+        return Err(ConfigError::new(ConfigErrorKind::Malformed, MINUTE, "\"\"", expected));
+    }
+    if policy != Policy::Escrow {
+        let (given, expected) = (format!("{room:?}"), "no room of its own with Policy::Counters");
+        return Err(ConfigError::new(ConfigErrorKind::Contradicts, MINUTE, given, expected));
+    }
+    rules.validate()?;
+    let [[(_, held), ..], [(_, expected), ..]] =
+        [*rules, EscrowRules::rolling_minute()].map(|rules| rules.times());
+    if held == expected {
+        return Ok(());
+    }
+    let kind = match held < expected {
+        true => ConfigErrorKind::TooSmall,
+        false => ConfigErrorKind::TooLarge,
+    };
+    let expected = format!("{expected:?}, for which a place in a rolling minute is held");
+    Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
 }
 
 /// Checks that no pass of a room lasts for longer than the ledgers keep its slot.

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 use waiting_room_core::{Timestamp, time::Clock};
-use waiting_room_redis::site::{Counted, NodeReport, SiteReport};
+use waiting_room_redis::site::{AccountReport, Counted, NodeReport, SiteReport};
 use waiting_room_sites::{Minute, escrow::EscrowRules};
 
 use crate::site::judge::Judge;
@@ -29,17 +29,21 @@ pub(super) struct SiteState {
     incarnation: AtomicU64,
     clock: Arc<dyn Clock>,
     judge: Mutex<Judge>,
-    /// The end of the lease in nanoseconds by the clock of the room, as last reported; 0 if it is
-    /// over.
+    /// How long a place in the minute is held, if the sites share the limit on new visitors.
+    minute: Option<Duration>,
+    /// The first end of a running lease in nanoseconds by the clock of the room, as last reported; 0
+    /// if all are over.
     lease_end: AtomicU64,
+    /// The epoch of the account, its term in the upper half; 0 without an account.
+    epoch: AtomicU64,
     /// The end of the minute in which Anywhere's counter has no ticket left, in nanoseconds by the
     /// clock of the room; 0 if it may have some.
     dry_until: AtomicU64,
     /// The new visitors since the last report.
     arrivals: AtomicU64,
     at_door: AtomicU32,
-    /// The number of unused slots of the site. Every report counts as a change.
-    unused: watch::Sender<u64>,
+    /// The number of visitors who may enter. Every report counts as a change.
+    free: watch::Sender<u64>,
     /// Wakes the agent, because a visitor waits at the door.
     pub(super) knocked: Notify,
 }
@@ -48,22 +52,32 @@ pub(super) struct SiteState {
 #[derive(Debug)]
 pub(super) struct AtDoor<'a> {
     state: &'a SiteState,
-    unused: watch::Receiver<u64>,
+    free: watch::Receiver<u64>,
 }
 
 impl SiteState {
-    pub(super) fn new(rules: &EscrowRules, clock: Arc<dyn Clock>, random: [u64; 2]) -> Self {
-        let [_, (_, lease), ..] = rules.times();
+    /// The state of a node with these rules of its accounts: that of slots, and that of the minute, if
+    /// the sites share the limit on new visitors.
+    pub(super) fn new(
+        slots: &EscrowRules,
+        minute: Option<&EscrowRules>,
+        clock: Arc<dyn Clock>,
+        random: [u64; 2],
+    ) -> Self {
+        let lease_of = |rules: &EscrowRules| rules.times()[1].1;
+        let lease = minute.map_or(Duration::ZERO, lease_of).max(lease_of(slots));
         Self {
             node: random[0],
             incarnation: AtomicU64::new(random[1]),
             clock,
             judge: Mutex::new(Judge::new(lease)),
+            minute: minute.map(|rules| rules.times()[0].1),
             lease_end: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
             dry_until: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             at_door: AtomicU32::new(0),
-            unused: watch::Sender::new(0),
+            free: watch::Sender::new(0),
             knocked: Notify::new(),
         }
     }
@@ -84,6 +98,7 @@ impl SiteState {
             door_for: DOOR_FOR,
             judged: self.judged(),
             speaks_for: SPEAKS_FOR,
+            minute: self.minute,
         }
     }
 
@@ -98,16 +113,30 @@ impl SiteState {
         judge.learn(said.at, received);
         let judged = judge.at(received);
         drop(judge);
-        let is_leased = said.has_account && said.lease_end > judged.max(said.at);
-        let lease_end = if is_leased { said.lease_end.as_nanos() } else { 0 };
-        self.lease_end.store(lease_end, Ordering::Relaxed);
-        if self.incarnation.load(Ordering::Relaxed) == said.incarnation {
+        let accounts = || [&said.slots].into_iter().chain(&said.minute);
+        let is_leased = |account: &AccountReport| {
+            account.has_account && account.lease_end > judged.max(said.at)
+        };
+        let lease_ends = accounts().filter(|it| is_leased(it)).map(|it| it.lease_end.as_nanos());
+        self.lease_end.store(lease_ends.min().unwrap_or(0), Ordering::Relaxed);
+        let (term, count) = if said.slots.has_account { said.slots.epoch } else { (0, 0) };
+        self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
+        let proposed = self.incarnation.load(Ordering::Relaxed);
+        if accounts().any(|it| it.incarnation == proposed) {
             // It is in use, so the next life of the site needs another one.
-            self.incarnation.store(another(said.incarnation), Ordering::Relaxed);
+            self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
         let dry_until = said.counted.as_ref().map_or(0, |it| dry_until(it).as_nanos());
         self.dry_until.store(dry_until, Ordering::Relaxed);
-        self.show_unused(if is_leased || said.counted.is_some() { said.unused } else { 0 });
+        let may_enter = said.counted.is_some() || accounts().all(is_leased);
+        self.show_free(if may_enter { said.free } else { 0 });
+    }
+
+    /// The term and the count of the epoch of the account, as last reported; zeros without an account.
+    pub(super) fn epoch(&self) -> (u32, u32) {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        #[expect(clippy::cast_possible_truncation, reason = "each half is a number of 32 bits")]
+        ((epoch >> 32) as u32, epoch as u32)
     }
 
     /// Returns whether no slot can come from elsewhere in this minute, at a site that counts.
@@ -115,12 +144,17 @@ impl SiteState {
         now.as_nanos() < self.dry_until.load(Ordering::Relaxed)
     }
 
-    pub(super) fn show_unused(&self, unused: u64) {
-        self.unused.send_replace(unused);
+    pub(super) fn show_free(&self, free: u64) {
+        self.free.send_replace(free);
     }
 
-    /// Returns whether the lease is over by the clock of this machine, while it was running at the
-    /// last report. The room then has to be told.
+    /// Returns whether the sites share the limit on new visitors.
+    pub(super) const fn shares_minute(&self) -> bool {
+        self.minute.is_some()
+    }
+
+    /// Returns whether a lease is over by the clock of this machine that was running at the last
+    /// report. The room then has to be told.
     pub(super) fn is_lease_over(&self) -> bool {
         let lease_end = self.lease_end.load(Ordering::Relaxed);
         lease_end > 0 && lease_end <= self.judged().as_nanos()
@@ -142,24 +176,24 @@ impl SiteState {
         let most = u32::try_from(EscrowRules::MAX_BORROWERS).unwrap_or(u32::MAX);
         let waits = |count| (count < most).then_some(count + 1);
         self.at_door.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits).ok()?;
-        let mut unused = self.unused.subscribe();
-        unused.mark_unchanged();
+        let mut free = self.free.subscribe();
+        free.mark_unchanged();
         self.knocked.notify_one();
-        Some(AtDoor { state: self, unused })
+        Some(AtDoor { state: self, free })
     }
 }
 
 impl AtDoor<'_> {
-    /// Completes when the site has unused slots, or can get none in this minute, as far as a report
-    /// from now on shows.
+    /// Completes when visitors may enter, or the site can get no slot in this minute, as far as a
+    /// report from now on shows.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost if the future is dropped.
     pub(super) async fn chance(&mut self) {
-        while self.unused.changed().await.is_ok() {
+        while self.free.changed().await.is_ok() {
             let is_dry = self.state.dry_until.load(Ordering::Relaxed) > 0;
-            if is_dry || *self.unused.borrow() > 0 {
+            if is_dry || *self.free.borrow() > 0 {
                 return;
             }
         }

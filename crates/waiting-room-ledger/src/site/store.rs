@@ -16,12 +16,12 @@ use waiting_room_core::{
     ConfigError, Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind,
     room::{
-        Renewal, RoomNode, RoomSnapshot,
+        PassHome, Renewal, RoomNode, RoomSnapshot,
         event::{RoomPlan, Schedule},
     },
 };
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
-use waiting_room_sites::escrow::EscrowRules;
+use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::{
     Dial,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// A [`Store`] of one site, whose room shares one limit on active visitors with the rooms of other
-/// sites.
+/// sites, and one on new visitors if the [options](SiteOptions::new_users_per_minute) say so.
 ///
 /// The room is on a Redis or Valkey server of the site, and any number of nodes share it. Its scripts
 /// admit visitors to the slots that the global ledger has granted to the site, without a call to the
@@ -49,12 +49,14 @@ use crate::{
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
 /// ledger, whatever the network does, under the conditions that
 /// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
-/// room does not count, and the limit on new visitors is one of this site alone, or of the world
-/// under `Policy::Counters`. A room with
+/// room does not count. The limit on new visitors in these rules is one of this site alone, unless
+/// the sites share one, or of the world under `Policy::Counters`. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///
-/// Each site needs its own keys for the tokens of visitors. A pass of another site is no pass here,
-/// so a visitor has to stay at its site.
+/// A visitor who arrives with a pass of another site gets a slot of this one, ahead of the line, and
+/// is a new visitor of this site. Its slot at the other site lapses by itself. For that, all sites need
+/// the same keys for the tokens of visitors, and different numbers; their clocks must not differ by
+/// more than a few minutes. A waiting visitor keeps its order of arrival.
 ///
 /// While the server of the room does not answer, the layer's failure policy applies:
 /// [`Wait`](https://docs.rs/tower-waiting-room) is the one that keeps the limit.
@@ -66,6 +68,7 @@ use crate::{
 pub struct SiteStore {
     room: RedisStore,
     state: Arc<SiteState>,
+    site: SiteId,
     rules: EscrowRules,
     /// Ends with the last handle.
     _agent: Arc<AgentTask>,
@@ -137,12 +140,15 @@ impl SiteStore {
         check_session(&site.rules, longest_pass(&room))?;
         let unavailable = |error| StoreError::new(StoreErrorKind::Unavailable).with_source(error);
         let random = || getrandom::u64().map_err(unavailable);
-        let state = SiteState::new(&site.rules, Arc::clone(&site.clock), [random()?, random()?]);
-        let (state, rules) = (Arc::new(state), site.rules);
         let name = room.rules().name().to_owned();
+        site.check_rooms(&name)?;
+        let minute = site.minute.as_ref().map(|(_, rules)| rules);
+        let bits = [random()?, random()?];
+        let state = SiteState::new(&site.rules, minute, Arc::clone(&site.clock), bits);
+        let (state, number, rules) = (Arc::new(state), site.site, site.rules);
         let agent = Agent::new(Arc::clone(&state), room.clone(), &name, site);
         let agent = AgentTask(tokio::spawn(agent.run()).abort_handle());
-        Ok(Self { room, state, rules, _agent: Arc::new(agent) })
+        Ok(Self { room, state, site: number, rules, _agent: Arc::new(agent) })
     }
 
     /// Tells the room if its lease is over by the clock of this machine.
@@ -173,7 +179,7 @@ impl SiteStore {
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
         let is_hopeful = || !self.state.is_dry(self.room.now());
-        while lacks_slot(&verdict)
+        while self.lacks_slot(&verdict)
             && is_hopeful()
             && timeout_at(until, at_door.chance()).await.is_ok()
         {
@@ -181,25 +187,26 @@ impl SiteStore {
         }
         Ok(verdict)
     }
+
+    /// Returns whether a visitor may have been admitted if the site had been granted more.
+    fn lacks_slot(&self, verdict: &Verdict) -> bool {
+        match verdict {
+            Verdict::Wait { reason, ticket } => match reason {
+                Reason::QueuedRate if !self.state.shares_minute() => false,
+                Reason::QueuedActiveLimit | Reason::QueuedBehindOthers | Reason::QueuedRate => {
+                    ticket.shown_position.is_none_or(|position| position <= FRONT)
+                }
+                _ => false,
+            },
+            Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
+            Verdict::Admit { .. } => false,
+        }
+    }
 }
 
 /// The visitors at the front of the line for which a site borrows slots. For those behind them,
 /// a slot from elsewhere would go to somebody ahead.
 const FRONT: u32 = 16;
-
-/// Returns whether a visitor may have been admitted if there had been a slot.
-fn lacks_slot(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Wait { reason, ticket } => match reason {
-            Reason::QueuedActiveLimit | Reason::QueuedBehindOthers => {
-                ticket.shown_position.is_none_or(|position| position <= FRONT)
-            }
-            _ => false,
-        },
-        Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
-        Verdict::Admit { .. } => false,
-    }
-}
 
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.
 fn longest_pass(room: &RedisStore) -> Duration {
@@ -248,20 +255,29 @@ impl Store for SiteStore {
         self.room.nodes()
     }
 
+    fn home(&self) -> Option<PassHome> {
+        let (term, count) = self.state.epoch();
+        Some(PassHome::new(self.site.number(), term, count))
+    }
+
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         self.state.arrived();
         self.judge().await;
         let verdict = self.room.enter(id).await?;
-        if !lacks_slot(&verdict) {
+        if !self.lacks_slot(&verdict) {
             return Ok(verdict);
         }
         self.borrow(verdict, || self.room.enter(id)).await
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        if ticket.resumes {
+            // The visitor is not in line here: it comes from another site, or back after a session.
+            self.state.arrived();
+        }
         self.judge().await;
         let verdict = self.room.check_in(ticket).await?;
-        if !lacks_slot(&verdict) {
+        if !self.lacks_slot(&verdict) {
             return Ok(verdict);
         }
         self.borrow(verdict, || self.room.check_in(ticket)).await

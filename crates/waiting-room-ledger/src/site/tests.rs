@@ -2,5 +2,8 @@
 
 mod account;
 mod counters;
+mod front;
 mod losses;
+mod minute;
+mod order;
 mod support;

@@ -1,11 +1,15 @@
 //! The greeting of a stream: what the client wants, and the nonces of both sides.
 
-use waiting_room_sites::{SiteId, escrow::Incarnation};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Incarnation, WIRE_VERSION},
+};
 
 use crate::wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys};
 
-/// The version of the greeting and of everything after it, which is its first byte.
-const VERSION: u8 = 1;
+/// The version of the greeting and of everything after it, which is its first byte. A peer with another
+/// encoding of the messages is refused by this number, before it has sent any.
+const VERSION: u8 = WIRE_VERSION;
 /// The most bytes of a room's name.
 const MAX_ROOM_LEN: usize = 128;
 const NONCE_LEN: usize = 16;
@@ -167,6 +171,6 @@ mod tests {
     #[test]
     fn a_greeting_of_another_version_is_refused_with_both_versions() {
         let error = Hello::decode(&[7, 0]).unwrap_err();
-        assert_eq!(error, "the version of the greeting is 7, expected 1");
+        assert_eq!(error, "the version of the greeting is 7, expected 2");
     }
 }

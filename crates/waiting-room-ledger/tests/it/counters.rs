@@ -154,6 +154,7 @@ async fn applications_at_two_sites_that_count_admit_the_limit_and_queue_beyond_i
         assert!(!visit(site, None).await.0, "the room is full");
     }
     assert!(visit(&sites[0], cookie.as_deref()).await.0, "a pass needs no slot");
+    assert!(!visit(&sites[1], cookie.as_deref()).await.0, "a visitor who moves needs one");
 }
 
 /// A crowd comes to one site, after both had the same traffic. Returns how many are admitted.

@@ -2,11 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counters;
+mod minute;
 mod net;
 mod pages;
 mod postgres;
 mod program;
 mod redis;
+mod roaming;
 mod sites;
 mod wire;
 mod world;

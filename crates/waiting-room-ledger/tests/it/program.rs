@@ -247,6 +247,9 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     assert_eq!(error, expected);
     let said = set_up(&["--limit", "9", "--sites", "1", "--session", "60s"]).unwrap();
     assert!(said.contains("lease is 120s, and session is 60s: visitors of a dead site"), "{said}");
+    let rolling = ["set-up", "--keeper", &url, "--room", "shop-minute", "--rolling-minute"];
+    let said = run(&[&rolling[..], &["--limit", "9", "--sites", "1"]].concat()).unwrap();
+    assert_eq!(said, "room shop-minute is set up: limit 9, 1 sites\n", "no visitor is continued");
 
     let serve = |more: &[&str]| run(&[&["serve", "--listen", "127.0.0.1:0"], more].concat());
     let error = serve(&["--keeper", &url, "--room", "shoe", "--site-keys", sites]).unwrap_err();

@@ -41,38 +41,58 @@ pub(crate) fn keys() -> SharedKeys {
     SharedKeys::parse(&"0123456789abcdef".repeat(4)).unwrap()
 }
 
-fn keeper(server: &PostgresServer) -> PostgresKeeper {
-    PostgresKeeper::new(server.url(), Failover::None, "shop", "a test")
+fn keeper(server: &PostgresServer, room: &str) -> PostgresKeeper {
+    PostgresKeeper::new(server.url(), Failover::None, room, "a test")
 }
 
 async fn set_up(server: &PostgresServer, rules: EscrowRules) {
-    let mut kept = Kept::new(Term::new(0), LIMIT, rules);
+    set_up_room(server, "shop", LIMIT, rules).await;
+}
+
+/// Sets a room with two sites up.
+pub(crate) async fn set_up_room(
+    server: &PostgresServer,
+    room: &str,
+    limit: u32,
+    rules: EscrowRules,
+) {
+    let mut kept = Kept::new(Term::new(0), limit, rules);
     for site in 1..=2 {
         let account = KeptAccount::new(Default::default(), Standing::Away);
         kept.accounts.insert(SiteId::new(site), account);
     }
-    keeper(server).set_up(&kept).await.unwrap();
+    keeper(server, room).set_up(&kept).await.unwrap();
 }
 
 /// A global ledger in this process, which can be killed.
-struct Ledger {
+pub(crate) struct Ledger {
     tasks: Vec<JoinHandle<()>>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Ledger {
     /// Starts a ledger at an address, of which 0 is any free port.
     async fn start(server: &PostgresServer, address: &str) -> Self {
-        let (holder, handle) = Holder::new("shop", keeper(server), HolderTimes::default());
-        let holder = tokio::spawn(holder.run(std::future::pending()));
-        let server = LedgerServer::new([("shop".into(), handle)], ServerKeys::new(keys()));
-        let listener = TcpListener::bind(address).await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let server = tokio::spawn(async move { drop(server.listen(&listener).await) });
-        Self { tasks: vec![holder, server], address }
+        Self::of_rooms(server, address, &["shop"]).await
     }
 
-    async fn kill(self) {
+    /// Starts a ledger of several rooms.
+    pub(crate) async fn of_rooms(server: &PostgresServer, address: &str, rooms: &[&str]) -> Self {
+        let (mut tasks, mut handles) = (Vec::new(), Vec::new());
+        for room in rooms {
+            let keeper = keeper(server, room);
+            let (holder, handle) = Holder::new(*room, keeper, HolderTimes::default());
+            tasks.push(tokio::spawn(holder.run(std::future::pending())));
+            handles.push(((*room).to_owned(), handle));
+        }
+        let server = LedgerServer::new(handles, ServerKeys::new(keys()));
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tasks.push(tokio::spawn(async move { drop(server.listen(&listener).await) }));
+        Self { tasks, address }
+    }
+
+    pub(crate) async fn kill(self) {
         for task in self.tasks {
             task.abort();
             let _ = task.await;
@@ -184,6 +204,10 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_within_the_lea
     };
     let took = until("both sites admit", admitted(begin, 15)).await;
     println!("30 were admitted in {took:?}");
+    for (site, store) in (1..).zip(&sites) {
+        let home = store.home().unwrap();
+        assert_eq!((home.site, home.term, home.count > 0), (site, 1, true), "{home:?}");
+    }
     assert_eq!(oracle.most_active(), LIMIT as usize, "the room is full, and not above");
 
     // Without a ledger, the sites go on with the slots that they hold.
@@ -247,7 +271,7 @@ async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_check
     ledger.kill().await;
 }
 
-/// A site as an application builds it, with its own keys for tokens.
+/// A site as an application builds it, with a key for tokens of its own.
 async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     let key = TokenKey::from_bytes([u8::try_from(site).unwrap(); 32]);
     let config = WaitingRoomConfig::builder("shop")
@@ -309,7 +333,7 @@ async fn applications_at_two_sites_admit_the_limit_and_a_pass_counts_at_its_site
     ledger.kill().await;
 }
 
-fn sentence_of(error: &StoreError) -> String {
+pub(crate) fn sentence_of(error: &StoreError) -> String {
     std::error::Error::source(error).unwrap().to_string()
 }
 

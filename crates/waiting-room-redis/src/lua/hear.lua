@@ -1,9 +1,9 @@
--- Applies messages of the global ledger to the account of a site. Messages carry totals, of which the
+-- Applies messages of the global ledger to the accounts of a site. Messages carry totals, of which the
 -- greatest wins, so they may be lost, repeated or late.
 --
 -- KEYS  the keys of the room, see head.lua
--- ARGV for each message, numbers and words with spaces between them: session_us, margin_us,
---       heartbeat_us, the term, and one of
+-- ARGV for each message, numbers and words with spaces between them: the account, `slots` or
+--       `minute`, session_us, margin_us, heartbeat_us, the term, and one of
 --       grant epoch heard_us lease_us granted reserve recall
 --       welcome epoch incarnation heard_us lease_us inherited
 --       stale over current
@@ -12,7 +12,7 @@
 --       plan ceiling, and for this minute and the next: minute slots anywhere knows_world
 --       tickets incarnation minute total is_dry
 --       where an epoch is its term and its count
--- reply for each message: {1 if the site has to report at once, unused slots}
+-- reply for each message: {1 if the site has to report at once, the number of visitors who may enter}
 -- time  the clock of the room
 
 -- Returns the next number of a message.
@@ -20,98 +20,99 @@ local function number(words)
     return tonumber(words())
 end
 
--- Returns 1, 0 or -1 if an epoch is newer than that of the site, the same, or older.
-local function compare(term, count)
-    local site = room.site
-    if term ~= site.epoch_term then
-        return term > site.epoch_term and 1 or -1
+-- Returns 1, 0 or -1 if an epoch is newer than that of the account, the same, or older.
+local function compare(account, term, count)
+    if term ~= account.epoch_term then
+        return term > account.epoch_term and 1 or -1
     end
-    return count == site.epoch_count and 0 or count > site.epoch_count and 1 or -1
+    return count == account.epoch_count and 0 or count > account.epoch_count and 1 or -1
 end
 
 -- The handlers of messages by kind. They return whether the site has to report.
 local handlers = {}
 
 -- More slots, a longer lease, or both.
-function handlers.grant(words, times)
-    local site = room.site
-    local is_current = compare(number(words), number(words)) == 0
+function handlers.grant(words, account, times)
+    local is_current = compare(account, number(words), number(words)) == 0
     local heard_us, lease_us, granted = number(words), number(words), number(words)
     local reserve, recall = number(words), number(words)
-    if not site.has_account or not is_current then
+    if not account.has_account or not is_current then
         return false
     end
-    local more = math.max(granted - site.granted, 0)
-    if more > 0 then
-        site.granted = granted
-        site.promised = math.min(site.promised + more, site.promised + site.wanted)
-        site.promised_until_us = room.now_us + PROMISE_US
-        site.wanted = math.max(site.wanted - more, 0)
+    account.granted = math.max(account.granted, granted)
+    account.lease_end_us = math.max(account.lease_end_us, heard_us + lease_us)
+    -- The visitors who wait here take what is free at this moment, also if others wait elsewhere.
+    local free = math.max(unused_slots(account) - account.promised, 0)
+    local taken = math.min(free, account.wanted)
+    if taken > 0 then
+        account.promised, account.wanted = account.promised + taken, account.wanted - taken
+        account.promised_until_us = room.now_us + PROMISE_US
     end
-    site.lease_end_us = math.max(site.lease_end_us, heard_us + lease_us)
-    if heard_us >= site.heard_us then
-        site.heard_us, site.reserve = heard_us, reserve
+    if heard_us >= account.heard_us then
+        account.heard_us, account.reserve = heard_us, reserve
         -- The recall lapses without another grant, so that a site that is cut off keeps its slots.
-        site.recalled_until_us = recall == 1 and room.now_us + 2 * times.heartbeat_us or 0
+        account.recalled_until_us = recall == 1 and room.now_us + 2 * times.heartbeat_us or 0
     end
     return false
 end
 
 -- A new account. The inherited slots may be in use by visitors that only the last life knew.
-function handlers.welcome(words, times)
-    local site = room.site
+function handlers.welcome(words, account, times)
     local term, count, incarnation = number(words), number(words), words()
     local heard_us, lease_us, inherited = number(words), number(words), number(words)
-    if site.has_account or incarnation ~= site.incarnation or compare(term, count) ~= 1 then
+    if account.has_account or incarnation ~= account.incarnation
+        or compare(account, term, count) ~= 1 then
         return false
     end
-    site.has_account, site.epoch_term, site.epoch_count = true, term, count
-    site.counters = nil
-    site.granted, site.returned = inherited, 0
-    site.heard_us, site.lease_end_us = heard_us, heard_us + lease_us
-    site.reserve, site.recalled_until_us, site.promised = 0, 0, 0
-    site.ghosts = inherited
-    site.ghosts_until_us = room.now_us + times.session_us + times.margin_us
+    account.has_account, account.epoch_term, account.epoch_count = true, term, count
+    account.granted, account.returned = inherited, 0
+    account.heard_us, account.lease_end_us = heard_us, heard_us + lease_us
+    account.reserve, account.recalled_until_us, account.promised = 0, 0, 0
+    account.ghosts = inherited
+    account.ghosts_until_us = room.now_us + times.session_us + times.margin_us
+    if account == room.site.slots then
+        room.site.counters = nil
+    end
     return true
 end
 
 -- The account is over, or never belonged to this ledger.
-function handlers.stale(words)
-    local site = room.site
-    if compare(number(words), number(words)) ~= 0 and site.has_account then
+function handlers.stale(words, account)
+    if compare(account, number(words), number(words)) ~= 0 and account.has_account then
         return false
     end
-    site.has_account = false
+    account.has_account = false
     local term, count = number(words), number(words)
-    if compare(term, count) ~= 1 then
+    if compare(account, term, count) ~= 1 then
         return false
     end
-    site.epoch_term, site.epoch_count = term, count
+    account.epoch_term, account.epoch_count = term, count
     return true
 end
 
 -- The site gets no account, or has lost the one that it had. A fenced life is over.
-function handlers.refused(words)
+function handlers.refused(words, account)
     local incarnation = words()
-    local is_other = compare(number(words), number(words)) ~= 0
-    if incarnation ~= room.site.incarnation or room.site.has_account and is_other then
+    local is_other = compare(account, number(words), number(words)) ~= 0
+    if incarnation ~= account.incarnation or account.has_account and is_other then
         return false
     end
-    room.site.has_account = false
+    account.has_account = false
     if number(words) == 1 then
-        restart_site()
+        begin_life(account)
+        room.site.counters = nil
     end
     return false
 end
 
 -- The slots of a site that counts, in this minute and the next. Those of the current minute change only
 -- if they were not computed from a recent snapshot. A site with a lease goes on to hold slots.
-function handlers.plan(words)
+function handlers.plan(words, account)
     local site = room.site
-    if site.has_account and room.now_us < site.lease_end_us then
+    if has_lease(account) then
         return false
     end
-    site.has_account = false
+    account.has_account = false
     site.counters = site.counters or {
         minute = math.floor(room.now_us / MINUTE_US), taken = 0, last = 0, slots = 0, anywhere = 0,
         knows_world = false, tickets = 0, is_dry = false,
@@ -129,10 +130,10 @@ function handlers.plan(words)
 end
 
 -- Slots of Anywhere's. Once none is left, the site says so, and asks for no more in this minute.
-function handlers.tickets(words)
-    local site, incarnation, minute = room.site, words(), number(words)
-    local counters, total, is_dry = site.counters, number(words), number(words) == 1
-    if not counters or incarnation ~= site.incarnation or minute ~= counters.minute then
+function handlers.tickets(words, account)
+    local counters, incarnation, minute = room.site.counters, words(), number(words)
+    local total, is_dry = number(words), number(words) == 1
+    if not counters or incarnation ~= account.incarnation or minute ~= counters.minute then
         return false
     end
     counters.tickets = math.max(counters.tickets, total)
@@ -147,18 +148,19 @@ end
 
 local function hear(argument)
     local words = string.gmatch(argument, '%S+')
+    local account = site_of_room()[words()]
     local times = {session_us = number(words), margin_us = number(words), heartbeat_us = number(words)}
     local term, kind = number(words), words()
-    local site = account()
-    advance_account()
-    -- Slots of an earlier ledger may have been granted to others by a later one.
-    if term < site.term then
-        return {0, unused_slots()}
+    advance_accounts()
+    -- Slots of an earlier ledger may have been granted to others by a later one. The minute has no
+    -- account before a report, and none if its limit is one of the site.
+    if not account or term < account.term then
+        return {0, free_for_visitors()}
     end
-    site.term = term
-    local is_due = handlers[kind](words, times)
-    use_allowance()
-    return {is_due and 1 or 0, unused_slots()}
+    account.term = term
+    local is_due = handlers[kind](words, account, times)
+    use_allowances()
+    return {is_due and 1 or 0, free_for_visitors()}
 end
 
 if not open() then

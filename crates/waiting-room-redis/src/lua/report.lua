@@ -7,22 +7,23 @@
 --       incarnation that begins if the site has none (16 hexadecimal digits), the new visitors at
 --       the node since its last report, the visitors that wait at its door, how long that number
 --       holds in microseconds, the time that has passed on the room's clock at least as the node
---       knows it in microseconds, how long the node speaks for the site in microseconds
--- reply for each report: {1 if the node speaks for the site, incarnation, term, term of the epoch,
---       count of the epoch, 1 if there is an account, granted, returned, used, wanted, demand,
---       lease_end_us, unused, 1 if unused slots are recalled, and what a site that counts has
---       counted, or {}: {active, minute, admitted in the minute before, its tickets of Anywhere's,
---       those that it wants in all, Anywhere's slots, 1 if they come from a recent snapshot, 1 if none is
---       left}}
+--       knows it in microseconds, how long the node speaks for the site in microseconds, how long a
+--       place in the minute is held in microseconds, or 0 if the limit on new visitors is the site's
+-- reply for each report: {1 if the node speaks for the site, the number of visitors who may enter,
+--       the account of slots, that of the minute, or {}, and what a site that counts has counted, or {}}
+--       account: {incarnation, term, term of the epoch, count of the epoch, 1 if there is an account,
+--       granted, returned, used, wanted, demand, lease_end_us, 1 if unused slots are recalled, the oldest
+--       visitors who want slots, see front.lua}
+--       counted: {active, minute, admitted in the minute before, its tickets of Anywhere's, those that
+--       it wants in all, Anywhere's slots, 1 if they come from a recent snapshot, 1 if none is left}
 -- time  the clock of the room
 
--- Ends the lease if, by the clock of a node, it is over. The server's clock may have been set back, or
+-- Ends a lease if, by the clock of a node, it is over. The server's clock may have been set back, or
 -- have stood still.
-local function judge(judged_us)
-    local site = room.site
-    if site.lease_end_us > room.now_us and site.lease_end_us <= judged_us then
-        site.lease_end_us = room.now_us
-        use_allowance()
+local function judge(account, judged_us)
+    if account.lease_end_us > room.now_us and account.lease_end_us <= judged_us then
+        account.lease_end_us = room.now_us
+        use_allowances()
     end
 end
 
@@ -35,17 +36,53 @@ local function is_agent(node, until_us)
     return site.agent == node
 end
 
--- Returns the report in numbers.
-local function count(waiting)
+-- Begins or ends the account of the minute, as the node has it that speaks for the site. So nodes with
+-- other options, while they are replaced, do not change it back and forth.
+local function share_minute(held_us)
     local site = room.site
-    give_back(surplus(waiting))
-    local held, active = site.granted - site.returned, active()
+    if held_us == 0 then
+        -- The limit in the rules applies from the next script on.
+        site.minute = nil
+        return
+    end
+    site.minute = site.minute or new_account()
+    site.minute.held_us = held_us
+    use_allowances()
+end
+
+-- Returns the slots in use, those that are wanted, and the front of the line. Slots are wanted for those who
+-- are in it, and for the visitors at the doors; the first visitors in line take those that are promised.
+local function count(account, visitors, at_doors)
+    give_back_surplus(account, visitors)
+    local held, taken = account.granted - account.returned, used_slots(account)
+    local used = math.min(taken + account.ghosts, math.max(held, taken)) + account.promised
     -- Visitors who are known and have survived a loss are among the ghosts as well. No slots are
     -- asked for until it is known who is left.
-    local is_doubled = site.ghosts > 0 and active + site.ghosts > held
-    local used = math.min(active + site.ghosts, math.max(held, active)) + site.promised
-    site.wanted = is_doubled and 0 or waiting - site.promised
-    return used, site.wanted
+    if account.ghosts > 0 and taken + account.ghosts > held then
+        account.wanted = 0
+        return used, 0, {}
+    end
+    local needed = who_need(account, visitors)
+    local front, in_front = front_of_line(account.promised, needed - at_doors - 1)
+    account.wanted = math.max(needed - account.promised, 0)
+    if front[1] then
+        account.wanted = math.min(account.wanted, in_front + at_doors)
+    end
+    return used, account.wanted, front
+end
+
+-- Returns the report on an account.
+local function report_on(account, visitors, at_doors)
+    local used, wanted, front, demand = 0, 0, {}, 0
+    if account.has_account then
+        used, wanted, front = count(account, visitors, at_doors)
+        demand = demand_now(account)
+    end
+    return {
+        account.incarnation, account.term, account.epoch_term, account.epoch_count,
+        account.has_account and 1 or 0, account.granted, account.returned, used, wanted, demand,
+        account.lease_end_us, is_recalled(account) and 1 or 0, front,
+    }
 end
 
 -- Returns what a site that counts has counted, or nothing at a site that holds slots. Tickets are
@@ -64,26 +101,25 @@ local function counted(waiting)
 end
 
 local function report(argument)
-    local node, incarnation, arrivals, door, door_us, judged_us, agent_us =
-        string.match(argument, '^(%x+) (%x+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
-    local site = account()
-    if site.incarnation == '' then
-        site.incarnation = incarnation
-    end
-    judge(tonumber(judged_us))
+    local node, incarnation, arrivals, door, door_us, judged_us, agent_us, held_us =
+        string.match(argument, '^(%x+) (%x+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+    local site = site_of_room()
     local speaks = is_agent(node, room.now_us + tonumber(agent_us))
-    site.doors[node] = {tonumber(door), room.now_us + tonumber(door_us)}
-    site.arrivals = site.arrivals + tonumber(arrivals)
-    local waiting, used, wanted, demand = advance_account(), 0, 0, 0
-    if site.has_account then
-        used, wanted = count(waiting)
-        demand = demand_now()
+    if speaks then
+        share_minute(tonumber(held_us))
     end
-    return {
-        speaks and 1 or 0, site.incarnation, site.term, site.epoch_term, site.epoch_count,
-        site.has_account and 1 or 0, site.granted, site.returned, used, wanted, demand,
-        site.lease_end_us, unused_slots(), is_recalled() and 1 or 0, counted(waiting),
-    }
+    site.doors[node] = {tonumber(door), room.now_us + tonumber(door_us)}
+    for_each_account(function(account)
+        if account.incarnation == '' then
+            account.incarnation = incarnation
+        end
+        judge(account, tonumber(judged_us))
+        account.arrivals = account.arrivals + tonumber(arrivals)
+    end)
+    local visitors, at_doors = advance_accounts()
+    local minute = site.minute and report_on(site.minute, visitors, at_doors) or {}
+    local slots = report_on(site.slots, visitors, at_doors)
+    return {speaks and 1 or 0, free_for_visitors(), slots, minute, counted(visitors)}
 end
 
 if not open() then

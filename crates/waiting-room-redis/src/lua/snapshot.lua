@@ -24,7 +24,7 @@ local function foreseen()
     local first, last = math.floor(room.now_us / 1000000), math.floor(later_us / 1000000)
     local free = room.slots - active() + count_expiring(first, last)
     if room.minute then
-        free = math.min(free, room.minute - count_since(later_us - MINUTE_US))
+        free = math.min(free, room.minute - count_since(later_us - room.held_us))
     end
     free = math.max(free, 0)
     return free + math.max(AT_LEAST_MORE, math.floor(free / 2))

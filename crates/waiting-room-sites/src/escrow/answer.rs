@@ -7,6 +7,7 @@ use crate::escrow::{JoinRefused, SitePass, ToGlobal};
 /// The decision of a site about a new visitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "one at a time, which is sent at once")]
 pub enum Admission {
     /// The visitor is admitted, with this pass.
     Admit(SitePass),
@@ -50,6 +51,7 @@ pub enum Prolonged {
 /// An action that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "one at a time, which is sent at once")]
 pub enum SiteAction {
     /// A visitor that waited is admitted, with this pass.
     Admit(SitePass),

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use waiting_room_core::{Timestamp, VisitorId};
 
-use crate::escrow::EscrowRules;
+use crate::escrow::{EscrowRules, LineFront};
 
 /// An exponentially weighted moving average of arrivals per 1000 seconds.
 ///
@@ -20,19 +20,23 @@ pub(super) struct Demand {
     since: Timestamp,
 }
 
-/// Visitors that are held for a moment while a slot is requested from elsewhere, in the order of
-/// arrival. Returning visitors come before new ones.
+/// Visitors that are held for a moment while a slot is requested from elsewhere. Returning visitors come
+/// before new ones, and those who have waited in the line before all others. Otherwise they are in the
+/// order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
     returning: VecDeque<Borrower>,
 }
 
-/// A visitor that waits, and the time at which its wait ends.
+/// A visitor that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Borrower {
-    visitor: VisitorId,
-    until: Timestamp,
+pub(super) struct Borrower {
+    pub(super) visitor: VisitorId,
+    /// The time at which it joined the line of the site, if it did.
+    pub(super) in_line_since: Option<Timestamp>,
+    /// The time at which its wait ends.
+    pub(super) until: Timestamp,
 }
 
 impl Demand {
@@ -68,15 +72,10 @@ impl Demand {
 impl Borrowers {
     /// Lets a visitor wait: in the line of returning visitors if it is there already, else as a new
     /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
-    pub(super) fn wait(
-        &mut self,
-        visitor: VisitorId,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        let line =
-            if Self::holds(&self.returning, visitor) { &mut self.returning } else { &mut self.new };
-        Self::join(line, Borrower { visitor, until }, now)
+    pub(super) fn wait(&mut self, borrower: Borrower, now: Timestamp) -> Option<Timestamp> {
+        let is_returning = Self::holds(&self.returning, borrower.visitor);
+        let line = if is_returning { &mut self.returning } else { &mut self.new };
+        Self::join(line, borrower, now)
     }
 
     /// Lets a visitor wait that is on the account already and lacks a slot, ahead of new visitors.
@@ -87,7 +86,8 @@ impl Borrowers {
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.new.retain(|borrower| borrower.visitor != visitor);
-        Self::join(&mut self.returning, Borrower { visitor, until }, now)
+        let borrower = Borrower { visitor, in_line_since: None, until };
+        Self::join(&mut self.returning, borrower, now)
     }
 
     /// Removes and returns the next new visitor.
@@ -126,6 +126,14 @@ impl Borrowers {
         self.new.len() as u64
     }
 
+    /// The new visitors that have waited in the line, as far as they are at its front.
+    pub(super) fn front(&self) -> LineFront {
+        let mut front = LineFront::new();
+        let since = self.new.iter().map_while(|borrower| borrower.in_line_since);
+        since.for_each(|since| front.add(since, 1));
+        front
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.new.is_empty() && self.returning.is_empty()
     }
@@ -134,8 +142,8 @@ impl Borrowers {
         line.iter().any(|borrower| borrower.visitor == visitor)
     }
 
-    /// Adds a visitor to the end of a line. A visitor that is in it already keeps its position, and
-    /// the earlier end of its two waits.
+    /// Adds a visitor to a line, behind all that have joined the line of the site before it. A visitor
+    /// that is in it already keeps its position, and the earlier end of its two waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,
@@ -148,8 +156,16 @@ impl Borrowers {
         if borrower.until <= now || line.len() >= EscrowRules::MAX_BORROWERS {
             return None;
         }
-        line.push_back(borrower);
+        let at = line.partition_point(|other| !borrower.is_before(other));
+        line.insert(at, borrower);
         Some(borrower.until)
+    }
+}
+
+impl Borrower {
+    /// Returns whether this visitor comes before another one that has been held for longer.
+    fn is_before(&self, other: &Self) -> bool {
+        self.in_line_since.is_some_and(|since| other.in_line_since.is_none_or(|it| since < it))
     }
 }
 

@@ -8,7 +8,9 @@ use crate::{
     SiteId,
     escrow::{
         Death, Epoch, EscrowRules, Fence, Heartbeat, Incarnation, Join, KeptAccount, SitePass,
-        Standing, Term, epoch::Allowance,
+        Standing, Term,
+        epoch::Allowance,
+        need::{Need, Turn},
     },
 };
 
@@ -28,15 +30,11 @@ pub(super) struct Member {
     pub(super) used: u64,
     /// The arrivals per 1000 s, as the site last reported.
     demand: u64,
-    /// The new visitors that wait for a slot, as the site last reported.
-    want: u64,
-    /// The time of that report, by the clock of the global ledger.
-    asked_at: Timestamp,
+    /// The visitors that wait for a slot, as the site last reported.
+    need: Need,
     /// Whether the site has received nothing from the global ledger for a whole lease, and thus
     /// cannot use its slots.
     pub(super) is_deaf: bool,
-    /// The first time at which the site lacked slots since it was last granted some.
-    short_since: Option<Timestamp>,
     /// The time at which the site was last asked for its unused slots.
     pub(super) recalled_at: Timestamp,
     /// The visitors whose slots were claimed by other sites.
@@ -58,9 +56,8 @@ pub(super) struct Part {
     pub(super) demand: u64,
     /// Whether it is unknown if there is an account.
     pub(super) is_unknown: bool,
-    /// For a site that lacks slots for waiting visitors: the first time at which it lacked some
-    /// since it was last granted any. Sites are served in the order of these times.
-    pub(super) short_since: Option<Timestamp>,
+    /// For a site that lacks slots for waiting visitors: its turn.
+    pub(super) turn: Option<Turn>,
     /// For a site with unused slots: the time at which it was last asked for them.
     pub(super) recalled_at: Option<Timestamp>,
     /// The next time at which any of these values changes without a message.
@@ -78,10 +75,8 @@ impl Member {
             lease_end: Timestamp::ZERO,
             used: 0,
             demand: 0,
-            want: 0,
-            asked_at: Timestamp::ZERO,
+            need: Need::default(),
             is_deaf: false,
-            short_since: None,
             recalled_at: Timestamp::ZERO,
             claimed: BTreeSet::new(),
             is_drained: false,
@@ -191,19 +186,18 @@ impl Member {
                 self.heard = Some(heartbeat.sent_at);
             }
             self.used = heartbeat.used;
-            self.want = heartbeat.want;
             self.demand = heartbeat.demand;
-            self.asked_at = now;
+            self.need.hear(heartbeat, now);
             self.is_deaf = is_deaf;
         }
         self.note_shortage(now);
     }
 
-    /// Grants `slots` more. If they are too few, the site goes to the end of the order in which
-    /// sites that lack slots are served.
+    /// Grants `slots` more. If they are too few, the site has another turn, behind those of all sites
+    /// whose visitors have waited for as long.
     pub(super) fn grant(&mut self, slots: u64, now: Timestamp) {
         self.allowance.grant(slots);
-        self.short_since = None;
+        self.need.end_turn();
         self.note_shortage(now);
     }
 
@@ -303,12 +297,12 @@ impl Member {
     /// The contribution of the account to the sums over all accounts.
     pub(super) fn part(&self, rules: &EscrowRules, now: Timestamp) -> Part {
         let is_live = self.is_live(now);
-        let asks_until = self.asked_at + rules.borrow_wait;
+        let asks_until = self.need.holds_until(rules.borrow_wait);
         let is_served = is_live && !self.is_deaf && !self.is_drained;
-        let is_short = is_served && now < asks_until && self.shortage() > 0;
+        let turn = self.next_turn().filter(|_| is_served && now < asks_until);
         let changes = [
             is_live.then_some(self.lease_end),
-            is_short.then_some(asks_until),
+            turn.map(|_| asks_until),
             self.has_account().then(|| self.spent_at(rules)),
         ];
         Part {
@@ -316,7 +310,7 @@ impl Member {
             unused: if is_live { self.unused() } else { 0 },
             demand: if is_live && !self.is_drained { self.demand } else { 0 },
             is_unknown: self.standing == Standing::Unknown,
-            short_since: self.short_since.filter(|_| is_short),
+            turn: turn.map(|(turn, _)| turn),
             recalled_at: (is_live && self.unused() > 0).then_some(self.recalled_at),
             changes_at: changes.into_iter().flatten().min(),
         }
@@ -333,15 +327,18 @@ impl Member {
     }
 
     /// The number of slots that the site lacks.
-    pub(super) fn shortage(&self) -> u64 {
-        self.used.saturating_add(self.want).saturating_sub(self.allowance.held())
+    fn shortage(&self) -> u64 {
+        self.need.shortage(self.used, self.allowance.held())
     }
 
-    /// Records the start of a shortage. It is not cleared when the shortage ends, so a site that
-    /// lacks no slot for a moment does not lose its turn.
+    /// The next turn of a site that lacks slots, and the number of slots that it may be granted in it.
+    pub(super) fn next_turn(&self) -> Option<(Turn, u64)> {
+        self.need.turn(self.shortage())
+    }
+
     fn note_shortage(&mut self, now: Timestamp) {
         if self.shortage() > 0 {
-            self.short_since.get_or_insert(now);
+            self.need.note_shortage(now);
         }
     }
 }

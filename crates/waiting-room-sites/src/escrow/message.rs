@@ -8,7 +8,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::{
     SiteId,
-    escrow::{Epoch, Incarnation, Refused, RulesDigest, Tally, Term, Tickets, World},
+    escrow::{Epoch, Incarnation, LineFront, Refused, RulesDigest, Tally, Term, Tickets, World},
 };
 
 /// A message from a site to the global ledger.
@@ -120,6 +120,9 @@ pub struct Heartbeat {
     pub want: u64,
     /// The moving average of new visitors per 1000 seconds.
     pub demand: u64,
+    /// The oldest of the visitors in `want`, by the time at which they arrived. A site may leave out
+    /// visitors who have not waited yet.
+    pub front: LineFront,
 }
 
 /// A site asks for a new epoch, because it has none or its own is over.

@@ -20,6 +20,7 @@ mod keep;
 mod lease;
 mod list;
 mod loss;
+mod order;
 mod sessions;
 mod split;
 mod wire;

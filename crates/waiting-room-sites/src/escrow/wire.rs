@@ -1,8 +1,9 @@
 //! The messages as bytes, for a transport.
 //!
-//! The encoding is compact: a heartbeat has about 60 bytes. Each message begins with the
-//! [version](WIRE_VERSION) of the encoding and the kind of the message. Counts are varints (LEB128),
-//! and times and random bits have eight bytes each, the most significant one first.
+//! The encoding is compact: a heartbeat has about 60 bytes, and 100 if visitors wait in a long line.
+//! Each message begins with the [version](WIRE_VERSION) of the encoding and the kind of the message.
+//! Counts are varints (LEB128), and times and random bits have eight bytes each, the most significant
+//! one first.
 //!
 //! A message has exactly one encoding, and a decoder accepts nothing else: no longer varint, no
 //! bytes after the end, no unknown kind. So a message that was sealed can be compared by its bytes.
@@ -11,7 +12,7 @@
 //! nothing except for the sites of a [`World`](crate::escrow::World), of which there are 2048 at
 //! most.
 
-mod bytes;
+pub(super) mod bytes;
 mod messages;
 mod tally;
 

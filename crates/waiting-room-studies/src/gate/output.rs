@@ -6,8 +6,8 @@ use svg::Document;
 
 use super::study::Study;
 use crate::{
-    chart::{Axis, Bars, Curves, draw_bars, draw_curves},
-    sheet::{csv, table},
+    chart::{Axis, Bars, Curves, Panel, draw_bars, draw_curves},
+    sheet::{Sheet, csv, table},
 };
 
 /// Prints the tables with their titles, and the bars.
@@ -41,70 +41,38 @@ pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error
 /// All charts, by name.
 pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let (cliff, seconds) = (&study.cliff, &study.crowd_seconds);
+    let bars = |sheet: &Sheet, columns| {
+        let panel = Panel { sheet, columns, unit: "%", title: None, limit: None };
+        (sheet.name, draw_bars(&study.seeds, &Bars { title: sheet.title, panels: &[panel] }))
+    };
+    let curves = |curves: &Curves<'_>| draw_curves(&study.seeds, curves);
     vec![
         (
             cliff.name,
-            draw_curves(
-                &study.seeds,
-                &Curves {
-                    sheet: cliff,
-                    columns: &["Fifo: goodput %", "ControlledDelay: goodput %"],
-                    across: Axis { name: "longest wait, ms", most: 320.0, step: 50.0 },
-                    up: Axis { name: "goodput, % of the capacity", most: 100.0, step: 25.0 },
-                    mark: Some((250.0, "the client leaves")),
-                },
-            ),
+            curves(&Curves {
+                sheet: cliff,
+                columns: &["Fifo: goodput %", "ControlledDelay: goodput %"],
+                across: Axis::new("longest wait, ms", 320.0, 40.0),
+                up: Axis::new("goodput, % of the capacity", 100.0, 25.0),
+                marks: &[(250.0, "the client leaves")],
+                limit: None,
+                has_band: true,
+            }),
         ),
-        (
-            study.overload.name,
-            draw_bars(
-                &study.seeds,
-                &Bars {
-                    sheet: &study.overload,
-                    columns: &["1.2x: goodput %", "2x: goodput %", "10x: goodput %"],
-                    across: percent(),
-                },
-            ),
-        ),
-        (
-            study.bursts.name,
-            draw_bars(
-                &study.seeds,
-                &Bars { sheet: &study.bursts, columns: &["success %"], across: percent() },
-            ),
-        ),
-        (
-            study.fairness.name,
-            draw_bars(
-                &study.seeds,
-                &Bars {
-                    sheet: &study.fairness,
-                    columns: &["mice: success %", "elephant: success %"],
-                    across: percent(),
-                },
-            ),
-        ),
+        bars(&study.overload, &["1.2x: goodput %", "2x: goodput %", "10x: goodput %"]),
+        bars(&study.bursts, &["success %"]),
+        bars(&study.fairness, &["mice: success %", "elephant: success %"]),
         (
             study.crowd.name,
-            draw_curves(
-                &study.seeds,
-                &Curves {
-                    sheet: seconds,
-                    columns: &["1 s for all", "30 s for all", "virtual slot"],
-                    across: Axis {
-                        name: "seconds after the first of the crowd",
-                        most: 75.0,
-                        step: 15.0,
-                    },
-                    up: Axis { name: "requests in a second", most: 6_000.0, step: 1_000.0 },
-                    mark: None,
-                },
-            ),
+            curves(&Curves {
+                sheet: seconds,
+                columns: &["1 s for all", "30 s for all", "virtual slot"],
+                across: Axis::new("seconds after the first of the crowd", 75.0, 15.0),
+                up: Axis::new("requests in a second", 6_000.0, 1_000.0),
+                marks: &[],
+                limit: None,
+                has_band: true,
+            }),
         ),
     ]
-}
-
-/// An axis from 0 to 100.
-const fn percent() -> Axis {
-    Axis { name: "%", most: 100.0, step: 25.0 }
 }

@@ -1,8 +1,11 @@
 //! The visitors of a scenario: their arrivals, times and sites.
 
+use std::collections::VecDeque;
+
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
+use waiting_room_sim::plan::{Memory, Plan};
 
 use super::{
     clock::{SECOND, from_seconds},
@@ -28,6 +31,8 @@ pub(super) struct Crowd {
     /// The position within the second, from 0 to 1.
     place: f64,
     ends: u32,
+    /// Visitors with plans, who come instead of those of the traffic.
+    planned: VecDeque<Newcomer>,
 }
 
 /// A visitor who arrives.
@@ -37,6 +42,8 @@ pub(super) struct Newcomer {
     pub(super) site: u16,
     pub(super) browsing: u32,
     pub(super) is_bot: bool,
+    /// The number of its plan, in a crowd whose visitors have plans.
+    pub(super) plan: Option<u32>,
 }
 
 impl Crowd {
@@ -54,7 +61,23 @@ impl Crowd {
             second: 0,
             place: 0.0,
             ends: scenario.length_ms() / SECOND,
+            planned: VecDeque::new(),
         }
+    }
+
+    /// The same crowd with these visitors, in the order of arrival. They are spread evenly over the
+    /// sites, one after the other.
+    pub(super) fn with(mut self, plans: &[Plan]) -> Self {
+        let sites = (0..u16::try_from(self.weights.len()).unwrap_or(u16::MAX)).cycle();
+        let planned = (0..).zip(plans).zip(sites).map(|((number, plan), site)| Newcomer {
+            at: from_seconds(plan.arrival.as_secs_f64()),
+            site,
+            browsing: u32::MAX,
+            is_bot: plan.memory == Memory::Forgets,
+            plan: Some(number),
+        });
+        self.planned = planned.collect();
+        self
     }
 
     /// Closes a site. Its future visitors go to the other sites.
@@ -99,6 +122,9 @@ impl Iterator for Crowd {
     type Item = Newcomer;
 
     fn next(&mut self) -> Option<Newcomer> {
+        if let Some(planned) = self.planned.pop_front() {
+            return Some(planned);
+        }
         while self.second < self.ends {
             let rate = self.per_minute() / 60.0;
             let gap: f64 = Exp1.sample(&mut self.rng);
@@ -110,7 +136,7 @@ impl Iterator for Crowd {
                 let stay: f64 = Exp1.sample(&mut self.rng);
                 let browsing = from_seconds(stay * self.visitors.browsing);
                 let is_bot = self.rng.random_bool(self.visitors.bots);
-                return Some(Newcomer { at, site, browsing, is_bot });
+                return Some(Newcomer { at, site, browsing, is_bot, plan: None });
             }
             // The process has no memory, so it may start anew in each second.
             self.second += 1;

@@ -1,6 +1,7 @@
 //! Admission: all policies behind one interface.
 
 mod escrow;
+mod ideal;
 mod question;
 mod slots;
 
@@ -12,7 +13,12 @@ use waiting_room_core::ConfigError;
 use waiting_room_sites::WorldSnapshot;
 
 pub(super) use self::question::{Asker, Outcome, Say, Trips};
-use self::{escrow::EscrowDoor, question::Step, slots::SlotDoor};
+use self::{
+    escrow::{DOOR_WAIT, EscrowDoor},
+    ideal::IdealDoor,
+    question::Step,
+    slots::SlotDoor,
+};
 use super::{
     scenario::{Policy, Scenario},
     truth::Stranded,
@@ -31,8 +37,7 @@ pub(super) struct Door {
 #[derive(Debug)]
 enum Guard {
     Escrow(Box<EscrowDoor>),
-    /// One ledger that knows everything at once: the reference for the other policies.
-    Ideal,
+    Ideal(IdealDoor),
     Slots(SlotDoor),
 }
 
@@ -40,7 +45,8 @@ impl Door {
     pub(super) fn new(policy: Policy, scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let guard = match policy {
             Policy::Escrow => Guard::Escrow(Box::new(EscrowDoor::new(scenario, seed)?)),
-            Policy::Ideal => Guard::Ideal,
+            Policy::Ideal => Guard::Ideal(IdealDoor::new(0)),
+            Policy::IdealHolds => Guard::Ideal(IdealDoor::new(DOOR_WAIT)),
             other => Guard::Slots(SlotDoor::new(other, scenario)?),
         };
         let network = scenario.network;
@@ -60,7 +66,7 @@ impl Door {
             Guard::Escrow(escrow) => {
                 return escrow.arrive(asker);
             }
-            Guard::Ideal => return ideal(asker),
+            Guard::Ideal(ideal) => return ideal.arrive(asker),
             Guard::Slots(slots) => slots.arrive(asker, world, place),
         };
         self.travel(asker, step)
@@ -77,7 +83,7 @@ impl Door {
     pub(super) fn pass_ends(&self, who: u32, now: u32, session: u32) -> u32 {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.pass_ends(who),
-            Guard::Ideal | Guard::Slots(_) => now.saturating_add(session),
+            Guard::Ideal(_) | Guard::Slots(_) => now.saturating_add(session),
         }
     }
 
@@ -87,7 +93,7 @@ impl Door {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.prolong(asker, ends),
             // The pass is sufficient proof, so every node that sees it issues a new one.
-            Guard::Ideal | Guard::Slots(_) => asker.now.saturating_add(session),
+            Guard::Ideal(_) | Guard::Slots(_) => asker.now.saturating_add(session),
         }
     }
 
@@ -98,11 +104,32 @@ impl Door {
         }
     }
 
+    /// Ends the session of a visitor who checks out.
+    pub(super) fn release(&mut self, who: u32, now: u32) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.release(who, now);
+        }
+    }
+
+    /// Whether visitors stand at an ideal door, which gives them each slot that becomes free.
+    pub(super) fn holds_for_a_slot(&self) -> bool {
+        matches!(&self.guard, Guard::Ideal(ideal) if !ideal.is_empty())
+    }
+
+    /// Removes the visitor who is first at an ideal door.
+    pub(super) fn take_first(&mut self) -> Option<u32> {
+        match &mut self.guard {
+            Guard::Ideal(ideal) => ideal.take_first(),
+            Guard::Escrow(_) | Guard::Slots(_) => None,
+        }
+    }
+
     /// The next time at which the door has to act by itself.
     pub(super) fn next_wake(&self) -> Option<u32> {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.next_wake(),
-            Guard::Ideal | Guard::Slots(_) => None,
+            Guard::Ideal(ideal) => ideal.next_wake(),
+            Guard::Slots(_) => None,
         }
     }
 
@@ -110,7 +137,8 @@ impl Door {
     pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.wake(now),
-            Guard::Ideal | Guard::Slots(_) => Vec::new(),
+            Guard::Ideal(ideal) => ideal.wake(now),
+            Guard::Slots(_) => Vec::new(),
         }
     }
 
@@ -118,7 +146,7 @@ impl Door {
     pub(super) fn trips(&self) -> Trips {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.trips(),
-            Guard::Ideal | Guard::Slots(_) => self.trips,
+            Guard::Ideal(_) | Guard::Slots(_) => self.trips,
         }
     }
 
@@ -136,7 +164,8 @@ impl Door {
         }
     }
 
-    /// Kills a site. Returns the visitors who were waiting for a reply from it.
+    /// Kills a site. Returns the visitors who were waiting for a reply from it. The ideal ledger is at
+    /// no site.
     pub(super) fn kill(&mut self, site: usize) -> Vec<u32> {
         match (&mut self.guard, u16::try_from(site)) {
             (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site),
@@ -148,7 +177,7 @@ impl Door {
     pub(super) fn stranded(&mut self, now: u32) -> Stranded {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.stranded(now),
-            Guard::Ideal | Guard::Slots(_) => Stranded::default(),
+            Guard::Ideal(_) | Guard::Slots(_) => Stranded::default(),
         }
     }
 
@@ -174,10 +203,6 @@ impl Door {
         }
         Say::Later(asker.now + takes.min(TIMEOUT))
     }
-}
-
-const fn ideal(asker: &Asker) -> Say {
-    if asker.is_next { Say::Admit } else { Say::Queue }
 }
 
 /// The time for which a node waits for a counter, in milliseconds.

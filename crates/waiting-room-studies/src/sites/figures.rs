@@ -4,10 +4,13 @@
 //! The worlds are the scenario files of this crate, with other policies, delays and skews. All
 //! charts are computed by running them.
 
+mod breaks;
 mod delays;
 mod output;
+mod pictures;
 mod study;
 mod tables;
+mod timelines;
 mod worlds;
 
 #[cfg(test)]
@@ -15,5 +18,6 @@ mod tests;
 
 pub(crate) use self::{
     output::{print, write},
-    study::{Size, Study},
+    study::Study,
+    worlds::Size,
 };

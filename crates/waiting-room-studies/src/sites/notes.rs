@@ -24,19 +24,40 @@ pub(super) struct Notes {
     pub(super) waits_ms: Histogram<u32>,
     /// The error in seconds of the first wait that was shown to a visitor.
     pub(super) errors_s: Histogram<u32>,
-    /// The state of the world at each minute.
-    pub(super) timeline: Vec<Minute>,
+    /// The state of the world every [`Moment::EVERY`] milliseconds.
+    pub(super) timeline: Vec<Moment>,
+    pub(super) crowd: CrowdNotes,
     /// All sessions, if a test asks for them; a hundred million of them would not fit into memory.
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
-/// The state of the world at the turn of a minute.
+/// What a crowd of visitors with plans sees, as the crowd of the `shop` example counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CrowdNotes {
+    /// The requests of visitors without a pass that were admitted.
+    pub(super) let_in: u64,
+    /// The visitors that were admitted at least once.
+    pub(super) visitors_let_in: u64,
+    /// The answers that asked a visitor to wait while a slot was free, and the visitor was next.
+    pub(super) early_answers: u64,
+    /// The answers to visitors without a pass that took at least a round trip to the ledgers.
+    pub(super) slow_decisions: u64,
+}
+
+/// The state of the world at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Minute {
+pub(super) struct Moment {
     pub(super) active: u32,
     /// The number of visitors admitted within the last 60 seconds.
     pub(super) new: u32,
     pub(super) waiting: u32,
+    /// The number of messages that the ledgers have sent so far.
+    pub(super) messages: u64,
+}
+
+impl Moment {
+    /// The time between two moments of a timeline, in milliseconds.
+    pub(super) const EVERY: u32 = 10 * SECOND;
 }
 
 /// The beginning and the end of a visitor's session.
@@ -65,6 +86,7 @@ impl Notes {
             waits_ms: histogram(),
             errors_s: histogram(),
             timeline: Vec::new(),
+            crowd: CrowdNotes::default(),
             sessions: None,
         }
     }
@@ -97,11 +119,12 @@ impl Notes {
         }
     }
 
-    pub(super) fn minute(&mut self, truth: &mut Truth, now: u32) {
-        self.timeline.push(Minute {
+    pub(super) fn moment(&mut self, truth: &mut Truth, messages: u64, now: u32) {
+        self.timeline.push(Moment {
             new: truth.recent(now),
             active: truth.active(),
             waiting: truth.line().waiting(),
+            messages,
         });
     }
 }

@@ -24,6 +24,11 @@ fn number(figure: Option<f64>, decimals: usize) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.decimals$}"))
 }
 
+/// A number, or a dash if there is none.
+fn count(figure: Option<u64>) -> String {
+    figure.map_or_else(|| "–".to_owned(), |figure| figure.to_string())
+}
+
 type Figure = fn(&Report) -> String;
 
 const FIGURES: &[(&str, Figure)] = &[
@@ -72,6 +77,11 @@ const FIGURES: &[(&str, Figure)] = &[
     ("max_stranded_slots", |it| it.max_stranded_slots.to_string()),
     ("stranded_slots_at_end", |it| it.stranded_slots_at_end.to_string()),
     ("recovery_s", |it| number(it.recovery_s, 0)),
+    ("let_in", |it| count(it.let_in)),
+    ("visitors_let_in", |it| count(it.visitors_let_in)),
+    ("slow_decisions", |it| count(it.slow_decisions)),
+    ("early_answers", |it| count(it.early_answers)),
+    ("asking_messages", |it| count(it.asking_messages)),
     ("pages", |it| it.pages.to_string()),
     ("events", |it| it.events.to_string()),
     ("max_present", |it| it.max_present.to_string()),

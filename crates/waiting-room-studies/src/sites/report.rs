@@ -1,11 +1,12 @@
 //! The figures of a run.
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::{
     clock::SECOND,
     door::Trips,
-    notes::{Minute, Notes},
+    notes::{Moment, Notes},
     scenario::{Policy, Scenario},
     truth::Seen,
 };
@@ -68,12 +69,22 @@ pub(crate) struct Report {
     /// The time from the first fault to the last moment at which slots were stranded. `None` if
     /// slots are still stranded at the end of the run.
     pub(crate) recovery_s: Option<f64>,
+    /// In a crowd with plans: the requests of visitors without a pass that were admitted, the visitors
+    /// that were admitted at least once, and the answers to visitors without a pass that took at least
+    /// a round trip to the ledgers.
+    pub(crate) let_in: Option<u64>,
+    pub(crate) visitors_let_in: Option<u64>,
+    pub(crate) slow_decisions: Option<u64>,
+    /// The answers that asked a visitor of such a crowd to wait while a slot was free for it.
+    pub(crate) early_answers: Option<u64>,
+    /// With the escrow, the messages of sites about active visitors that ask for slots.
+    pub(crate) asking_messages: Option<u64>,
     pub(crate) pages: u64,
     pub(crate) events: u64,
     /// The highest number of visitors who were present at once, active or waiting.
     pub(crate) max_present: usize,
     #[serde(skip)]
-    pub(super) timeline: Vec<Minute>,
+    pub(super) timeline: Vec<Moment>,
 }
 
 impl Report {
@@ -85,16 +96,13 @@ impl Report {
         at_end: (u32, u32),
         max_present: usize,
     ) -> Self {
-        let (limit, per_minute) =
-            (scenario.limits.total_active_users, scenario.limits.new_users_per_minute);
+        let limits = &scenario.limits;
+        let (limit, per_minute) = (limits.total_active_users, limits.new_users_per_minute);
         let of_limit = |number: u32, limit: u32| f64::from(number) / f64::from(limit);
         let per_new = |number: u64| number as f64 / notes.arrivals.max(1) as f64;
-        let waits = &notes.waits_ms;
-        let wait = |q| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1_000.0);
-        let errors = &notes.errors_s;
-        let error = |q| (!errors.is_empty()).then(|| errors.value_at_quantile(q) as f64);
-        let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min);
-        let last_stranded = seen.last_stranded.map(|at| f64::from(at) / f64::from(SECOND));
+        let wait = |q| quantile(&notes.waits_ms, q).map(|millis| millis / 1_000.0);
+        let error = |q| quantile(&notes.errors_s, q);
+        let planned = |count: u64| scenario.crowd.map(|_| count);
         Self {
             scenario: scenario.name.clone(),
             policy,
@@ -137,14 +145,28 @@ impl Report {
                 / (f64::from(scenario.length_ms().max(1)) / f64::from(SECOND)),
             max_stranded_slots: seen.max_stranded,
             stranded_slots_at_end: seen.stranded_at_end,
-            recovery_s: first_fault
-                .zip(last_stranded)
-                .filter(|_| seen.stranded_at_end == 0)
-                .map(|(fault, stranded)| (stranded - fault).max(0.0)),
+            recovery_s: recovery_s(scenario, seen),
+            let_in: planned(notes.crowd.let_in),
+            visitors_let_in: planned(notes.crowd.visitors_let_in),
+            slow_decisions: planned(notes.crowd.slow_decisions),
+            asking_messages: planned(trips.asking),
+            early_answers: planned(notes.crowd.early_answers),
             pages: notes.pages,
             events: notes.events,
             max_present,
             timeline: notes.timeline.clone(),
         }
     }
+}
+
+/// The value at a quantile. `None` if nothing was counted.
+fn quantile(of: &Histogram<u32>, quantile: f64) -> Option<f64> {
+    (!of.is_empty()).then(|| of.value_at_quantile(quantile) as f64)
+}
+
+/// The time from the first fault until no slot was stranded any more.
+fn recovery_s(scenario: &Scenario, seen: &Seen) -> Option<f64> {
+    let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min)?;
+    let last_stranded = f64::from(seen.last_stranded?) / f64::from(SECOND);
+    (seen.stranded_at_end == 0).then_some((last_stranded - first_fault).max(0.0))
 }

@@ -15,5 +15,5 @@ mod tables;
 mod tests;
 mod traffic;
 
-pub(super) use self::settings::{FaultKind, Limits, Move, Visitors};
+pub(super) use self::settings::{FaultKind, Limits, Move, ShopCrowd, Visitors};
 pub(crate) use self::settings::{Policy, Scenario};

@@ -185,6 +185,19 @@ impl Truth {
         self.has_changed();
     }
 
+    /// Records that a visitor who waited since `arrived` is not there for a while, so that others go
+    /// before it.
+    pub(super) fn step_aside(&mut self, arrived: u32, now: u32) {
+        self.give_up(arrived, now);
+    }
+
+    /// Records that such a visitor is there again.
+    pub(super) fn step_back(&mut self, arrived: u32, now: u32) {
+        self.advance(now);
+        self.line.join(arrived / SECOND);
+        self.has_changed();
+    }
+
     /// Records the slots that are held for sites that can neither use them nor give them back.
     pub(super) fn strand(&mut self, stranded: Stranded, now: u32) {
         self.advance(now);
@@ -223,6 +236,11 @@ impl Truth {
     pub(super) fn recent(&mut self, now: u32) -> u32 {
         self.advance(now);
         u32::try_from(self.recent.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The time at which the oldest admission leaves the sliding minute.
+    pub(super) fn minute_frees_at(&self) -> Option<u32> {
+        self.recent.front().map(|oldest| oldest + MINUTE)
     }
 
     pub(super) const fn line(&self) -> &Line {

@@ -23,12 +23,32 @@ pub(super) struct Visitor {
     pub(super) is_at_a_door: bool,
 }
 
+impl Visitor {
+    /// A visitor who arrives, and will browse for this time.
+    pub(super) const fn new(id: u32, arrived: u32, site: u16, browsing: u32) -> Self {
+        Self {
+            id,
+            arrived,
+            browsing,
+            ends: u32::MAX,
+            shown: None,
+            site,
+            phase: Phase::Asking,
+            is_bot: false,
+            is_in_line: false,
+            is_at_a_door: false,
+        }
+    }
+}
+
 /// The activity of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Active,
     /// Waiting for the reply of a counter or a ledger.
     Asking,
+    /// Not yet arrived, or between two sessions.
+    Away,
     Waiting,
 }
 

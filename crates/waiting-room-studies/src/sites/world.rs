@@ -1,6 +1,7 @@
 //! The world in virtual time: arrivals, questions, and the spreading of information.
 
 mod people;
+mod shoppers;
 #[cfg(test)]
 mod tests;
 
@@ -13,12 +14,13 @@ use waiting_room_core::ConfigError;
 use super::{
     clock::{MINUTE, SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
-    door::Door,
+    door::{Door, Say},
     news::News,
-    notes::Notes,
+    notes::{Moment, Notes},
     recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
+    shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
 };
@@ -34,6 +36,7 @@ pub(super) struct World<'a> {
     crowd: Crowd,
     next: Option<Newcomer>,
     visitors: Visitors,
+    shoppers: Shoppers,
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
@@ -74,7 +77,8 @@ impl<'a> World<'a> {
         let sites = scenario.sites.nodes.len();
         let length = scenario.length_ms();
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let mut crowd = Crowd::new(scenario, seeds.random());
+        let plans = scenario.crowd.map_or_else(Vec::new, |it| Shoppers::plans(&it, seed));
+        let mut crowd = Crowd::new(scenario, seeds.random()).with(&plans);
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
@@ -100,6 +104,7 @@ impl<'a> World<'a> {
             crowd,
             next,
             visitors: Visitors::default(),
+            shoppers: Shoppers::new(plans),
             wheel: Wheel::new(),
             agenda,
             habits: Pcg64Mcg::from_rng(&mut seeds),
@@ -134,7 +139,7 @@ impl<'a> World<'a> {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
-            let wake = self.door.next_wake().unwrap_or(u32::MAX);
+            let wake = self.next_wake();
             let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
                 self.now = at;
@@ -158,8 +163,23 @@ impl<'a> World<'a> {
                     self.arrive(newcomer);
                 }
             }
+            self.fill_at_an_ideal_door();
         }
         self.truth.advance(self.length);
+    }
+
+    /// The next time at which the door has to act by itself.
+    fn next_wake(&self) -> u32 {
+        let slot = self.door.holds_for_a_slot().then(|| self.truth.minute_frees_at()).flatten();
+        self.door.next_wake().into_iter().chain(slot).min().unwrap_or(u32::MAX)
+    }
+
+    /// Admits visitors who stand at an ideal door while slots are free.
+    fn fill_at_an_ideal_door(&mut self) {
+        while self.door.holds_for_a_slot() && self.truth.free(self.now) > 0 {
+            let first = self.door.take_first();
+            first.into_iter().for_each(|who| self.hear(who, Say::Admit));
+        }
     }
 
     fn happen(&mut self) {
@@ -199,8 +219,9 @@ impl<'a> World<'a> {
                 again(SECOND)
             }
             Happening::Note => {
-                self.notes.minute(&mut self.truth, at);
-                again(MINUTE)
+                let messages = self.door.trips().messages;
+                self.notes.moment(&mut self.truth, messages, at);
+                again(Moment::EVERY)
             }
             Happening::Publish => {
                 self.news.publish(&self.active, &self.nodes, at);

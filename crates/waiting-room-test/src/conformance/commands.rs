@@ -187,9 +187,12 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store, or that
-    /// of a visitor who returns from a session that has lapsed.
+    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store, that of
+    /// a visitor who returns from a session that has lapsed, or that of a visitor from another site.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
+        if self.rng.random_bool(0.05) {
+            return Some(Ticket::moving(&self.pass_from_elsewhere(now), now));
+        }
         if self.rng.random_bool(0.1)
             && let Some(ticket) = self.pass().and_then(|pass| Ticket::resuming(&pass, now))
         {
@@ -200,6 +203,16 @@ impl Commands {
             ticket.last_check_in = now;
         }
         Some(ticket)
+    }
+
+    /// Draws the pass of a visitor from another site, which may be known here, too.
+    fn pass_from_elsewhere(&mut self, now: Timestamp) -> Pass {
+        let known = self.pass().filter(|_| self.rng.random_bool(0.5));
+        known.unwrap_or_else(|| {
+            let arrived = now.before(Duration::from_secs(self.rng.random_range(0..3_600)));
+            let bucket = u32::try_from(arrived.as_secs() / 60).unwrap_or(u32::MAX);
+            Pass::new(self.newcomer(), bucket, now, now, now)
+        })
     }
 
     fn pass(&mut self) -> Option<Pass> {

@@ -35,6 +35,18 @@ struct Place {
     doubtful_since: Option<Timestamp>,
 }
 
+/// What an answer proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surety {
+    /// The store may be away, and may have decided otherwise.
+    InDoubt,
+    /// The node says that it could not extend the session: its store did not answer in time, or its
+    /// site has no lease. The pass lasts until it expires.
+    NotExtended,
+    /// The decision of the store, or a pass that was not due.
+    Sure,
+}
+
 impl Claims {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
@@ -58,27 +70,29 @@ impl Claims {
         self.lost
     }
 
-    /// Records the answer to a visitor. An answer is in doubt if it was given during an outage of
-    /// the store.
+    /// Records the answer to a visitor.
     pub(super) fn answered(
         &mut self,
         visitor: VisitorNo,
         sent: Timestamp,
         now: Timestamp,
         seen: Seen,
-        in_doubt: bool,
+        surety: Surety,
     ) {
+        let in_doubt = surety == Surety::InDoubt;
         if seen == Seen::Admitted {
             self.places.remove(&visitor);
             let until = sent + self.session;
             // A pass cannot be renewed during an outage, but a new one is valid for a full session.
             let pass = self.passes.entry(visitor).or_insert(until);
-            if !in_doubt {
+            if surety == Surety::Sure {
                 *pass = until.max(*pass);
             }
             return;
         }
-        if self.passes.remove(&visitor).is_some_and(|until| now < until) {
+        if let Some(until) = self.passes.remove(&visitor).filter(|until| now < *until) {
+            let left = until.since(now);
+            tracing::warn!(?visitor, ?sent, ?left, "a visitor with a valid pass is kept out");
             self.interrupted += 1;
         }
         match seen {
@@ -149,8 +163,8 @@ mod tests {
     use super::*;
 
     const ANN: VisitorNo = VisitorNo(1);
-    const SURE: bool = false;
-    const IN_DOUBT: bool = true;
+    const SURE: Surety = Surety::Sure;
+    const IN_DOUBT: Surety = Surety::InDoubt;
 
     fn claims() -> Claims {
         Claims::new(&Limits {
@@ -184,8 +198,8 @@ mod tests {
         }
     }
 
-    fn tell(claims: &mut Claims, secs: u64, seen: Seen, in_doubt: bool) {
-        claims.answered(ANN, at(secs), at(secs), seen, in_doubt);
+    fn tell(claims: &mut Claims, secs: u64, seen: Seen, surety: Surety) {
+        claims.answered(ANN, at(secs), at(secs), seen, surety);
     }
 
     #[test]
@@ -211,6 +225,17 @@ mod tests {
         tell(&mut claims, 40, Seen::Admitted, SURE);
         tell(&mut claims, 55, Seen::Refused, SURE);
         assert_eq!(claims.interrupted(), 1);
+    }
+
+    #[test]
+    fn a_pass_that_was_not_extended_is_valid_until_it_expires() {
+        for (secs, interrupted) in [(19, 1), (20, 0)] {
+            let mut claims = claims();
+            tell(&mut claims, 0, Seen::Admitted, SURE);
+            tell(&mut claims, 10, Seen::Admitted, Surety::NotExtended);
+            tell(&mut claims, secs, waits(secs), SURE);
+            assert_eq!(claims.interrupted(), interrupted, "after {secs} s");
+        }
     }
 
     #[test]

@@ -8,8 +8,7 @@ use reqwest::{
     redirect,
 };
 use tower_waiting_room::{request::POLL_HEADER, token::TOKEN_HEADER};
-
-use super::plan::{Kind, Memory};
+use waiting_room_sim::plan::{Kind, Memory};
 
 /// A client with its own connections and cookies.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ impl Client {
 
     /// Sends a request, and waits for the head of the response.
     pub(super) async fn send(&self, errand: Errand) -> Result<Response, reqwest::Error> {
-        let (method, path, body) = self.kind.request(errand);
+        let (method, path, body) = errand.request(self.kind);
         let url = format!("http://{}{path}", self.address);
         let request = self.http.request(method, url);
         let request = match (self.kind, errand) {
@@ -97,18 +96,19 @@ impl Client {
     }
 }
 
-impl Kind {
-    fn request(self, errand: Errand) -> (Method, &'static str, Option<Body>) {
-        match (errand, self.is_browser()) {
-            (Errand::Checkout, true) => (Method::POST, "/checkout", None),
-            (Errand::Checkout, false) => (Method::POST, "/api/checkout", None),
-            (Errand::Poll, _) => (Method::GET, "/", None),
-            (Errand::Page(number), true) => match number % 4 {
+impl Errand {
+    /// The request of such a client.
+    const fn request(self, kind: Kind) -> (Method, &'static str, Option<Body>) {
+        match (self, kind.is_browser()) {
+            (Self::Checkout, true) => (Method::POST, "/checkout", None),
+            (Self::Checkout, false) => (Method::POST, "/api/checkout", None),
+            (Self::Poll, _) => (Method::GET, "/", None),
+            (Self::Page(number), true) => match number % 4 {
                 1 => (Method::GET, "/products/chair", None),
                 2 => (Method::POST, "/cart", Some(FORM)),
                 _ => (Method::GET, "/", None),
             },
-            (Errand::Page(number), false) => match number % 3 {
+            (Self::Page(number), false) => match number % 3 {
                 0 => (Method::GET, "/api/products", None),
                 1 => (Method::POST, "/api/cart", Some(JSON)),
                 _ => (Method::GET, "/api/cart", None),

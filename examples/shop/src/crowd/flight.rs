@@ -2,14 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tower_waiting_room::time::{Clock, Timestamp};
+use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::{Seen, VisitorNo};
 
 use super::{
     answer::Basis,
+    claims::Surety,
     idle::{By, Step},
+    trips::{Purpose, was_over},
     witness::{Trouble, View, Witness},
 };
+use crate::calls::Calls;
 
 /// A request under way. If it is dropped without an answer, it counts as failed.
 #[derive(Debug)]
@@ -24,17 +27,10 @@ pub(super) struct Flight {
     is_over: bool,
     /// Until when the slot is held, counted from the answer, if the answer has a new pass.
     holds_for: Option<Duration>,
-}
-
-/// The purpose of a request, as the witness distinguishes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// To be admitted or asked to wait: the room decides.
-    GetIn,
-    /// To see the next page, with a pass.
-    GoOn,
-    /// To end the session.
-    Leave,
+    /// Whether the visitor had no token.
+    is_new: bool,
+    /// The calls to the store, as far as the answer tells them.
+    calls: Calls,
 }
 
 impl Flight {
@@ -49,7 +45,25 @@ impl Flight {
         }
         let (witness, trouble) = (Arc::clone(witness), view.trouble);
         let (is_undecided, is_over, holds_for) = (false, false, None);
-        Self { witness, visitor, purpose, sent, trouble, is_undecided, is_over, holds_for }
+        let (is_new, calls) = (false, Calls::default());
+        Self {
+            witness,
+            visitor,
+            purpose,
+            sent,
+            trouble,
+            is_undecided,
+            is_over,
+            holds_for,
+            is_new,
+            calls,
+        }
+    }
+
+    /// Records the calls to the store that the request has made, as its answer tells. `is_new` is
+    /// whether the visitor had no token.
+    pub(super) const fn made(&mut self, is_new: bool, calls: Calls) {
+        (self.is_new, self.calls) = (is_new, calls);
     }
 
     /// Records what the answer is based on. Without a decision, the answer proves nothing about the
@@ -71,9 +85,13 @@ impl Flight {
     /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
         let Self { visitor, purpose, sent, trouble, is_undecided, holds_for, .. } = self;
+        let Self { is_new, calls, .. } = self;
         self.land(|view, now| {
+            view.trips.add(purpose, is_new, calls);
+            let is_served = purpose == Purpose::GoOn && seen == Seen::Admitted;
+            let is_whole = !is_served || view.trips.served(calls);
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
-            if is_in_doubt {
+            if is_in_doubt || !is_whole {
                 view.oracle.failed(visitor, now);
                 if let Seen::Waiting { position, .. } = seen {
                     view.oracle.shown(visitor, position);
@@ -81,7 +99,12 @@ impl Flight {
             } else {
                 view.oracle.answered(visitor, now, seen);
             }
-            view.claims.answered(visitor, sent, now, seen, is_in_doubt);
+            let basis = match (is_in_doubt, is_whole) {
+                (true, _) => Surety::InDoubt,
+                (false, false) => Surety::NotExtended,
+                (false, true) => Surety::Sure,
+            };
+            view.claims.answered(visitor, sent, now, seen, basis);
             match (seen, holds_for) {
                 (Seen::Admitted, Some(lifetime)) => {
                     view.steps(visitor, now, |now| Step::Inside(now + lifetime));
@@ -99,6 +122,7 @@ impl Flight {
                         view.trouble.was_let_in();
                     }
                 }
+                Purpose::GoOn if was_over(calls) => view.latencies.decided(now.since(sent)),
                 Purpose::GoOn => view.latencies.passed(now.since(sent), trouble.is_on),
                 Purpose::Leave => {}
             }

@@ -4,8 +4,8 @@ use std::{error::Error, time::Duration};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use waiting_room_sim::plan::{Pace, Plan};
 
-use super::plan::{Pace, Plan};
 use crate::{
     cli::{Arrivals, CrowdOrder},
     replay::{self, Replay},
@@ -32,7 +32,11 @@ impl Schedule {
         let (times, over, story) = match &order.arrivals {
             Arrivals::Even { visitors, over } => {
                 check(*visitors, bound)?;
-                (even(*visitors, *over, &mut chance), *over, format!("{visitors} visitors"))
+                (
+                    Plan::even_arrivals(*visitors, *over, &mut chance),
+                    *over,
+                    format!("{visitors} visitors"),
+                )
             }
             Arrivals::Sale { visitors, over, prequeue } => {
                 check(*visitors, bound)?;
@@ -66,13 +70,6 @@ impl Schedule {
     }
 }
 
-fn even(visitors: u32, over: Duration, chance: &mut impl Rng) -> Vec<Duration> {
-    let times = (0..visitors).map(|_| over.mul_f64(chance.random_range(0.0..1.0)));
-    let mut times: Vec<_> = times.collect();
-    times.sort_unstable();
-    times
-}
-
 /// The arrivals of a sale: most visitors come before the start.
 fn before_and_after(
     visitors: u32,
@@ -81,8 +78,8 @@ fn before_and_after(
     chance: &mut impl Rng,
 ) -> Vec<Duration> {
     let early = visitors - visitors / COMES_LATE;
-    let mut times = even(early, prequeue, chance);
-    let late = even(visitors - early, over - prequeue, chance);
+    let mut times = Plan::even_arrivals(early, prequeue, chance);
+    let late = Plan::even_arrivals(visitors - early, over - prequeue, chance);
     times.extend(late.into_iter().map(|time| prequeue + time));
     times
 }

@@ -1,11 +1,14 @@
-use clap::Parser;
-use waiting_room_sim::seeds;
+use std::time::Duration;
 
-use super::{
-    plan::{Ending, Memory},
-    run,
-    schedule::Schedule,
+use clap::Parser;
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use waiting_room_sim::{
+    plan::{Ending, Memory, Pace, Plan},
+    seeds,
 };
+
+use super::{run, schedule::Schedule};
 use crate::cli::{Cli, CrowdOrder, Mode};
 
 fn order(line: &str) -> (Cli, CrowdOrder) {
@@ -39,12 +42,27 @@ fn a_crowd_comes_in_its_time_and_has_all_sorts_in_it() {
         assert_eq!(plans.len(), 2_000);
         assert!(plans.is_sorted_by_key(|plan| plan.arrival));
         assert!(plans.iter().all(|plan| plan.arrival < over && !plan.thoughts.is_empty()));
-        let share =
-            |of: &dyn Fn(&super::plan::Plan) -> bool| plans.iter().filter(|plan| of(plan)).count();
+        let share = |of: &dyn Fn(&Plan) -> bool| plans.iter().filter(|plan| of(plan)).count();
         assert!((20..=200).contains(&share(&|plan| plan.memory == Memory::Forgets)));
         assert!((600..=1_400).contains(&share(&|plan| plan.ending == Ending::Checkout)));
         assert!((100..=400).contains(&share(&|plan| plan.absence.is_some())));
         assert!((200..=600).contains(&share(&|plan| plan.patience.is_some())));
+    }
+}
+
+/// A simulated world has the same visitors as a real crowd with the same seed.
+#[test]
+fn a_crowd_is_the_one_that_a_simulated_world_draws() {
+    for seed in seeds(3) {
+        let of = schedule(&format!(
+            "shop --crowd 200 --duration 60 --place-retention 60s --seed {seed}"
+        ));
+        let pace = Pace {
+            over: Duration::from_secs(60),
+            longest_absence: Duration::from_secs(48),
+            has_streams: false,
+        };
+        assert_eq!(of.plans, Plan::crowd(200, &pace, &mut Pcg64::seed_from_u64(seed)));
     }
 }
 

@@ -6,18 +6,22 @@ use http::header::SET_COOKIE;
 use reqwest::StatusCode;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
-use waiting_room_sim::{Seen, ShownPosition, VisitorNo};
+use waiting_room_sim::{
+    Seen, ShownPosition, VisitorNo,
+    plan::{Ending, Kind, Memory, Plan},
+};
 
 use super::{
     answer::{Answer, News, Notice},
     client::{Client, Errand},
-    flight::{Flight, Purpose},
+    flight::Flight,
     idle::{By, Step},
-    plan::{Ending, Kind, Memory, Plan},
     sale::SalePlan,
     stream::{PushStream, Pushed},
+    trips::Purpose,
     witness::{Fate, Witness},
 };
+use crate::calls::Calls;
 
 /// A visitor that has arrived.
 #[derive(Debug)]
@@ -253,12 +257,15 @@ impl Visitor {
         let mut flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
+        let (headers, calls) = (response.headers(), Calls::told(response.headers()));
+        flight.made(!self.has_pass && !self.has_ticket, calls);
         tracing::debug!(
             visitor = ?self.number,
             ?errand,
             status = response.status().as_u16(),
-            reason = ?response.headers().get(REASON_HEADER),
-            has_cookie = response.headers().contains_key(SET_COOKIE),
+            reason = ?headers.get(REASON_HEADER),
+            cookie = ?headers.get(SET_COOKIE),
+            %calls,
             "answered"
         );
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use super::{
     draw::{Draw, EventNotice, Recomputed},
     idle::{IdleSlots, Sale, SlotLog, Step},
     latencies::Latencies,
+    trips::Trips,
 };
 
 /// Reports to the oracle what the visitors do and see.
@@ -36,11 +37,12 @@ pub struct Witness {
 
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) clock: SystemClock,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) oracle: Oracle,
     pub(super) claims: Claims,
     pub(super) latencies: Latencies,
     pub(super) trouble: Trouble,
+    pub(super) trips: Trips,
     people: People,
     pub(super) under_way: u32,
     /// In ascending order.
@@ -176,11 +178,12 @@ impl Witness {
     /// A witness of a room that makes these promises.
     pub(super) fn new(limits: Limits) -> Self {
         let view = View {
-            clock: SystemClock::new(),
+            clock: Arc::new(SystemClock::new()),
             oracle: Oracle::new(limits),
             claims: Claims::new(&limits),
             latencies: Latencies::new(),
             trouble: Trouble::default(),
+            trips: Trips::default(),
             people: People::default(),
             under_way: 0,
             waits: Vec::new(),
@@ -448,6 +451,12 @@ impl Witness {
             most = most.max(latest.since(*came));
         }
         most
+    }
+
+    /// The calls to the store that the nodes have told.
+    #[must_use]
+    pub fn trips(&self) -> Trips {
+        self.lock().trips
     }
 
     /// The response times.

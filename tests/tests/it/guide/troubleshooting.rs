@@ -13,7 +13,7 @@ fn each_code_has_a_section_in_troubleshooting() {
 
 #[test]
 fn each_reason_has_a_row_in_troubleshooting() {
-    let reasons = names("crates/waiting-room-core/src/room/verdict.rs");
+    let reasons = names("crates/waiting-room-core/src/room/reason.rs");
     assert_eq!(reasons.len(), variants("tower_waiting_room::Reason"));
     let rows: Vec<_> =
         listed("| `", "` |").iter().map(|row| row.replace(['<', '>'], "|")).collect();
@@ -30,13 +30,13 @@ fn assert_same(names: &[String], listed: &[String]) {
 }
 
 /// Returns the texts to which a file maps the variants of an enum: `Self::Variant => "text"`, or
-/// `Self::Variant(value) => … write!(f, "text:{value}")`.
+/// `Self::Variant(value) => write!(f, "text:{value}")`.
 fn names(file: &str) -> Vec<String> {
     let source = fs::read_to_string(workspace(file)).unwrap();
     let arms = source.lines().filter_map(|line| line.trim().strip_prefix("Self::"));
     let named = arms.filter_map(|arm| {
         let (_, result) = arm.split_once(" => ")?;
-        let result = result.strip_prefix("return write!(f, ").unwrap_or(result);
+        let result = result.strip_prefix("write!(f, ").unwrap_or(result);
         Some(result.strip_prefix('"')?.split('"').next()?.to_owned())
     });
     named.collect()

@@ -15,14 +15,6 @@ use crate::{
     },
 };
 
-/// The page in one language.
-#[derive(Debug)]
-pub(super) struct PageSteps {
-    pub(super) steps: Vec<Step>,
-    /// The length of all constant texts, in bytes.
-    pub(super) len: usize,
-}
-
 /// A step in rendering the page.
 #[derive(Debug)]
 pub(super) enum Step {
@@ -87,7 +79,7 @@ impl Slot {
 }
 
 /// A condition in the template.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guard {
     HasNumber,
     HasPush,
@@ -106,6 +98,24 @@ pub(super) enum Guard {
 }
 
 impl Guard {
+    /// All conditions.
+    pub(super) const ALL: [Self; 14] = [
+        Self::HasNumber,
+        Self::HasPush,
+        Self::HasTransfer,
+        Self::IsApproximate,
+        Self::IsLong,
+        Self::IsUnsent,
+        Self::IsWaiting,
+        Self::MayReturn,
+        Self::MayReturnByItself,
+        Self::NoAgain,
+        Self::NoDetail,
+        Self::NoKeep,
+        Self::NoProgress,
+        Self::NoWait,
+    ];
+
     /// Returns the condition for an expression of the template.
     fn of(expression: &str) -> Option<Self> {
         Some(match expression {
@@ -136,13 +146,12 @@ impl Guard {
 ///
 /// Panics if the page contains an expression or a statement that is not listed in this file. Tests
 /// rule that out.
-pub(super) fn split(template: &str, language: Language, look: &Look) -> PageSteps {
+pub(super) fn split(template: &str, language: Language, look: &Look) -> Vec<Step> {
     let (steps, open) = (Vec::new(), Vec::new());
     let mut splitter = Splitter { language, look, steps, open, target: 0, left_out: 0 };
     // `minijinja` also removes one line break at the end of a template.
     splitter.read(template.strip_suffix('\n').unwrap_or(template));
-    let len = |step: &Step| if let Step::Text(text) = step { text.len() } else { 0 };
-    PageSteps { len: splitter.steps.iter().map(len).sum(), steps: splitter.steps }
+    splitter.steps
 }
 
 /// Splits the template into steps.

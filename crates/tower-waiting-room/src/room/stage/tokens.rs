@@ -45,7 +45,7 @@ impl<St: Store> RoomStage<St> {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// Returns the token of a pass. The client stores the token for as long as the session may
+    /// Returns the token of a pass of this site. The client stores the token for as long as the session may
     /// last.
     ///
     /// A sliding session may outlast this pass, because a renewal may reach the store even if the
@@ -56,6 +56,7 @@ impl<St: Store> RoomStage<St> {
             true => Tokens::session_may_last(pass),
             false => pass.expires_at,
         };
-        Token { sealed: self.tokens.seal_pass(pass), max_age: until.since(now) }
+        let pass = pass.with_home(self.store.home());
+        Token { sealed: self.tokens.seal_pass(&pass), max_age: until.since(now) }
     }
 }

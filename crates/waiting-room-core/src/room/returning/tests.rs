@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Reason, RoomRules, Verdict, VisitorId, room::Recovery};
+use crate::{
+    Reason, RoomRules, Verdict, VisitorId,
+    room::{PlacesPerNetwork, QueueingMethod, Recovery, RoomMode},
+};
 
 fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(100_000 + secs)
@@ -161,6 +164,77 @@ fn during_a_pause_nobody_returns() {
     room.recover(at(90));
     let verdict = room.check_in(&Ticket::resuming(&old, at(91)).unwrap(), at(91));
     assert!(matches!(verdict, Verdict::Wait { reason: Reason::QueuedRecovery, .. }));
+}
+
+/// The pass of a visitor that another site has admitted, and that came there at this time.
+fn from_elsewhere(who: u128, secs: u64) -> Pass {
+    let bucket = u32::try_from(at(secs).as_secs() / 60).unwrap();
+    Pass::new(id(who), bucket, at(secs), at(secs), at(secs) + Duration::from_secs(90))
+}
+
+fn moves(room: &mut Room, pass: &Pass, secs: u64) -> Verdict {
+    room.check_in(&Ticket::moving(pass, at(secs)), at(secs))
+}
+
+#[test]
+fn a_visitor_of_another_site_takes_a_free_slot_ahead_of_the_line() {
+    let (mut room, pass_of_the_first) = full();
+    let next = queue(&mut room, 2, 1, 0);
+    room.leave(pass_of_the_first.id, at(4));
+    let new = pass(moves(&mut room, &from_elsewhere(3, 1), 4));
+    assert_eq!((new.id, new.accepted_at, new.expires_at), (id(3), at(4), at(94)));
+    waits(room.check_in(&next, at(4)));
+    // The same pass again leads to the same session.
+    assert_eq!(pass(moves(&mut room, &from_elsewhere(3, 1), 5)).accepted_at, at(4));
+    assert_eq!((room.snapshot(at(5)).active, room.snapshot(at(5)).new_in_last_minute), (1, 2));
+}
+
+#[test]
+fn a_visitor_of_another_site_waits_ahead_of_those_who_waited_for_an_hour() {
+    let (mut room, _) = full();
+    let first = queue(&mut room, 2, 1, 0);
+    let guest = queue(&mut room, 3, 21, 3_600);
+    let guest = waits(room.check_in(&guest, at(62)));
+    assert_eq!(guest.shown_position, Some(1));
+    let moved = waits(moves(&mut room, &from_elsewhere(4, 20), 62));
+    assert_eq!((moved.shown_position, moved.placed, moved.resumes), (Some(1), true, false));
+    room.leave(id(1), at(63));
+    waits(room.check_in(&first, at(63)));
+    waits(room.check_in(&guest, at(63)));
+    pass(room.check_in(&moved, at(64)));
+}
+
+#[test]
+fn a_visitor_of_another_site_waits_where_newcomers_are_refused() {
+    let network = std::num::NonZeroU32::new(7);
+    let of_network = |who| VisitorId::new(who).of_network(network);
+    let rules = RoomRules::new("r", 1).with_queueing_method(QueueingMethod::Reject);
+    let drains = RoomRules::new("r", 1).with_mode(RoomMode::Drain);
+    let narrow = RoomRules::new("r", 1).with_places_per_network(PlacesPerNetwork::Limit(1));
+    for rules in [rules, drains, narrow.with_line_capacity(1)] {
+        let mut room = Room::new(RoomRules::new("r", 1)).unwrap();
+        room.enter(id(1), at(0));
+        let ticket = waits(room.enter(of_network(2), at(0)));
+        waits(room.check_in(&ticket, at(2)));
+        room.configure(rules.clone(), at(3)).unwrap();
+        let mut old = from_elsewhere(3, 1);
+        old.id = of_network(3);
+        let moved = waits(moves(&mut room, &old, 3));
+        assert_eq!(moved.shown_position, Some(1), "{rules:?}");
+    }
+}
+
+#[test]
+fn a_visitor_of_another_site_who_has_left_this_one_is_a_newcomer() {
+    let (mut room, old) = full();
+    let mut lapsed = room.clone();
+    pass(moves(&mut lapsed, &from_elsewhere(1, 0), 91));
+    room.leave(old.id, at(50));
+    pass(room.enter(id(2), at(51)));
+    for since in [0, 60] {
+        let verdict = moves(&mut room, &from_elsewhere(1, since), 62);
+        assert!(matches!(verdict, Verdict::Wait { ticket, .. } if !ticket.placed), "{verdict:?}");
+    }
 }
 
 /// A visitor of the crowd in the property test.

@@ -16,7 +16,7 @@ use waiting_room_core::{
 use waiting_room_engines::Engine;
 use waiting_room_redis::{
     RedisStore,
-    site::{GlobalNews, NodeReport, SiteReport},
+    site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
 use waiting_room_sites::{
     Minute, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules, TicketCounter,
@@ -160,7 +160,10 @@ impl World {
     async fn report(&mut self, at_door: u32) -> SiteReport {
         let said = report(&self.room, at_door).await;
         if let Some((term, plan)) = self.counting.plan(&said, &self.room.rules()) {
-            self.room.hear_for_site(term, &plan, &times(&RULES)).await.unwrap();
+            self.room
+                .hear_for_site(SharedLimit::ActiveVisitors, term, &plan, &times(&RULES))
+                .await
+                .unwrap();
             self.counting.was_planned(&said);
         }
         said
@@ -181,7 +184,10 @@ impl World {
                 self.report(at_door).await;
             }
             if let Some((term, news)) = for_room(&answer) {
-                self.room.hear_for_site(term, &news, &times(&RULES)).await.unwrap();
+                self.room
+                    .hear_for_site(SharedLimit::ActiveVisitors, term, &news, &times(&RULES))
+                    .await
+                    .unwrap();
             }
         }
     }
@@ -320,6 +326,7 @@ async fn report(room: &RedisStore, at_door: u32) -> SiteReport {
         door_for: Duration::from_secs(1),
         judged: Timestamp::ZERO,
         speaks_for: Duration::from_secs(5),
+        minute: None,
     };
     room.report_of_site(&report).await.unwrap()
 }
@@ -403,7 +410,7 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
         let said = report(&world.room, 1).await;
         let counted = said.counted.unwrap();
         assert_eq!((counted.active, counted.tickets, counted.anywhere), (0, 0, 0), "{engine}");
-        assert_eq!(said.unused, 0, "{engine}: no slot for a new visitor");
+        assert_eq!(said.free, 0, "{engine}: no slot for a new visitor");
         world.clock.advance(Duration::from_secs(1));
         let renewed = world.room.renew(pass).await.unwrap();
         assert!(matches!(renewed, Renewal::Renew(it) if it.expires_at > pass.expires_at));
@@ -417,27 +424,27 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
         let server = start(engine);
         let (mut world, _) = with_one_visitor(&server.url()).await;
         let said = report(&world.room, 0).await;
-        assert!(said.counted.is_some() && !said.has_account);
+        assert!(said.counted.is_some() && !said.slots.has_account);
         let welcome = GlobalNews::Welcome {
             epoch: (1, 1),
-            incarnation: said.incarnation,
+            incarnation: said.slots.incarnation,
             heard: said.at,
             lease: Duration::from_secs(30),
             inherited: 0,
         };
         let hear = async |room: &RedisStore, news| {
-            room.hear_for_site(1, news, &times(&RULES)).await.unwrap();
+            room.hear_for_site(SharedLimit::ActiveVisitors, 1, news, &times(&RULES)).await.unwrap();
         };
         hear(&world.room, &welcome).await;
         let said = report(&world.room, 0).await;
-        assert!(said.has_account && said.counted.is_none(), "{engine}: {said:?}");
+        assert!(said.slots.has_account && said.counted.is_none(), "{engine}: {said:?}");
 
         let (_, plan) = world.counting.plan(&said, &world.room.rules()).unwrap();
         hear(&world.room, &plan).await;
-        assert!(report(&world.room, 0).await.has_account, "{engine}: the lease is running");
+        assert!(report(&world.room, 0).await.slots.has_account, "{engine}: the lease is running");
         world.clock.advance(Duration::from_secs(30));
         world.report(0).await;
         let said = report(&world.room, 0).await;
-        assert!(!said.has_account && said.counted.is_some(), "{engine}: {said:?}");
+        assert!(!said.slots.has_account && said.counted.is_some(), "{engine}: {said:?}");
     }
 }

@@ -12,7 +12,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{
     RedisStore,
-    site::{GlobalNews, NodeReport, SiteReport},
+    site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
 use waiting_room_sites::escrow::EscrowRules;
 
@@ -60,6 +60,7 @@ impl Site {
             door_for: Duration::from_secs(1),
             judged,
             speaks_for: Duration::from_secs(5),
+            minute: None,
         };
         self.room.report_of_site(&report).await.unwrap()
     }
@@ -69,16 +70,20 @@ impl Site {
     }
 
     async fn hear(&self, news: GlobalNews) {
-        self.room.hear_for_site(1, &news, &times(&RULES)).await.unwrap();
+        self.room
+            .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
+            .await
+            .unwrap();
     }
 
     /// Opens an account for the incarnation that the room reports.
     async fn join(&mut self, inherited: u64) {
         let said = self.say().await;
-        assert!(!said.has_account, "{said:?}");
-        self.epoch.1 = said.epoch.1.max(self.epoch.1) + 1;
+        assert!(!said.slots.has_account, "{said:?}");
+        self.epoch.1 = said.slots.epoch.1.max(self.epoch.1) + 1;
         self.granted = inherited;
-        let (epoch, incarnation, heard, lease) = (self.epoch, said.incarnation, said.at, LEASE);
+        let (epoch, incarnation, heard, lease) =
+            (self.epoch, said.slots.incarnation, said.at, LEASE);
         self.hear(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
     }
 
@@ -158,7 +163,10 @@ async fn a_room_has_the_slots_of_its_account_whatever_its_rules_say() {
         site.admitted().await;
         site.waits().await;
         let said = site.say().await;
-        assert_eq!((said.granted, said.returned, said.used, said.unused), (3, 0, 3, 0));
+        assert_eq!(
+            (said.slots.granted, said.slots.returned, said.slots.used, said.free),
+            (3, 0, 3, 0)
+        );
     })
     .await;
 }
@@ -172,9 +180,9 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         site.clock.advance(LEASE);
         site.join(1).await;
         let before = site.say().await;
-        assert_eq!((before.epoch, before.granted, before.unused), ((1, 2), 1, 0));
+        assert_eq!((before.slots.epoch, before.slots.granted, before.free), ((1, 2), 1, 0));
         site.clock.advance(Duration::from_secs(1));
-        let (heard, lease, incarnation) = (site.say().await.at, LEASE, before.incarnation);
+        let (heard, lease, incarnation) = (site.say().await.at, LEASE, before.slots.incarnation);
         let grant = |epoch| GlobalNews::Grant {
             epoch,
             heard,
@@ -208,20 +216,33 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         ] {
             site.hear(news).await;
             let said = site.say().await;
-            assert_eq!((said.epoch, said.granted, said.unused), ((1, 2), 1, 0), "{news:?}");
             assert_eq!(
-                (said.has_account, said.incarnation, said.lease_end),
-                (true, incarnation, before.lease_end),
+                (said.slots.epoch, said.slots.granted, said.free),
+                ((1, 2), 1, 0),
+                "{news:?}"
+            );
+            assert_eq!(
+                (said.slots.has_account, said.slots.incarnation, said.slots.lease_end),
+                (true, incarnation, before.slots.lease_end),
                 "{news:?}"
             );
         }
         // A ledger of an earlier term, after the site has heard of a later one.
-        site.room.hear_for_site(2, &GlobalNews::Report, &times(&RULES)).await.unwrap();
+        site.room
+            .hear_for_site(SharedLimit::ActiveVisitors, 2, &GlobalNews::Report, &times(&RULES))
+            .await
+            .unwrap();
         site.hear(grant((1, 2))).await;
         let said = site.say().await;
-        assert_eq!((said.term, said.granted, said.lease_end), (2, 1, before.lease_end));
-        site.room.hear_for_site(2, &grant((1, 2)), &times(&RULES)).await.unwrap();
-        assert_eq!(site.say().await.granted, 50, "a grant of the account's own epoch counts");
+        assert_eq!(
+            (said.slots.term, said.slots.granted, said.slots.lease_end),
+            (2, 1, before.slots.lease_end)
+        );
+        site.room
+            .hear_for_site(SharedLimit::ActiveVisitors, 2, &grant((1, 2)), &times(&RULES))
+            .await
+            .unwrap();
+        assert_eq!(site.say().await.slots.granted, 50, "a grant of the account's own epoch counts");
     })
     .await;
 }
@@ -237,7 +258,7 @@ async fn without_a_lease_nobody_enters_and_nothing_is_prolonged() {
         site.clock.advance(Duration::from_secs(10));
         site.waits().await;
         assert_eq!(site.renewed(pass).await.expires_at, pass.expires_at, "it is not prolonged");
-        assert_eq!(site.say().await.lease_end, BEGIN + LEASE);
+        assert_eq!(site.say().await.slots.lease_end, BEGIN + LEASE);
 
         site.grant(0).await;
         site.admitted().await;
@@ -259,14 +280,14 @@ async fn a_lost_room_counts_all_slots_as_in_use_until_the_session_is_over() {
             assert_eq!(pass.expires_at, passes[0].expires_at);
         }
         site.waits().await;
-        assert_eq!(site.say().await.incarnation, 2);
+        assert_eq!(site.say().await.slots.incarnation, 2);
 
         site.join(3).await;
-        assert_eq!(site.say().await.used, 3);
+        assert_eq!(site.say().await.slots.used, 3);
         site.waits().await;
         for pass in passes {
             site.renewed(pass).await;
-            assert_eq!(site.say().await.used, 3, "its slot is one of those that are kept");
+            assert_eq!(site.say().await.slots.used, 3, "its slot is one of those that are kept");
         }
         // A pass that nobody has got from this site finds no slot.
         let mut foreign = passes[0];
@@ -309,13 +330,13 @@ async fn after_a_restart_sessions_go_on_and_nobody_enters_in_place_of_those_that
         site.restart().await;
         site.waits().await;
         let said = site.say().await;
-        assert_eq!((said.has_account, said.incarnation), (false, 2));
+        assert_eq!((said.slots.has_account, said.slots.incarnation), (false, 2));
 
         site.join(4).await;
         // Two visitors are known, but the server may have lost others.
         site.waits().await;
         let said = site.say().await;
-        assert_eq!((said.used, said.wanted), (4, 0));
+        assert_eq!((said.slots.used, said.slots.wanted), (4, 0));
         let renewed = site.renewed(pass).await;
         assert!(renewed.expires_at > pass.expires_at, "the session goes on");
     })
@@ -330,7 +351,7 @@ async fn a_lost_key_ends_the_life_of_the_site() {
         let () = site.connection().await.del("{wr:shop}:visitors").await.unwrap();
         site.lives += 1;
         site.waits().await;
-        assert!(!site.say().await.has_account);
+        assert!(!site.say().await.slots.has_account);
     })
     .await;
 }
@@ -342,12 +363,12 @@ async fn a_fenced_life_is_over_and_the_next_one_waits_for_slots_for_its_visitors
         let pass = site.admitted().await;
         let (incarnation, over, is_fenced) = (1, site.epoch, true);
         site.hear(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
-        assert!(site.say().await.has_account, "another life was refused");
+        assert!(site.say().await.slots.has_account, "another life was refused");
         site.hear(GlobalNews::Refused { incarnation, over, is_fenced }).await;
         site.lives += 1;
         site.waits().await;
         site.join(0).await;
-        assert_eq!(site.say().await.used, 1, "the site owes a slot");
+        assert_eq!(site.say().await.slots.used, 1, "the site owes a slot");
         let clock = Duration::from_secs(5);
         site.clock.advance(clock);
         assert_eq!(site.renewed(pass).await.expires_at, pass.expires_at, "it has no slot");
@@ -364,9 +385,9 @@ async fn a_lease_that_is_over_by_the_clock_of_a_node_is_over() {
         let mut site = Site::with(engine, 3).await;
         site.admitted().await;
         let end = BEGIN + LEASE;
-        assert_eq!(site.report(end.before(Duration::from_micros(1))).await.lease_end, end);
+        assert_eq!(site.report(end.before(Duration::from_micros(1))).await.slots.lease_end, end);
         site.admitted().await;
-        assert_eq!(site.report(end).await.lease_end, BEGIN);
+        assert_eq!(site.report(end).await.slots.lease_end, BEGIN);
         site.waits().await;
         // The next message begins another one.
         site.clock.advance(Duration::from_secs(1));
@@ -392,7 +413,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             });
         }
         let said = site.say().await;
-        assert_eq!((said.used, said.wanted), (1, 2));
+        assert_eq!((said.slots.used, said.slots.wanted), (1, 2));
 
         // One slot is granted, and everything unused is recalled.
         site.granted += 1;
@@ -401,23 +422,26 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
         site.hear(grant).await;
         let said = site.say().await;
-        assert_eq!((said.returned, said.used, said.wanted, said.unused), (0, 2, 1, 1));
+        assert_eq!(
+            (said.slots.returned, said.slots.used, said.slots.wanted, said.free),
+            (0, 2, 1, 1)
+        );
 
         // Nobody takes it, so it goes back.
-        site.clock.advance(Duration::from_secs(3));
+        site.clock.advance(Duration::from_secs(4));
         let GlobalNews::Grant { epoch, lease, granted, reserve, recall, .. } = grant else {
             panic!("it is a grant")
         };
         let heard = site.clock_now();
         site.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
         let said = site.say().await;
-        assert_eq!((said.returned, said.unused), (1, 0));
+        assert_eq!((said.slots.returned, said.free), (1, 0));
 
         // A slot that is granted again is taken at the check-in.
         site.grant(1).await;
         let admitted = site.room.check_in(tickets[0]).await.unwrap();
         assert!(matches!(admitted, Verdict::Admit { .. }), "{admitted:?}");
-        assert_eq!(site.say().await.unused, 0);
+        assert_eq!(site.say().await.free, 0);
     })
     .await;
 }

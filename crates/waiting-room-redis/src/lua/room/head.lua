@@ -40,8 +40,9 @@ if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
     error('the room needs a server for machines of 64 bits')
 end
 
--- The state of the room, and the number of visitors whom this script has admitted.
-local room = {admitted = 0}
+-- The state of the room, the number of visitors whom this script has admitted, and the time for which
+-- an admission counts towards the limit on new visitors.
+local room = {admitted = 0, held_us = MINUTE_US}
 
 -- The format of an integer with all its digits, because `..` would round it to 14 digits. '%d' is
 -- faster than '%.0f', but is limited to 32 bits on some machines.

@@ -1,9 +1,10 @@
--- The admissions of the last 60 seconds, stored as a list of their times, newest first.
+-- The admissions of the last minute, stored as a list of their times, newest first. They count for
+-- `room.held_us`: sixty seconds, or slightly more if the limit on new visitors is one of all sites.
 
 -- Returns whether one more visitor may be admitted in addition to `reserved` other visitors.
 --
--- With a limit of n admissions per minute, the (n - reserved)-th latest admission must be at least
--- a minute old, if it exists.
+-- With a limit of n admissions per minute, the (n - reserved)-th latest admission must not count any
+-- more, if it exists.
 local function conforms(reserved)
     if not room.minute then
         return true
@@ -14,11 +15,11 @@ local function conforms(reserved)
     -- Admissions by this script are not in the list yet.
     local index = room.minute - reserved - 1 - room.admitted
     local at_us = index < 0 and room.now_us or redis.call('LINDEX', MINUTE, index)
-    return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
+    return not at_us or tonumber(at_us) + room.held_us <= room.now_us
 end
 
 -- Adds the admissions by this script to the list, all at the current time. For each of them, up to
--- two entries that are older than a minute are dropped, so that the list shrinks again after a busy
+-- two entries that do not count any more are dropped, so that the list shrinks again after a busy
 -- minute.
 local function write_admissions()
     if room.admitted == 0 then
@@ -31,7 +32,7 @@ local function write_admissions()
     redis.call('LPUSH', MINUTE, unpack(times))
     local kept = -1
     for _, at_us in ipairs(redis.call('LRANGE', MINUTE, -2 * room.admitted, -1)) do
-        kept = tonumber(at_us) + MINUTE_US <= room.now_us and kept - 1 or kept
+        kept = tonumber(at_us) + room.held_us <= room.now_us and kept - 1 or kept
     end
     if kept < -1 then
         redis.call('LTRIM', MINUTE, 0, kept)
@@ -52,13 +53,14 @@ local function count_since(at_us)
     return inside
 end
 
--- Returns the number of visitors who were admitted within the last minute, and drops older times.
+-- Returns the number of visitors who were admitted in the last 60 seconds, and drops the times that do
+-- not count any more.
 local function count_minute()
-    local inside = count_since(room.now_us - MINUTE_US)
-    if inside == 0 then
+    local kept = count_since(room.now_us - room.held_us)
+    if kept == 0 then
         redis.call('DEL', MINUTE)
     else
-        redis.call('LTRIM', MINUTE, 0, inside - 1)
+        redis.call('LTRIM', MINUTE, 0, kept - 1)
     end
-    return inside
+    return room.held_us == MINUTE_US and kept or count_since(room.now_us - MINUTE_US)
 end

@@ -70,12 +70,37 @@ end
 
 -- Returns the number of slots that visitors may take. In a room that counts, these are the slots of
 -- the minute that are left, however many visitors are active.
+--
+-- While visitors wait at other sites, only slots that were granted for visitors of this site may be
+-- taken. A slot that becomes free here is given back, since it may be the turn of a visitor elsewhere.
 local function free_slots()
-    local counters = room.site and room.site.counters
+    local site, counters = room.site, room.site and room.site.counters
     if counters then
         return math.max(counters.slots + counters.tickets - counters.taken, 0)
     end
-    return room.slots - active()
+    local free, account = room.slots - active(), site and site.slots
+    if account and account.has_account and room.now_us < account.recalled_until_us then
+        return math.min(free, room.now_us < account.promised_until_us and account.promised or 0)
+    end
+    return free
+end
+
+-- Takes note that a visitor has taken what was promised in an account.
+local function take_promised(account)
+    if account and account.promised > 0 then
+        account.promised, room.is_site_changed = account.promised - 1, true
+    end
+end
+
+-- Takes note that a visitor has taken a slot.
+local function take_slot()
+    local site, counters = room.site, room.site and room.site.counters
+    if counters then
+        counters.taken, room.is_site_changed = counters.taken + 1, true
+    elseif site then
+        take_promised(site.slots)
+        take_promised(site.minute)
+    end
 end
 
 -- The entries of VOIDS that this script has read, by visitor, or false if there is none.
@@ -148,7 +173,7 @@ local function may_prolong()
     if room.site.counters then
         return true
     end
-    return is_leased() and active() <= room.slots + room.site.ghosts
+    return is_leased() and active() <= room.slots + room.site.slots.ghosts
 end
 
 -- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
@@ -167,9 +192,10 @@ local function can_take_up(pass, last_check_in_us)
     local site = room.site
     if site and site.counters then
         return true
-    elseif site and site.ghosts > 0 then
+    elseif site and site.slots.ghosts > 0 then
         -- The slot of the visitor is one of those that are kept since the loss.
-        site.ghosts, room.slots, room.is_site_changed = site.ghosts - 1, room.slots + 1, true
+        site.slots.ghosts, room.slots = site.slots.ghosts - 1, room.slots + 1
+        room.is_site_changed = true
         return true
     elseif site then
         return active() < room.slots

@@ -1,7 +1,23 @@
--- The account of a site, whose room shares one limit with the rooms of other sites. In every other
--- room, `room.site` is nil. The counterpart of this file is `SiteLedger` in `waiting-room-sites`.
+-- The accounts of a site, whose room shares its limits with the rooms of other sites. In every other
+-- room, `room.site` is nil. The counterpart of an account is `SiteLedger` in `waiting-room-sites`.
 --
--- The field `site` of the room contains the account:
+-- The field `site` of the room contains:
+--
+--   slots              the account of the limit on active visitors
+--   minute             the account of the limit on new visitors, whose slots are places in the minute;
+--                      nil if that limit is one of the site, as in the rules
+--   agent, agent_until_us   the node that talks to the global ledger, and until when
+--   doors              for each node: {visitors who wait for a slot at its door, until when}
+--   counters           in place of the accounts, if the sites count instead of holding slots:
+--       minute, taken, last   the calendar minute, the visitors whom the room has admitted in it, and
+--                             those of the minute before
+--       slots, anywhere, knows_world   the slots of the site and Anywhere's in this minute, and
+--                             whether they were computed from a recent snapshot
+--       tickets, is_dry       the slots that were drawn from Anywhere's, and whether none is left
+--       plans                 {minute, slots, anywhere, knows_world} for this minute and the next
+--       ceiling               the slots that the site could use if no other site took any
+--
+-- An account contains:
 --
 --   incarnation        16 hexadecimal digits, or '' until a node has proposed one
 --   term               the highest term of the global ledger that the site knows
@@ -17,25 +33,15 @@
 --                      promised_until_us
 --   wanted             the number of slots that the last report asked for
 --   demand, arrivals, demand_since_us   the moving average of new visitors per 1000 seconds
---   agent, agent_until_us   the node that talks to the global ledger, and until when
---   doors              for each node: {visitors who wait for a slot at its door, until when}
---   counters           in place of the account, if the sites count instead of holding slots:
---       minute, taken, last   the calendar minute, the visitors whom the room has admitted in it, and
---                             those of the minute before
---       slots, anywhere, knows_world   the slots of the site and Anywhere's in this minute, and
---                             whether they were computed from a recent snapshot
---       tickets, is_dry       the slots that were drawn from Anywhere's, and whether none is left
---       plans                 {minute, slots, anywhere, knows_world} for this minute and the next
---       ceiling               the slots that the site could use if no other site took any
+--   held_us            in `minute` only: the time for which a place is held
 
 -- Returns an account that was never opened.
-local function new_site()
+local function new_account()
     return {
         incarnation = '', term = 0, epoch_term = 0, epoch_count = 0, has_account = false,
         granted = 0, returned = 0, lease_end_us = 0, heard_us = 0, reserve = 0,
         recalled_until_us = 0, ghosts = 0, ghosts_until_us = 0, promised = 0,
         promised_until_us = 0, wanted = 0, demand = 0, arrivals = 0, demand_since_us = room.now_us,
-        agent = '', agent_until_us = 0, doors = {},
     }
 end
 
@@ -63,13 +69,26 @@ local function turn_minute()
     room.is_site_changed = true
 end
 
--- Returns whether the site may admit visitors and extend sessions. Counting needs no lease.
-local function is_leased()
-    return room.site.counters or room.site.has_account and room.now_us < room.site.lease_end_us
+-- Returns whether the slots of an account may be used.
+local function has_lease(account)
+    return account.has_account and room.now_us < account.lease_end_us
 end
 
--- Sets the slots of the room to those that the site may use. Without a lease, there are none.
-local function use_allowance()
+-- Returns whether the site may extend sessions. Counting needs no lease.
+local function is_leased()
+    return room.site.counters or has_lease(room.site.slots)
+end
+
+-- Returns the slots of an account that the site may use. Without a lease, there are none.
+local function allowance(account)
+    if account.ghosts > 0 and account.ghosts_until_us <= room.now_us then
+        account.ghosts = 0
+    end
+    return has_lease(account) and account.granted - account.returned - account.ghosts or 0
+end
+
+-- Sets the limits of the room to what the site may use.
+local function use_allowances()
     local site = room.site
     if site.counters then
         turn_minute()
@@ -77,26 +96,37 @@ local function use_allowance()
         room.slots, room.minute = site.counters.ceiling, nil
         return
     end
-    if site.ghosts > 0 and site.ghosts_until_us <= room.now_us then
-        site.ghosts = 0
+    room.slots = allowance(site.slots)
+    if site.minute then
+        room.minute, room.held_us = allowance(site.minute), site.minute.held_us
     end
-    room.slots = is_leased() and site.granted - site.returned - site.ghosts or 0
 end
 
--- Begins to use the account. Only the rules of a site's room have no slots, so such a room without an
--- account was lost, or has just been opened.
+-- Begins to use the accounts. Only the rules of a site's room have no slots, so such a room without
+-- accounts was lost, or has just been opened.
 local function open_site()
-    room.site = room.site or new_site()
-    use_allowance()
+    room.site = room.site or {slots = new_account(), agent = '', agent_until_us = 0, doors = {}}
+    use_allowances()
 end
 
--- Begins a new life of the site after a loss: other sites may have received its slots meanwhile. A
--- node proposes another incarnation with its next report.
+-- Begins a new life of the site in an account after a loss: other sites may have received its slots
+-- meanwhile. A node proposes another incarnation with its next report.
+local function begin_life(account)
+    local term, epoch_term, epoch_count = account.term, account.epoch_term, account.epoch_count
+    for field, value in pairs(new_account()) do
+        account[field] = value
+    end
+    account.term, account.epoch_term, account.epoch_count = term, epoch_term, epoch_count
+end
+
+-- Begins a new life of the site in all accounts.
 local function restart_site()
-    local old = room.site
-    room.site = new_site()
-    room.site.term = old.term
-    room.site.epoch_term, room.site.epoch_count = old.epoch_term, old.epoch_count
+    local site = room.site
+    begin_life(site.slots)
+    if site.minute then
+        begin_life(site.minute)
+    end
+    site.counters, site.agent, site.agent_until_us, site.doors = nil, '', 0, {}
     room.is_site_changed = true
-    use_allowance()
+    use_allowances()
 end

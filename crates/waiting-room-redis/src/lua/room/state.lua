@@ -14,7 +14,7 @@ local function read_rules(values)
     room.rate = tonumber(values[12])
     room.share, room.is_share_in_shadow = tonumber(values[13]), values[14] == '1'
     if room.site and room.now_us then
-        use_allowance()
+        use_allowances()
     end
 end
 

@@ -44,8 +44,8 @@ local function admit(id, first_seen_us, reason)
     }
     hold(id, pass)
     room.admitted = room.admitted + 1
-    if reason == 'slot' and room.site and room.site.counters then
-        room.site.counters.taken, room.is_site_changed = room.site.counters.taken + 1, true
+    if reason == 'slot' then
+        take_slot()
     end
     record_pace()
     return pass_reply(pass, reason)

@@ -1,25 +1,39 @@
--- The account part of a site's ledger: what it gives back, what it asks for, and what it hears. The
--- counterpart of this file is `escrow/site` in `waiting-room-sites`, which it is compared with.
+-- The accounts of a site: what it gives back, what it asks for, and what it hears. The counterpart of
+-- this file is `escrow/site` in `waiting-room-sites`, which it is compared with.
+--
+-- A new visitor needs a slot and, if the sites share the limit on new visitors, a place in the minute.
+-- The site asks for both in one order: for a slot only once there is a place for it. So two sites
+-- never hold one thing each that the other one waits for.
 --
 -- Only counters are read, so a script takes the same time in a room of a million visitors.
 
--- The number of visitors at the front of the line for whom slots are asked, unless more than that
--- are admitted within SOON_S seconds.
-local FRONT_OF_LINE = 8
+-- The number of visitors in line for whom slots are asked, unless more than that are admitted within
+-- SOON_S seconds, if there is no order across sites: that of a random line, and that of sites that count.
+-- Each site then gets a few slots in turn.
+local FEW = 8
 local SOON_S = 3
--- How long a granted slot is kept for a visitor in line, who checks in every two seconds.
-local PROMISE_US = 3 * 1000000
+-- How long a granted slot is kept for a visitor in line. At the front of the line, visitors check in every
+-- two seconds with jitter, which is rounded up to three.
+local PROMISE_US = 4 * 1000000
 -- The time constant of the demand, and the shortest time between two updates, in milliseconds.
 local MEMORY_MS = 10000
 local SHORTEST_MS = 100
 
--- Returns the account, which begins with the first report.
-local function account()
+-- Returns the site, whose accounts begin with the first report.
+local function site_of_room()
     if not room.site then
         open_site()
     end
     room.is_site_changed = true
     return room.site
+end
+
+-- Calls a function with each account: first that of the minute, see the head of this file.
+local function for_each_account(act)
+    if room.site.minute then
+        act(room.site.minute)
+    end
+    act(room.site.slots)
 end
 
 -- Lets `active` count without removing lapsed sessions.
@@ -30,17 +44,52 @@ local function look_at_lapses()
     end
 end
 
+-- Returns the number of slots of an account that are in use. Neither `hear` nor `report` admits a
+-- visitor, so the admissions that count are searched for once.
+local new_visitors
+local function used_slots(account)
+    if account == room.site.slots then
+        return active()
+    end
+    new_visitors = new_visitors or count_since(room.now_us - account.held_us)
+    return new_visitors
+end
+
 -- Returns the number of slots that are neither in use nor kept for visitors of before a loss.
-local function unused_slots()
+local function unused_slots(account)
+    return math.max(account.granted - account.returned - used_slots(account) - account.ghosts, 0)
+end
+
+-- Returns the number of unused slots of an account that may be used.
+local function free_in(account)
+    return has_lease(account) and unused_slots(account) or 0
+end
+
+-- Returns the number of visitors who may enter now.
+local function free_for_visitors()
     local site = room.site
     if site.counters then
         return free_slots()
+    elseif site.minute then
+        return math.min(free_in(site.slots), free_in(site.minute))
     end
-    return math.max(site.granted - site.returned - active() - site.ghosts, 0)
+    return free_in(site.slots)
 end
 
--- Returns the number of visitors who are about to take a slot: those at the doors of the nodes, and
--- those at the front of the line.
+-- Returns the number of visitors in line who would enter if there were enough slots.
+local function who_would_enter()
+    local line = redis.call('ZCARD', PRESENT)
+    if line > 0 and (room.method == 'random' or room.site.counters) then
+        line = math.min(line, math.max(FEW, math.ceil(per_second() * SOON_S)))
+    end
+    if line > 0 and room.minute and not room.site.minute then
+        line = math.max(math.min(line, room.minute - count_since(room.now_us - MINUTE_US)), 0)
+    end
+    return line
+end
+
+-- Returns the number of visitors who are about to take a slot, and how many of them are at the doors of
+-- the nodes. The others are in line.
 local function about_to_enter()
     local count, doors = 0, {}
     for node, door in pairs(room.site.doors) do
@@ -51,56 +100,63 @@ local function about_to_enter()
     end
     room.site.doors = doors
     local is_shut = room.mode == 'queue_all' or room.now_us < room.hold_until_us
-    if is_shut or not conforms(0) then
-        return 0
+    if is_shut or not room.site.minute and not conforms(0) then
+        return 0, 0
     end
-    local line = redis.call('ZCARD', PRESENT)
-    if line > 0 then
-        count = count + math.min(line, math.max(FRONT_OF_LINE, math.ceil(per_second() * SOON_S)))
+    return count + who_would_enter(), count
+end
+
+-- Returns for how many of the visitors who are about to enter the slots of an account matter: places
+-- in the minute while there is a lease on slots, and slots for the places that there are.
+local function who_need(account, visitors)
+    local site = room.site
+    if account == site.minute then
+        return has_lease(site.slots) and visitors or 0
     end
-    return count
+    return site.minute and math.min(visitors, free_in(site.minute)) or visitors
 end
 
 -- Returns whether unused slots have to be given back at once, since a visitor waits elsewhere.
-local function is_recalled()
-    return room.site.has_account and room.now_us < room.site.recalled_until_us
+local function is_recalled(account)
+    return account.has_account and room.now_us < account.recalled_until_us
 end
 
 -- Returns the number of slots to give back: those beyond the reserve and beyond the visitors who
--- are about to enter. While a visitor waits elsewhere, only slots that were granted for visitors of
--- this site are kept for them.
-local function surplus(waiting)
-    local site = room.site
-    local is_over = site.promised_until_us <= room.now_us or not is_leased()
-    site.promised = is_over and 0 or math.min(site.promised, unused_slots(), waiting)
-    local others = is_recalled() and 0 or waiting - site.promised
-    return math.max(unused_slots() - site.promised - math.max(site.reserve, others), 0)
+-- need them. While a visitor waits elsewhere, only slots that were granted for visitors of this site
+-- are kept for them.
+local function surplus(account, visitors)
+    local needed, unused = who_need(account, visitors), unused_slots(account)
+    local is_over = account.promised_until_us <= room.now_us or not has_lease(account)
+    account.promised = is_over and 0 or math.min(account.promised, unused, needed)
+    local others = is_recalled(account) and 0 or needed - account.promised
+    return math.max(unused - account.promised - math.max(account.reserve, others), 0)
 end
 
--- Gives back `slots`. From now on they are not used here, so that they may be reported.
-local function give_back(slots)
-    room.site.returned = room.site.returned + slots
-    use_allowance()
+-- Gives back what is not needed. From now on it is not used here, so that it may be reported.
+local function give_back_surplus(account, visitors)
+    account.returned = account.returned + surplus(account, visitors)
+    use_allowances()
 end
 
--- Gives back what has been recalled, and returns the number of visitors who are about to enter.
-local function advance_account()
+-- Gives back what has been recalled, and returns the same as `about_to_enter`.
+local function advance_accounts()
     look_at_lapses()
-    local waiting = about_to_enter()
-    if is_recalled() then
-        give_back(surplus(waiting))
-    end
-    return waiting
+    local visitors, at_doors = about_to_enter()
+    for_each_account(function(account)
+        if is_recalled(account) then
+            give_back_surplus(account, visitors)
+        end
+    end)
+    return visitors, at_doors
 end
 
 -- Updates the demand if enough time has passed, and returns it.
-local function demand_now()
-    local site = room.site
-    local elapsed = math.floor((room.now_us - site.demand_since_us) / 1000)
+local function demand_now(account)
+    local elapsed = math.floor((room.now_us - account.demand_since_us) / 1000)
     if elapsed >= SHORTEST_MS then
-        local sum = site.demand * MEMORY_MS + site.arrivals * 1000000
-        site.demand = math.floor(sum / (MEMORY_MS + elapsed))
-        site.arrivals, site.demand_since_us = 0, room.now_us
+        local sum = account.demand * MEMORY_MS + account.arrivals * 1000000
+        account.demand = math.floor(sum / (MEMORY_MS + elapsed))
+        account.arrivals, account.demand_since_us = 0, room.now_us
     end
-    return site.demand
+    return account.demand
 end

@@ -15,6 +15,7 @@ use crate::{
     escrow::{
         EscrowRules, KeptAccount, KeptClaim,
         member::{Member, Part},
+        need::Turn,
     },
 };
 
@@ -30,7 +31,7 @@ pub(super) struct Accounts {
     /// The number of sites of which it is unknown whether they have an account.
     unknown: usize,
     /// The sites that lack slots, in the order in which they are served.
-    short: BTreeSet<(Timestamp, SiteId)>,
+    short: BTreeSet<(Turn, SiteId)>,
     /// The sites with unused slots, by the time at which they were last asked for them.
     rich: BTreeSet<(Timestamp, SiteId)>,
     /// The sites by the next time at which their contribution changes without a message.
@@ -149,15 +150,9 @@ impl Accounts {
         self.unused = self.unused - u128::from(old.unused) + u128::from(new.unused);
         self.demand = self.demand - u128::from(old.demand) + u128::from(new.demand);
         self.unknown = self.unknown - usize::from(old.is_unknown) + usize::from(new.is_unknown);
-        let moved = |set: &mut BTreeSet<_>, old: Option<Timestamp>, new: Option<Timestamp>| {
-            if old != new {
-                old.map(|at| set.remove(&(at, site)));
-                new.map(|at| set.insert((at, site)));
-            }
-        };
-        moved(&mut self.short, old.short_since, new.short_since);
-        moved(&mut self.rich, old.recalled_at, new.recalled_at);
-        moved(&mut self.due, old.changes_at, new.changes_at);
+        move_in(&mut self.short, site, old.turn, new.turn);
+        move_in(&mut self.rich, site, old.recalled_at, new.recalled_at);
+        move_in(&mut self.due, site, old.changes_at, new.changes_at);
     }
 
     /// Returns whether the contributions are those of the accounts at this time, and add up to the
@@ -207,10 +202,32 @@ impl Accounts {
         self.unknown > 0
     }
 
-    /// The site to serve next: of the sites that lack slots, the one that has lacked them for the
-    /// longest time since its last grant.
-    pub(super) fn first_short(&self) -> Option<SiteId> {
-        self.short.first().map(|&(_, site)| site)
+    /// Returns whether any site lacks slots.
+    pub(super) fn has_short(&self) -> bool {
+        !self.short.is_empty()
+    }
+
+    /// The shares of up to `free` slots, of which there is at least one, for the visitors who have waited
+    /// for the longest time of all that lack a slot.
+    ///
+    /// If they are at several sites and the slots are too few, each site gets a share in proportion to the
+    /// number of its visitors, and at least one. Those that have lacked slots for the longest time since
+    /// their last grant come first.
+    pub(super) fn first_in_turn(&self, free: u64) -> Vec<(SiteId, u64)> {
+        let Some(&(first, _)) = self.short.first() else { return Vec::new() };
+        let alike = self.short.iter().take_while(|(turn, _)| turn.is_as_old_as(first));
+        let most = usize::try_from(free).unwrap_or(usize::MAX);
+        let visitors_at = |site| Some((site, self.of(site)?.next_turn()?.1));
+        let sites: Vec<_> = alike.take(most).filter_map(|&(_, site)| visitors_at(site)).collect();
+        let all: u128 = sites.iter().map(|(_, visitors)| u128::from(*visitors)).sum();
+        let mut left = free;
+        let share = |(site, visitors): (SiteId, u64)| {
+            let part = u128::from(free) * u128::from(visitors) / all.max(1);
+            let share = u64::try_from(part).unwrap_or(visitors).clamp(1, visitors.max(1)).min(left);
+            left -= share;
+            (site, share)
+        };
+        sites.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
     }
 
     /// Returns whether any site other than this one lacks slots.
@@ -227,6 +244,19 @@ impl Accounts {
     /// A site whose contribution has changed by now without a message.
     pub(super) fn first_due(&self, now: Timestamp) -> Option<SiteId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|&(_, site)| site)
+    }
+}
+
+/// Moves a site to another place in an order.
+fn move_in<T: Ord>(
+    order: &mut BTreeSet<(T, SiteId)>,
+    site: SiteId,
+    old: Option<T>,
+    new: Option<T>,
+) {
+    if old != new {
+        old.map(|at| order.remove(&(at, site)));
+        new.map(|at| order.insert((at, site)));
     }
 }
 

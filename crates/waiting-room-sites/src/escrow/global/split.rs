@@ -1,27 +1,35 @@
 //! The distribution of free slots to sites, and the number of unused slots that they may keep.
 
+use std::collections::BTreeSet;
+
 use crate::{
     SiteId,
     escrow::{global::ledger::GlobalLedger, member::Member},
 };
 
 impl GlobalLedger {
-    /// Grants free slots to the sites that lack some, in turn, and returns the sites that got any.
+    /// Grants free slots to the sites that lack some, and returns the sites that got any.
+    ///
+    /// Each step serves the visitors who have waited for the longest time of all that wait without a slot
+    /// anywhere: those of one bucket, at one site or at several. So slots run over from one bucket to
+    /// the next, at whichever sites they are, like water in a cascade.
+    ///
+    /// A step takes as long as it grants slots, however many sites there are.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let (mut free, now) = (self.free(), self.clock);
-        let mut served = Vec::new();
-        while free > 0
-            && let Some(site) = self.accounts.first_short()
-        {
-            let granted = self.accounts.change(site, now, |member| {
-                let slots = member.shortage().min(free);
-                member.grant(slots, now);
-                slots
-            });
-            free -= granted.unwrap_or(free);
-            served.push(site);
+        let mut served = BTreeSet::new();
+        while free > 0 {
+            let before = free;
+            for (site, slots) in self.accounts.first_in_turn(free) {
+                self.accounts.change(site, now, |member| member.grant(slots, now));
+                free -= slots;
+                served.insert(site);
+            }
+            if free == before {
+                break;
+            }
         }
-        served
+        served.into_iter().collect()
     }
 
     /// Grants free slots until the reserve of a site is full.
@@ -37,7 +45,7 @@ impl GlobalLedger {
     /// Returns whether all reserves have to be given back, because a site lacks slots or the limit
     /// was lowered.
     pub(super) fn is_recalling(&self) -> bool {
-        let is_short = || self.accounts.first_short().is_some();
+        let is_short = || self.accounts.has_short();
         !self.is_learning() && (is_short() || self.held() > self.limit())
     }
 

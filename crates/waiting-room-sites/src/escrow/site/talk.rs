@@ -104,6 +104,7 @@ impl SiteLedger {
             used: self.used(),
             want,
             demand: self.demand.rate(self.clock),
+            front: self.borrowers.front(),
         }
     }
 

@@ -3,7 +3,8 @@
 use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::escrow::{
-    Admission, Prolonged, SiteAction, SitePass, sessions::Stage, site::ledger::SiteLedger,
+    Admission, Prolonged, SiteAction, SitePass, demand::Borrower, sessions::Stage,
+    site::ledger::SiteLedger,
 };
 
 impl SiteLedger {
@@ -28,6 +29,24 @@ impl SiteLedger {
         deadline: Timestamp,
         now: Timestamp,
     ) -> Admission {
+        self.admit_borrower(Borrower { visitor, in_line_since: None, until: deadline }, now)
+    }
+
+    /// As [`admit_by`](Self::admit_by), for a visitor who has waited in the line of the site `since`
+    /// this time. It comes before visitors who have waited for less time, or not at all, at this site
+    /// and at all others.
+    pub fn admit_from_line(
+        &mut self,
+        visitor: VisitorId,
+        since: Timestamp,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Admission {
+        self.admit_borrower(Borrower { visitor, in_line_since: Some(since), until: deadline }, now)
+    }
+
+    fn admit_borrower(&mut self, asking: Borrower, now: Timestamp) -> Admission {
+        let visitor = asking.visitor;
         self.advance(now);
         if let Some(pass) = self.pass_of(visitor) {
             // The pass may have been sent in reply to the earlier request. So it counts as sent
@@ -44,10 +63,10 @@ impl SiteLedger {
                 return Admission::Admit(self.begin(visitor));
             }
         }
-        let until = deadline.min(self.clock + self.rules.borrow_wait);
+        let until = asking.until.min(self.clock + self.rules.borrow_wait);
         let waits = match self.sessions.is_owed(visitor) {
             true => self.borrowers.wait_returning(visitor, until, self.clock),
-            false => self.borrowers.wait(visitor, until, self.clock),
+            false => self.borrowers.wait(Borrower { until, ..asking }, self.clock),
         };
         match waits {
             Some(until) => Admission::Borrow { until, ask: self.ask() },
@@ -115,6 +134,16 @@ impl SiteLedger {
         if self.sessions.of(visitor).is_some_and(|session| session.stage == Stage::Begun) {
             self.sessions.remove(visitor);
         }
+    }
+
+    /// Ends the session of a visitor, and frees its slot at once.
+    ///
+    /// Call it only if no site honours a pass of the visitor any more, for example because each site
+    /// has keys of its own and remembers who has left. Otherwise, call [`leave`](Self::leave).
+    pub fn release(&mut self, visitor: VisitorId, now: Timestamp) {
+        self.advance(now);
+        self.borrowers.leave(visitor);
+        self.sessions.remove(visitor);
     }
 
     /// Does what is due: serves waiting visitors, and sends a heartbeat. Returns the actions for

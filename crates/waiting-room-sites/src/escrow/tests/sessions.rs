@@ -52,6 +52,16 @@ fn a_pass_that_was_prolonged_is_not_taken_back() {
 }
 
 #[test]
+fn the_slot_of_a_visitor_who_is_released_is_free_at_once() {
+    let mut net = Net::new(1, 1, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    net.prolong(0, &pass, at(2)).unwrap();
+    net.sites[0].release(id(1), at(2));
+    assert_eq!(net.sites[0].used(), 0);
+    assert!(net.admit(0, 2, at(2)).is_some());
+}
+
+#[test]
 fn a_pass_that_was_given_twice_is_not_taken_back() {
     let mut net = Net::new(1, 1, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();

@@ -31,16 +31,31 @@ fn digest() -> impl Strategy<Value = RulesDigest> {
     prop_oneof![Just(RULES.digest()), any::<u64>().prop_map(RulesDigest::new)]
 }
 
+/// Fronts with up to as many buckets as there may be, of which some are as large as possible.
+fn front() -> impl Strategy<Value = LineFront> {
+    let begins = prop_oneof![0..1_000_u64, Just(340_000_000), any::<u32>().prop_map(u64::from)];
+    let steps = vec((0..30_u64, prop_oneof![1..300_u32, Just(u32::MAX)]), 0..20);
+    (begins, steps).prop_map(|(begins, steps)| {
+        let (mut front, mut bucket) = (LineFront::new(), begins);
+        for (step, visitors) in steps {
+            bucket += step;
+            front.add(Timestamp::from_secs(5 * bucket), visitors);
+        }
+        front
+    })
+}
+
 prop_compose! {
     fn heartbeat()(
         (site, incarnation, term, epoch) in (site(), any::<u64>(), term(), epoch()),
         (sent_at, lease_end, rules) in (time(), time(), digest()),
         (granted, returned, used, want, demand) in (count(), count(), count(), count(), count()),
+        front in front(),
     ) -> Heartbeat {
         let incarnation = Incarnation::new(incarnation);
         Heartbeat {
             site, incarnation, term, epoch, sent_at, lease_end, rules, granted, returned, used, want,
-            demand,
+            demand, front,
         }
     }
 }
@@ -227,7 +242,7 @@ fn a_message_of_another_version_is_refused_with_both_versions() {
     let mut bytes = ToSite::Report { term: Term::new(3) }.encode();
     bytes[0] = 9;
     let error = ToSite::decode(&bytes).unwrap_err();
-    assert_eq!(error.to_string(), "the version of the message is 9, expected 1");
+    assert_eq!(error.to_string(), "the version of the message is 9, expected 2");
     assert_eq!(ToGlobal::decode(&bytes), Err(error));
 }
 
@@ -252,4 +267,67 @@ fn a_count_beyond_the_bound_is_refused_by_name() {
     bytes.extend([0xff; 9]);
     bytes.push(1);
     assert_eq!(ToSite::decode(&bytes), Err(WireError::Value { field: "inherited" }));
+}
+
+/// A heartbeat with this front, written byte by byte after the count of its buckets.
+fn with_front(front: &[u8]) -> Result<ToGlobal, WireError> {
+    let net = Net::new(10, 1, RULES);
+    let [SiteAction::Send(heartbeat)] = &net.sites[0].clone().tick(at(2))[..] else {
+        panic!("a heartbeat is due");
+    };
+    let mut bytes = heartbeat.encode();
+    assert_eq!(bytes.pop(), Some(0), "no visitor waits");
+    bytes.extend(front);
+    ToGlobal::decode(&bytes)
+}
+
+#[test]
+fn a_front_that_is_not_in_order_or_has_no_visitors_is_refused_by_name() {
+    let invalid = |field| Err(WireError::Value { field });
+    assert!(with_front(&[2, 7, 1, 0, 3]).is_ok(), "the seventh bucket and the eighth");
+    assert_eq!(with_front(&[17]), invalid("front"));
+    assert_eq!(with_front(&[1, 7, 0]), invalid("visitors"));
+    assert_eq!(with_front(&[2, 7, 1, 0]), Err(WireError::Shorter));
+    assert_eq!(with_front(&[1, 7, 1, 0]), Err(WireError::Longer));
+    // A bucket that begins later than any time, in one step and in two.
+    assert_eq!(with_front(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1]), invalid("bucket"));
+    let latest = [0xce, 0xfd, 0x9b, 0xdf, 0x0d];
+    let with = |last: &[u8]| {
+        let bytes = [&[2], &latest[..], &[1], last].concat();
+        with_front(&bytes)
+    };
+    assert_eq!(with(&[0, 1]), invalid("bucket"));
+    // More visitors than a count may have.
+    assert_eq!(with_front(&[1, 7, 0xff, 0xff, 0xff, 0xff, 0x1f]), invalid("visitors"));
+}
+
+#[test]
+fn the_largest_front_fits_into_a_message() {
+    let mut front = LineFront::new();
+    for bucket in 0..LineFront::MAX_BUCKETS as u64 {
+        front.add(at(5 * (3_000_000_000 + 40_000_000 * bucket)), u32::MAX);
+    }
+    let site = &mut Net::new(10, 1, RULES).sites[0].clone();
+    let [SiteAction::Send(ToGlobal::Heartbeat(heartbeat))] = site.tick(at(2))[..] else {
+        panic!("a heartbeat is due");
+    };
+    let largest = Heartbeat {
+        site: SiteId::new(u16::MAX),
+        term: Term::new(u32::MAX),
+        epoch: Epoch::new(Term::new(u32::MAX), u32::MAX),
+        granted: MAX_COUNT,
+        returned: MAX_COUNT,
+        used: MAX_COUNT,
+        want: MAX_COUNT,
+        demand: MAX_COUNT,
+        front,
+        ..heartbeat
+    };
+    let epoch = largest.epoch;
+    let pass = SitePass::new(VisitorId::new(u128::MAX), largest.site, epoch, Timestamp::MAX);
+    let death = Some(Death { site: largest.site, epoch, heard: Timestamp::MAX });
+    let claim = ToGlobal::Claim { heartbeat: largest, pass, death };
+    let bytes = claim.encode();
+    assert!(bytes.len() <= MAX_MESSAGE_LEN, "{} bytes", bytes.len());
+    assert_eq!(ToGlobal::decode(&bytes), Ok(claim));
 }

@@ -43,20 +43,20 @@ impl Error for WireError {}
 
 /// A message that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Writer(Vec<u8>);
+pub(in crate::escrow) struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(super) const fn new() -> Self {
+    pub(in crate::escrow) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    pub(super) fn byte(&mut self, byte: u8) -> &mut Self {
+    pub(in crate::escrow) fn byte(&mut self, byte: u8) -> &mut Self {
         self.0.push(byte);
         self
     }
 
     /// Seven bits in each byte, the least significant ones first.
-    pub(super) fn count(&mut self, mut count: u64) -> &mut Self {
+    pub(in crate::escrow) fn count(&mut self, mut count: u64) -> &mut Self {
         while count >= 0x80 {
             // The value is below 0x80 after the mask.
             let low = u8::try_from(count & 0x7f).unwrap_or(0);
@@ -66,50 +66,54 @@ impl Writer {
         self.byte(u8::try_from(count).unwrap_or(0))
     }
 
-    pub(super) fn bits(&mut self, bits: u64) -> &mut Self {
+    pub(in crate::escrow) fn bits(&mut self, bits: u64) -> &mut Self {
         self.0.extend(bits.to_be_bytes());
         self
     }
 
-    pub(super) fn wide_bits(&mut self, bits: u128) -> &mut Self {
+    pub(in crate::escrow) fn wide_bits(&mut self, bits: u128) -> &mut Self {
         self.0.extend(bits.to_be_bytes());
         self
     }
 
-    pub(super) fn time(&mut self, time: Timestamp) -> &mut Self {
+    pub(in crate::escrow) fn time(&mut self, time: Timestamp) -> &mut Self {
         self.bits(time.as_nanos())
     }
 
-    pub(super) fn duration(&mut self, duration: Duration) -> &mut Self {
+    pub(in crate::escrow) fn duration(&mut self, duration: Duration) -> &mut Self {
         self.bits(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn flag(&mut self, flag: bool) -> &mut Self {
+    pub(in crate::escrow) fn flag(&mut self, flag: bool) -> &mut Self {
         self.byte(flag.into())
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(in crate::escrow) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
 
 /// The rest of a message that is being read.
 #[derive(Debug)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(in crate::escrow) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::escrow) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, WireError> {
+    pub(in crate::escrow) fn byte(&mut self) -> Result<u8, WireError> {
         let (&byte, rest) = self.0.split_first().ok_or(WireError::Shorter)?;
         self.0 = rest;
         Ok(byte)
     }
 
     /// A count of at most `most`.
-    pub(super) fn count(&mut self, field: &'static str, most: u64) -> Result<u64, WireError> {
+    pub(in crate::escrow) fn count(
+        &mut self,
+        field: &'static str,
+        most: u64,
+    ) -> Result<u64, WireError> {
         let invalid = WireError::Value { field };
         let mut count = 0_u64;
         for place in 0..MAX_VARINT_LEN {
@@ -129,23 +133,23 @@ impl<'a> Reader<'a> {
         Err(invalid)
     }
 
-    pub(super) fn bits(&mut self) -> Result<u64, WireError> {
+    pub(in crate::escrow) fn bits(&mut self) -> Result<u64, WireError> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn wide_bits(&mut self) -> Result<u128, WireError> {
+    pub(in crate::escrow) fn wide_bits(&mut self) -> Result<u128, WireError> {
         Ok(u128::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn time(&mut self) -> Result<Timestamp, WireError> {
+    pub(in crate::escrow) fn time(&mut self) -> Result<Timestamp, WireError> {
         Ok(Timestamp::from_nanos(self.bits()?))
     }
 
-    pub(super) fn duration(&mut self) -> Result<Duration, WireError> {
+    pub(in crate::escrow) fn duration(&mut self) -> Result<Duration, WireError> {
         Ok(Duration::from_nanos(self.bits()?))
     }
 
-    pub(super) fn flag(&mut self, field: &'static str) -> Result<bool, WireError> {
+    pub(in crate::escrow) fn flag(&mut self, field: &'static str) -> Result<bool, WireError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -154,7 +158,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The end of the message.
-    pub(super) const fn end(&self) -> Result<(), WireError> {
+    pub(in crate::escrow) const fn end(&self) -> Result<(), WireError> {
         if self.0.is_empty() { Ok(()) } else { Err(WireError::Longer) }
     }
 

@@ -7,6 +7,7 @@ use crate::{
     escrow::{
         Death, Epoch, EscrowRules, Grant, Heartbeat, Incarnation, Join, Refusal, Refused,
         RulesDigest, SitePass, Term, ToGlobal, ToSite, Welcome,
+        front::{read_front, write_front},
         wire::{
             bytes::{Reader, WireError, Writer},
             tally::{
@@ -18,14 +19,16 @@ use crate::{
 };
 
 /// The version of the encoding, which is the first byte of each message.
-pub const WIRE_VERSION: u8 = 1;
+///
+/// Version 1 had no [fronts](crate::escrow::LineFront).
+pub const WIRE_VERSION: u8 = 2;
 
 /// The greatest count in a message: 2⁴⁰, about 10¹². A site that is granted a thousand slots a
 /// second reaches it after 34 years in one epoch.
 pub const MAX_COUNT: u64 = 1 << 40;
 
 /// The most bytes of an encoded message other than a [`World`](crate::escrow::World).
-pub const MAX_MESSAGE_LEN: usize = 256;
+pub const MAX_MESSAGE_LEN: usize = 384;
 
 impl ToGlobal {
     /// The message as bytes, at most [`MAX_MESSAGE_LEN`] of them.
@@ -206,6 +209,7 @@ fn write_heartbeat(writer: &mut Writer, heartbeat: &Heartbeat) {
         // A larger count is only possible if a peer has lied, and is bounded there again.
         writer.count(count.min(MAX_COUNT));
     }
+    write_front(writer, &heartbeat.front);
 }
 
 fn read_heartbeat(reader: &mut Reader<'_>) -> Result<Heartbeat, WireError> {
@@ -222,6 +226,7 @@ fn read_heartbeat(reader: &mut Reader<'_>) -> Result<Heartbeat, WireError> {
         used: reader.count("used", MAX_COUNT)?,
         want: reader.count("want", MAX_COUNT)?,
         demand: reader.count("demand", MAX_COUNT)?,
+        front: read_front(reader)?,
     })
 }
 

@@ -7,7 +7,7 @@ mod network;
 
 use std::time::Duration;
 
-use waiting_room_core::ConfigError;
+use waiting_room_core::{ConfigError, VisitorId};
 use waiting_room_sites::{
     SiteId,
     escrow::{EscrowRules, GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
@@ -40,7 +40,7 @@ pub(super) struct EscrowDoor {
 impl EscrowDoor {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let limits = scenario.limits;
-        let session = 1_000 * limits.session;
+        let session = scenario.pass_ms();
         let kept = Duration::from_millis(u64::from(session + SPARE));
         let wait = Duration::from_millis(DOOR_WAIT.into());
         let active = EscrowRules::new().session(kept);
@@ -82,6 +82,15 @@ impl EscrowDoor {
     /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
         self.guests.leave(who);
+    }
+
+    /// Ends a session whose visitor checks out. Its site remembers that, so the slot is free at once.
+    pub(super) fn release(&mut self, who: u32, now: u32) {
+        let guest = *self.guests.of(who);
+        let ledger = &mut self.sites[usize::from(guest.site)][Limit::Active.index()];
+        ledger.release(VisitorId::new(guest.id.into()), timestamp(now));
+        self.guests.leave(who);
+        self.tick(guest.site, Limit::Active, now);
     }
 
     /// The round trips that visitors waited for, and the messages between ledgers.
@@ -160,6 +169,7 @@ impl EscrowDoor {
         if let Some(message) = message
             && self.reaches(site)
         {
+            self.trips.asking += u64::from(limit == Limit::Active && asks(&message));
             self.network.up(limit, message, now);
         }
     }
@@ -185,9 +195,17 @@ impl EscrowDoor {
     }
 }
 
+/// Returns whether visitors wait for the answer to a message.
+const fn asks(message: &ToGlobal) -> bool {
+    match message {
+        ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.want > 0,
+        _ => false,
+    }
+}
+
 /// The maximum time for which a visitor is held at the door, in milliseconds: the default of
 /// `EscrowRules`.
-const DOOR_WAIT: u32 = 1_200;
+pub(super) const DOOR_WAIT: u32 = 1_200;
 
 /// The time in milliseconds for which a slot is kept beyond the end of its pass. Without it, the
 /// order of two events in the same millisecond would matter.

@@ -7,6 +7,8 @@ pub(in crate::sites) struct Trips {
     pub(in crate::sites) wan: u64,
     /// The number of one-way messages between ledgers.
     pub(in crate::sites) messages: u64,
+    /// The number of those about active visitors by which visitors wait for a slot from elsewhere.
+    pub(in crate::sites) asking: u64,
     /// The round trips of visitors with a pass.
     pub(in crate::sites) returning: u64,
 }
@@ -17,6 +19,8 @@ pub(in crate::sites) struct Asker {
     pub(in crate::sites) who: u32,
     pub(in crate::sites) site: u16,
     pub(in crate::sites) now: u32,
+    /// The time at which the visitor arrived.
+    pub(in crate::sites) arrived: u32,
     /// Whether the site can reach the others.
     pub(in crate::sites) is_connected: bool,
     /// Whether a ledger that knows everything would admit the visitor.

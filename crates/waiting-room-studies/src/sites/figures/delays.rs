@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     tables::percent,
-    worlds::{self, Contender},
+    worlds::{self, Contender, Size},
 };
 use crate::{
     sheet::{Column, Sheet},
@@ -29,7 +29,7 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
     });
     let items: Vec<_> = counters.into_iter().chain([escrow_with_old_news]).chain(escrow).collect();
     let ideal = worlds::ramp(0.0);
-    let possible = |&seed: &u64| (seed, Contender::IDEAL.run(&ideal, seed).admitted as f64);
+    let possible = |&seed: &u64| (seed, Contender::IDEAL_HOLDS.run(&ideal, seed).admitted as f64);
     let possible: BTreeMap<_, _> = seeds.iter().map(possible).collect();
     let head = ("delay", "Older snapshots, and more distant ledgers");
     Sheet::measure(head, DELAY, seeds, &items, |(contender, [ramp, spike]), seed| {
@@ -48,10 +48,15 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
 
 /// A spike just before the turn of a minute. Slots are fixed for a minute, so a crowd that arrives
 /// just before the turn finds the slots of two minutes before any site learns of it.
-pub(super) fn turn(seeds: &[u64]) -> Sheet {
-    let items: Vec<_> = [Contender::EVEN, Contender::CURVE, Contender::COUNTERS, Contender::ESCROW]
-        .into_iter()
-        .flat_map(|contender| CROWDS.map(|per_minute| (contender, per_minute)))
+pub(super) fn turn(seeds: &[u64], size: Size) -> Sheet {
+    let all = [Contender::EVEN, Contender::CURVE, Contender::COUNTERS, Contender::ESCROW];
+    let contenders = match size {
+        Size::Full => &all[..],
+        Size::Quick => &all[2..],
+    };
+    let items: Vec<_> = contenders
+        .iter()
+        .flat_map(|&contender| CROWDS.map(|per_minute| (contender, per_minute)))
         .map(|(contender, per_minute)| {
             let world = worlds::spike_before_a_turn(per_minute);
             (format!("{}, {per_minute} a minute", contender.name), (contender, world))

@@ -1,6 +1,6 @@
 //! All tables, with all seeds.
 
-use super::{delays, tables};
+use super::{breaks, delays, tables, timelines, worlds::Size};
 use crate::{
     bar::{Bar, Bound},
     sheet::Sheet,
@@ -13,26 +13,20 @@ pub(crate) struct Study {
     pub(super) sheets: Vec<Sheet>,
 }
 
-/// The extent of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// As in the documentation.
-    Full,
-    /// Only what the bars need.
-    Quick,
-}
-
 impl Study {
     /// Runs the study. The result depends on the seeds and the size, not on the number of threads.
     pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
-        let mut sheets = vec![tables::first_queue(seeds), tables::spike(seeds)];
-        sheets.extend([delays::delays(seeds), delays::turn(seeds)]);
-        sheets.push(tables::dead_site(seeds));
+        let mut sheets = vec![tables::first_queue(seeds, size), tables::spike(seeds, size)];
+        sheets.extend([delays::delays(seeds), delays::turn(seeds, size)]);
+        sheets.push(tables::dead_site(seeds, size));
+        sheets.extend(breaks::breaks(seeds, size));
         if size == Size::Full {
-            sheets.extend(seeds.first().map(|&seed| tables::two_days(seed)));
+            sheets.extend(seeds.first().map(|&seed| timelines::two_days(seed)));
             sheets.push(tables::curve());
             sheets.extend(tables::ramp(seeds));
             sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
+            sheets.extend([timelines::death(seeds), timelines::messages(seeds)]);
+            sheets.push(breaks::three_hundred_sites(seeds));
         }
         Self { seeds: seeds.to_vec(), sheets }
     }
@@ -89,7 +83,10 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
         of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
         in_full("cut-site", "highest active %"),
-        in_full("overload", "idle slots, of the ideal ledger %"),
+        in_full("overload", "idle slots, of the ideal at once %"),
+        of(spike, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        of(spike, "new in any minute %", "Escrow", Bound::AtMost(100.0)),
+        breaks::bars(|name| study.sheet(name).cloned()),
     ]
     .concat()
 }

@@ -2,22 +2,11 @@
 
 use waiting_room_sites::SlotPolicy;
 
-use super::worlds::{self, Contender};
+use super::worlds::{self, Contender, Size};
 use crate::{
     sheet::{Column, Sheet, measure_each},
     sites::report::Report,
 };
-
-/// The two days of the article, in steps of ten minutes, with the first seed.
-pub(super) fn two_days(seed: u64) -> Sheet {
-    let report = Contender::COUNTERS.run(&worlds::two_days(), seed);
-    let lines = report.timeline.iter().enumerate().step_by(10).map(|(minute, state)| {
-        let hour = format!("{:.3}", minute as f64 / 60.0);
-        let figures = [state.active, state.new, state.waiting].map(f64::from);
-        (hour, vec![figures.to_vec()])
-    });
-    Sheet::new(("two-days", "Two days at 200 active users and 200 new ones a minute"), DAYS, lines)
-}
 
 /// The slots of a node over the utilization, by policy.
 pub(super) fn curve() -> Sheet {
@@ -33,10 +22,11 @@ pub(super) fn curve() -> Sheet {
 }
 
 /// How full the room is when the first visitor has to wait.
-pub(super) fn first_queue(seeds: &[u64]) -> Sheet {
+pub(super) fn first_queue(seeds: &[u64], size: Size) -> Sheet {
     let head = ("first-queue", "How full the room is when the first visitor has to wait");
     let skewed = [0.0, 0.5, 1.2].map(worlds::ramp);
-    Sheet::measure(head, FIRST_QUEUE, seeds, &contenders(), |contender, seed| {
+    let contenders = contenders(size, &[Contender::EVEN, Contender::COUNTERS]);
+    Sheet::measure(head, FIRST_QUEUE, seeds, &contenders, |contender, seed| {
         let first = |world| percent(contender.run(world, seed).util_at_first_queue);
         skewed.iter().map(first).collect()
     })
@@ -45,12 +35,18 @@ pub(super) fn first_queue(seeds: &[u64]) -> Sheet {
 /// The ramp under each policy: latency, throughput and order.
 pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
     let world = worlds::ramp(0.0);
-    let names = contenders();
+    let names = contenders(Size::Full, &[]);
     let runs = measure_each(seeds, &names, |contender, seed| contender.run(&world, seed));
-    let ideal = runs.last().expect("the last is the ideal one").clone();
-    let sheet = |head, columns, figures: &dyn Fn(&Report, &Report) -> Vec<f64>| {
+    let reports_of = |contender: Contender| {
+        let index = names.iter().position(|(name, _)| name == contender.name);
+        &runs[index.expect("one of all policies")]
+    };
+    let (holds, at_once) = (reports_of(Contender::IDEAL_HOLDS), reports_of(Contender::IDEAL));
+    let ideals = holds.iter().zip(at_once).map(|(holds, at_once)| Ideals { holds, at_once });
+    let ideals: Vec<_> = ideals.collect();
+    let sheet = |head, columns, figures: &dyn Fn(&Report, &Ideals<'_>) -> Vec<f64>| {
         let lines = names.iter().zip(&runs).map(|((name, _), reports)| {
-            let by_seed = reports.iter().zip(&ideal).map(|(report, ideal)| figures(report, ideal));
+            let by_seed = reports.iter().zip(&ideals).map(|(it, ideals)| figures(it, ideals));
             (name.clone(), by_seed.collect())
         });
         Sheet::new(head, columns, lines)
@@ -71,11 +67,11 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
         sheet(
             ("overload", "Visitors admitted while more arrive than can be served"),
             OVERLOAD,
-            &|it, ideal| {
+            &|it, Ideals { holds, at_once }| {
                 vec![
                     it.admitted as f64,
-                    100.0 * it.admitted as f64 / ideal.admitted as f64,
-                    100.0 * it.early_slot_seconds / ideal.early_slot_seconds,
+                    100.0 * it.admitted as f64 / holds.admitted as f64,
+                    100.0 * it.early_slot_seconds / at_once.early_slot_seconds,
                     100.0 * it.max_active_over_limit,
                 ]
             },
@@ -92,11 +88,18 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
     ]
 }
 
+/// The runs of the ideal ledgers with one seed.
+struct Ideals<'a> {
+    holds: &'a Report,
+    at_once: &'a Report,
+}
+
 /// A spike from a tenth of the limit to one and a half times the visitors that may be admitted.
-pub(super) fn spike(seeds: &[u64]) -> Sheet {
+pub(super) fn spike(seeds: &[u64], size: Size) -> Sheet {
     let head = ("spike", "Highest number of active users after a spike from a tenth of the limit");
     let world = worlds::spike();
-    Sheet::measure(head, SPIKE, seeds, &contenders(), |contender, seed| {
+    let contenders = contenders(size, &[Contender::CURVE, Contender::ESCROW]);
+    Sheet::measure(head, SPIKE, seeds, &contenders, |contender, seed| {
         let report = contender.run(&world, seed);
         vec![
             100.0 * report.max_active_over_limit,
@@ -110,17 +113,18 @@ pub(super) fn spike(seeds: &[u64]) -> Sheet {
 pub(super) fn movement(seeds: &[u64]) -> Sheet {
     let head = ("move", "Visitors who have to wait in a room that is three fifths full");
     let world = worlds::movement();
-    Sheet::measure(head, MOVE, seeds, &contenders(), |contender, seed| {
+    Sheet::measure(head, MOVE, seeds, &contenders(Size::Full, &[]), |contender, seed| {
         let report = contender.run(&world, seed);
         vec![100.0 * report.early_queued_share, 100.0 * report.max_active_over_limit]
     })
 }
 
 /// The largest site fails for good.
-pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
+pub(super) fn dead_site(seeds: &[u64], size: Size) -> Sheet {
     let head = ("dead-site", "The largest of eight sites is gone");
     let world = worlds::dead_site();
-    Sheet::measure(head, DEAD_SITE, seeds, &contenders(), |contender, seed| {
+    let contenders = contenders(size, &[Contender::ESCROW]);
+    Sheet::measure(head, DEAD_SITE, seeds, &contenders, |contender, seed| {
         let report = contender.run(&world, seed);
         vec![
             percent(report.util_at_first_early_queue),
@@ -138,7 +142,7 @@ pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
 pub(super) fn cut_site(seeds: &[u64]) -> Sheet {
     let head = ("cut-site", "The largest of eight sites is cut off from the others");
     let world = worlds::cut_site();
-    Sheet::measure(head, CUT_SITE, seeds, &contenders(), |contender, seed| {
+    Sheet::measure(head, CUT_SITE, seeds, &contenders(Size::Full, &[]), |contender, seed| {
         let report = contender.run(&world, seed);
         vec![
             percent(report.util_at_first_early_queue),
@@ -150,17 +154,19 @@ pub(super) fn cut_site(seeds: &[u64]) -> Sheet {
     })
 }
 
-fn contenders() -> Vec<(String, Contender)> {
-    Contender::ALL.iter().map(|it| (it.name.to_owned(), *it)).collect()
+/// All policies, or those with bars if only the bars are needed.
+fn contenders(size: Size, with_bars: &[Contender]) -> Vec<(String, Contender)> {
+    let wanted = match size {
+        Size::Full => &Contender::ALL,
+        Size::Quick => with_bars,
+    };
+    wanted.iter().map(|it| (it.name.to_owned(), *it)).collect()
 }
 
 /// A share as a percentage. Not a number if there is none.
 pub(super) fn percent(share: Option<f64>) -> f64 {
     share.map_or(f64::NAN, |share| 100.0 * share)
 }
-
-const DAYS: &[Column] =
-    &[Column::new("active", 0), Column::new("new in a minute", 0), Column::new("waiting", 0)];
 
 const CURVE: &[Column] = &[
     Column::new("even", 0),
@@ -186,7 +192,7 @@ const LATENCY: &[Column] = &[
 const OVERLOAD: &[Column] = &[
     Column::new("admitted", 0),
     Column::new("of the ideal ledger %", 1),
-    Column::new("idle slots, of the ideal ledger %", 1),
+    Column::new("idle slots, of the ideal at once %", 1),
     Column::new("highest active %", 1),
 ];
 

@@ -3,16 +3,17 @@
 
 use super::{
     delays,
-    output::{markdown, pictures},
+    output::markdown,
+    pictures::pictures,
     study::{Study, of_escrow},
-    tables,
-    worlds::{self, Contender},
+    tables, timelines,
+    worlds::{self, Contender, Size},
 };
 use crate::sheet::{Column, Sheet};
 
 #[test]
 fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {
-    let sheet = tables::two_days(1);
+    let sheet = timelines::two_days(1);
     let at = |column| {
         let figures = sheet.figures(column, |_| true);
         figures.map(|(hour, it)| (hour.parse::<f64>().unwrap(), it.mean())).collect::<Vec<_>>()
@@ -77,7 +78,7 @@ fn the_escrow_is_the_same_whatever_the_age_of_the_news() {
 
 #[test]
 fn a_crowd_before_the_turn_of_a_minute_is_met_by_the_slots_of_two() {
-    let sheet = delays::turn(&[1]);
+    let sheet = delays::turn(&[1], Size::Quick);
     let of =
         |column, line| sheet.figures(column, move |name| name == line).next().unwrap().1.mean();
     let crowd = "Counters, 30000 a minute";

@@ -8,6 +8,15 @@ use crate::sites::{
     world::World,
 };
 
+/// The extent of the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// As in the documentation.
+    Full,
+    /// Only what the bars need.
+    Quick,
+}
+
 /// A policy, and its name in tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
@@ -18,19 +27,22 @@ pub(super) struct Contender {
 
 impl Contender {
     /// All policies under comparison: those of the article in its order, and then ours.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::EVEN,
         Self::CURVE,
         Self { name: "Curve, factor 0.25", policy: Policy::Curve, curve_factor: 0.25 },
         Self::COUNTERS,
         Self::ESCROW,
         Self::IDEAL,
+        Self::IDEAL_HOLDS,
     ];
     pub(super) const COUNTERS: Self = Self::new("Counters", Policy::Counters);
     pub(super) const CURVE: Self = Self::new("Curve, factor 1", Policy::Curve);
     pub(super) const ESCROW: Self = Self::new("Escrow", Policy::Escrow);
     pub(super) const EVEN: Self = Self::new("Even", Policy::Even);
-    pub(super) const IDEAL: Self = Self::new("ideal ledger", Policy::Ideal);
+    pub(super) const IDEAL: Self = Self::new("ideal ledger, at once", Policy::Ideal);
+    /// The reference: it holds visitors at the door for as long as the escrow.
+    pub(super) const IDEAL_HOLDS: Self = Self::new("ideal ledger", Policy::IdealHolds);
 
     const fn new(name: &'static str, policy: Policy) -> Self {
         Self { name, policy, curve_factor: 1.0 }
@@ -42,7 +54,7 @@ impl Contender {
         match self.policy {
             Policy::Counters | Policy::Even => 1.0 + unseen,
             Policy::Curve => f64::NAN,
-            Policy::Escrow | Policy::Ideal => 1.0,
+            Policy::Escrow | Policy::Ideal | Policy::IdealHolds => 1.0,
         }
     }
 
@@ -118,7 +130,21 @@ pub(super) fn with_round_trip(mut world: Scenario, most: u32) -> Scenario {
     world
 }
 
-fn world(name: &str, file: &str) -> Scenario {
+/// Twenty thousand slots, and this number of sites with this load, as a multiple of what can be
+/// served.
+pub(super) fn of_sites(count: u16, load: f64) -> Scenario {
+    let mut world = ramp(0.0);
+    world.limits.total_active_users = 20_000;
+    world.limits.new_users_per_minute = 20_000;
+    world.sites.nodes = vec![1; count.into()];
+    world.sites.weights = vec![1.0; count.into()];
+    let per_minute = load * world.capacity_per_minute();
+    world.traffic.points = vec![(0.0, per_minute), (60.0 * 16.0, per_minute)];
+    world
+}
+
+/// The world in a scenario file of this crate.
+pub(super) fn world(name: &str, file: &str) -> Scenario {
     let world = Scenario::parse(name.to_owned(), file, Path::new(""));
     world.expect("the worlds are checked by a test")
 }

@@ -49,7 +49,15 @@ impl Scenario {
         let visitors = source.visitors(&table.visitors)?;
         let sites = source.sites(&table.sites)?;
         let count = sites.nodes.len();
-        let traffic = source.traffic(&table.traffic, capacity_per_minute(&limits, &visitors))?;
+        let capacity = capacity_per_minute(&limits, &visitors);
+        let (traffic, crowd) = match (&table.traffic, &table.crowd) {
+            (Some(traffic), None) => (source.traffic(traffic, capacity)?, None),
+            (None, Some(crowd)) => source.crowd(crowd, &table.visitors)?,
+            (Some(_), Some(crowd)) => return source.wrong(crowd.span(), "contradicts traffic"),
+            (None, None) => {
+                return Err(ScenarioError::of_file("missing field `traffic`, or `crowd`"));
+            }
+        };
         let faults = source.faults(&table.faults, &sites.weights, traffic.ends())?;
         let moves = source.moves(&table.moves, (count, traffic.ends()), &faults)?;
         Ok(Self {
@@ -64,6 +72,7 @@ impl Scenario {
             visitors,
             network: source.network(&table.network)?,
             traffic,
+            crowd,
         })
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Scenario {
     pub(in crate::sites) visitors: Visitors,
     pub(in crate::sites) network: Network,
     pub(in crate::sites) traffic: Traffic,
+    /// A crowd of the `shop` example instead of traffic and visitors.
+    pub(in crate::sites) crowd: Option<ShopCrowd>,
     pub(in crate::sites) moves: Vec<Move>,
     pub(in crate::sites) faults: Vec<Fault>,
 }
@@ -28,7 +30,11 @@ pub(crate) enum Policy {
     Curve,
     Escrow,
     Even,
+    /// One ledger that knows everything at once.
     Ideal,
+    /// The same, which holds visitors at the door for as long as the escrow does.
+    #[serde(rename = "ideal-holds")]
+    IdealHolds,
 }
 
 impl fmt::Display for Policy {
@@ -39,6 +45,7 @@ impl fmt::Display for Policy {
             Self::Escrow => "escrow",
             Self::Even => "even",
             Self::Ideal => "ideal",
+            Self::IdealHolds => "ideal-holds",
         })
     }
 }
@@ -103,6 +110,16 @@ pub(in crate::sites) struct Traffic {
     pub(in crate::sites) points: Vec<(f64, f64)>,
 }
 
+/// A crowd like that of the `shop` example: its arrivals and its behaviour follow from the seed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct ShopCrowd {
+    pub(in crate::sites) visitors: u32,
+    /// The time over which they arrive.
+    pub(in crate::sites) over: f64,
+    /// The time from the last arrival to the end of the run.
+    pub(in crate::sites) drain: f64,
+}
+
 /// From a time on, a share of the traffic goes to one site instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::sites) struct Move {
@@ -150,6 +167,23 @@ impl Scenario {
     /// The seed in the file.
     pub(crate) const fn seed(&self) -> Option<u64> {
         self.seed
+    }
+
+    /// The time in milliseconds from the issue of a pass to its end. A pass that is younger than an
+    /// eighth of a session is not extended, so in a crowd of the `shop` example, whose sessions are
+    /// short, a pass lasts for an eighth longer, as in production.
+    pub(in crate::sites) fn pass_ms(&self) -> u32 {
+        1_000 * self.limits.session + self.renew_after_ms()
+    }
+
+    /// The age in milliseconds from which on a pass is extended.
+    pub(in crate::sites) fn renew_after_ms(&self) -> u32 {
+        self.crowd.map_or(0, |_| 1_000 * self.limits.session / 8)
+    }
+
+    /// The number of visitors per minute that the room can serve in the long run.
+    pub(in crate::sites) fn capacity_per_minute(&self) -> f64 {
+        capacity_per_minute(&self.limits, &self.visitors)
     }
 
     /// The time of the last point of the traffic, in milliseconds.

@@ -20,7 +20,8 @@ pub(super) struct FileTable {
     pub(super) visitors: VisitorsTable,
     #[serde(default)]
     pub(super) network: NetworkTable,
-    pub(super) traffic: Spanned<TrafficTable>,
+    pub(super) traffic: Option<Spanned<TrafficTable>>,
+    pub(super) crowd: Option<Spanned<CrowdTable>>,
     #[serde(default, rename = "move")]
     pub(super) moves: Vec<MoveTable>,
     #[serde(default, rename = "fault")]
@@ -88,6 +89,14 @@ pub(super) struct TrafficTable {
     pub(super) unit: Option<Spanned<Unit>>,
     pub(super) replay: Option<Spanned<PathBuf>>,
     pub(super) visitors: Option<Spanned<f64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CrowdTable {
+    pub(super) visitors: Spanned<u32>,
+    pub(super) over_s: Spanned<f64>,
+    pub(super) drain_s: Option<Spanned<f64>>,
 }
 
 /// The unit of the second number of a point.

@@ -40,6 +40,26 @@ fn what_is_not_said_has_a_default() {
 }
 
 #[test]
+fn a_crowd_of_the_shop_takes_the_place_of_traffic() {
+    let traffic = "[traffic]\npoints = [[0, 0.5], [10, 1.0]]\n";
+    let replaced = |by: &str| parse(&GOOD.replace(traffic, by)).map_err(|it| it.to_string());
+    let crowd = "[crowd]\nvisitors = 30\nover_s = 20\ndrain_s = 5\n";
+    let scenario = replaced(crowd).unwrap();
+    // A pass is extended if it is at least an eighth of a session old, and lasts for longer by that.
+    assert_eq!((scenario.length_ms(), scenario.pass_ms()), (25_000, 67_500));
+    assert_eq!(parse(GOOD).unwrap().pass_ms(), 60_000);
+
+    let error = replaced(&format!("[visitors]\nbots = 0.1\n\n{crowd}")).unwrap_err();
+    assert_eq!(error, "test.toml:13: visitors.bots: contradicts crowd, whose visitors have plans");
+    let error = replaced(&format!("{traffic}{crowd}")).unwrap_err();
+    assert_eq!(error, "test.toml:14: crowd: contradicts traffic");
+    let error = replaced("").unwrap_err();
+    assert_eq!(error, "test.toml: missing field `traffic`, or `crowd`");
+    let error = replaced(&crowd.replace("= 30", "= 0")).unwrap_err();
+    assert_eq!(error, "test.toml:13: crowd.visitors: is 0, expected 1 to 100000");
+}
+
+#[test]
 fn the_lower_limit_says_what_the_room_can_serve() {
     let scenario = parse(&GOOD.replace("new_users_per_minute = 100", "new_users_per_minute = 40"));
     assert!((scenario.unwrap().traffic.points[1].1 - 40.0).abs() < 1e-9);

@@ -7,9 +7,9 @@ use waiting_room_sim::{Day, Trace};
 
 use super::{
     error::ScenarioError,
-    settings::{Scenario, Traffic},
+    settings::{Scenario, ShopCrowd, Traffic},
     source::Source,
-    tables::{TrafficTable, Unit},
+    tables::{CrowdTable, TrafficTable, Unit, VisitorsTable},
 };
 
 impl Traffic {
@@ -30,6 +30,11 @@ impl Traffic {
         let each = lines.map(|line| minutes(line[0].0, line[1].0) * (line[0].1 + line[1].1) / 2.0);
         each.sum()
     }
+}
+
+impl ShopCrowd {
+    /// The maximum number of visitors. Each has a plan of some hundred bytes.
+    const MAX_VISITORS: u32 = 100_000;
 }
 
 impl Source<'_> {
@@ -59,6 +64,27 @@ impl Source<'_> {
                 self.wrong(place.span(), "expected points, or replay with the name of a file")
             }
         }
+    }
+
+    /// A crowd, and its length as traffic without visitors.
+    pub(super) fn crowd(
+        &self,
+        place: &Spanned<CrowdTable>,
+        visitors: &VisitorsTable,
+    ) -> Result<(Traffic, Option<ShopCrowd>), ScenarioError> {
+        let VisitorsTable { browsing_s, think_s, patience_s, bots, .. } = visitors;
+        let of_traffic = [browsing_s, think_s, patience_s, bots];
+        if let Some(given) = of_traffic.into_iter().flatten().next() {
+            return self.wrong(given.span(), "contradicts crowd, whose visitors have plans");
+        }
+        let table = place.get_ref();
+        let crowd = ShopCrowd {
+            visitors: self.within(&table.visitors, 1, ShopCrowd::MAX_VISITORS)?,
+            over: self.within(&table.over_s, 1.0, 86_400.0)?,
+            drain: self.optional(table.drain_s.as_ref(), 0.0, 0.0, 86_400.0)?,
+        };
+        let points = vec![(0.0, 0.0), (crowd.over + crowd.drain, 0.0)];
+        Ok((Traffic { points }, Some(crowd)))
     }
 
     fn points(

@@ -17,18 +17,12 @@ impl World<'_> {
     /// A new visitor arrives.
     pub(super) fn arrive(&mut self, newcomer: Newcomer) {
         self.notes.arrivals += 1;
-        let who = self.visitors.add(Visitor {
-            id: u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX),
-            arrived: newcomer.at,
-            browsing: newcomer.browsing,
-            ends: u32::MAX,
-            shown: None,
-            site: newcomer.site,
-            phase: Phase::Asking,
-            is_bot: newcomer.is_bot,
-            is_in_line: false,
-            is_at_a_door: false,
-        });
+        let id = u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX);
+        let Newcomer { at, site, browsing, is_bot, plan } = newcomer;
+        let who = self.visitors.add(Visitor { is_bot, ..Visitor::new(id, at, site, browsing) });
+        if let Some(plan) = plan {
+            self.shoppers.attach(who, plan);
+        }
         self.ask_elsewhere(who);
     }
 
@@ -48,13 +42,19 @@ impl World<'_> {
                 let say = self.door.resume(&asker, world);
                 self.hear(who, say);
             }
+            Phase::Away => {
+                self.returns(who);
+                self.ask_elsewhere(who);
+            }
             Phase::Waiting if self.now >= visitor.ends => {
+                self.steps_back(who);
                 self.truth.give_up(visitor.arrived, self.now);
                 self.notes.gave_up += 1;
                 self.visitors.remove(who);
             }
             Phase::Waiting => {
                 self.notes.refreshes += 1;
+                self.steps_back(who);
                 self.ask_elsewhere(who);
             }
         }
@@ -76,10 +76,15 @@ impl World<'_> {
 
     /// A visitor requests admission, if it may be next.
     fn ask(&mut self, who: u32) {
+        self.sets_out(who);
         let asker = self.asker(who);
         let arrived = self.visitors.of(who).arrived;
-        let line = self.news.line(asker.site, self.now);
-        if self.policy != Policy::Ideal && arrived / SECOND > line.frontier {
+        let line = match self.policy {
+            Policy::Ideal => LineNews::default(),
+            Policy::IdealHolds => self.line_news(),
+            _ => self.news.line(asker.site, self.now),
+        };
+        if arrived / SECOND > line.frontier {
             return self.hear(who, Say::Queue);
         }
         let world = self.news.world(asker.site, self.now);
@@ -92,6 +97,7 @@ impl World<'_> {
         match say {
             Say::Admit => {
                 self.leave_the_door(who);
+                self.is_answered(who);
                 self.admit(who);
             }
             Say::Later(at) => {
@@ -101,6 +107,7 @@ impl World<'_> {
             Say::Prolong(ends) => self.visitors.of_mut(who).ends = ends,
             Say::Queue => {
                 self.leave_the_door(who);
+                self.is_answered(who);
                 self.queue(who);
             }
             Say::Wait => self.stand_at_the_door(who),
@@ -134,20 +141,31 @@ impl World<'_> {
         visitor.phase = Phase::Active;
         // From now on this is the time of the last page.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
-        let session = SECOND * self.scenario.limits.session;
-        visitor.ends = self.door.pass_ends(who, self.now, session);
-        self.show_page(who);
+        visitor.ends = self.door.pass_ends(who, self.now, self.scenario.pass_ms());
+        match self.shoppers.has(who) {
+            true => self.comes_in(who),
+            false => self.show_page(who),
+        }
     }
 
     /// A visitor with a pass requests a page. The visitor waits for no round trip.
     fn browse(&mut self, who: u32) {
+        if let Some(next) = self.is_too_soon(who) {
+            let ends = self.visitors.of(who).ends;
+            return self.wheel.schedule(who, next.min(ends));
+        }
         self.notes.pages += 1;
         self.move_from_a_dead_site(who);
         let asker = self.asker(who);
         let ends = self.visitors.of(who).ends;
-        let session = SECOND * self.scenario.limits.session;
-        self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, session);
-        self.show_page(who);
+        let lasts = self.scenario.pass_ms();
+        if (self.now + lasts).saturating_sub(ends) >= self.scenario.renew_after_ms() {
+            self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, lasts);
+        }
+        match self.shoppers.has(who) {
+            true => self.plans_page(who),
+            false => self.show_page(who),
+        }
     }
 
     /// Chooses the time of the next page, unless this was the last.
@@ -160,13 +178,14 @@ impl World<'_> {
         self.wheel.schedule(who, due.min(visitor.ends));
     }
 
-    fn lapse(&mut self, who: u32) {
+    pub(super) fn lapse(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
         self.notes.lapsed(&visitor, self.now);
         self.active[usize::from(visitor.site)] -= 1;
         self.truth.lapse(self.now);
         self.door.lapse(who);
         self.lapses.count(self.now);
+        self.loses_its_session(who);
         self.visitors.remove(who);
     }
 
@@ -179,15 +198,27 @@ impl World<'_> {
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
                 self.notes.bots_away += 1;
+                self.returns_as_another(who);
                 return self.visitors.remove(who);
             }
+        }
+        let pause = match self.shoppers.has(who) {
+            true => self.told_to_wait(who),
+            false => None,
+        };
+        if !visitor.is_in_line {
             self.join_the_line(who);
         }
-        let later: f64 = self.habits.random_range(1.0..1.3);
-        let refresh = self.now + from_seconds(later * self.scenario.visitors.refresh);
+        let refresh = self.now + pause.unwrap_or_else(|| self.refresh());
         let visitor = self.visitors.of_mut(who);
         visitor.phase = Phase::Waiting;
         self.wheel.schedule(who, refresh.min(visitor.ends));
+    }
+
+    /// The time until a waiting visitor checks in again.
+    fn refresh(&mut self) -> u32 {
+        let later: f64 = self.habits.random_range(1.0..1.3);
+        from_seconds(later * self.scenario.visitors.refresh)
     }
 
     pub(super) fn look_for_stranded_slots(&mut self) {
@@ -201,10 +232,14 @@ impl World<'_> {
     fn join_the_line(&mut self, who: u32) {
         let patience: f64 = Exp1.sample(&mut self.habits);
         let patience = self.scenario.visitors.patience.map(|mean| from_seconds(mean * patience));
+        let until = match self.shoppers.has(who) {
+            true => self.waits_until(who),
+            false => patience.map(|patience| self.now.saturating_add(patience)),
+        };
         let line = self.news.line(self.visitors.of(who).site, self.now);
         let visitor = self.visitors.of_mut(who);
         visitor.is_in_line = true;
-        visitor.ends = patience.map_or(u32::MAX, |patience| self.now.saturating_add(patience));
+        visitor.ends = until.unwrap_or(u32::MAX);
         visitor.shown = line.wait();
     }
 
@@ -229,6 +264,7 @@ impl World<'_> {
             who,
             site: visitor.site,
             now: self.now,
+            arrived: visitor.arrived,
             is_connected: !self.news.is_cut(visitor.site),
             is_next: self.truth.has_room_for(visitor.arrived, self.now),
             is_new: !visitor.is_in_line,

@@ -6,8 +6,14 @@ use waiting_room_sim::seeds;
 
 use super::*;
 
-const POLICIES: [Policy; 5] =
-    [Policy::Counters, Policy::Curve, Policy::Escrow, Policy::Even, Policy::Ideal];
+const POLICIES: [Policy; 6] = [
+    Policy::Counters,
+    Policy::Curve,
+    Policy::Escrow,
+    Policy::Even,
+    Policy::Ideal,
+    Policy::IdealHolds,
+];
 
 /// Half an hour at a few sites, with additional settings. The limit on new visitors is the lower
 /// one.
@@ -116,6 +122,67 @@ fn who_may_ask_is_limited_by_the_minute_as_well() {
     assert_eq!(world.line_news().frontier, 1, "no visitor after the first in line");
 }
 
+/// A crowd with plans in front of this number of slots.
+fn crowd(total_active_users: u32) -> Scenario {
+    let file = format!(
+        "policies = [\"ideal\"]
+         [limits]
+         total_active_users = {total_active_users}
+         new_users_per_minute = 6000
+         session_s = 8
+         [sites]
+         nodes = [2, 2]
+         [visitors]
+         refresh_s = 2
+         [crowd]
+         visitors = 400
+         over_s = 30
+         drain_s = 120"
+    );
+    Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap()
+}
+
+#[test]
+fn everybody_with_a_plan_gets_into_a_room_that_is_large_enough_and_leaves_it() {
+    let scenario = crowd(1_000);
+    for policy in [Policy::Escrow, Policy::Ideal, Policy::IdealHolds] {
+        let mut world = World::new(&scenario, policy, 5).unwrap();
+        world.play(|_| ());
+        let crowd = world.notes.crowd;
+        assert_eq!((crowd.visitors_let_in, crowd.early_answers), (400, 0), "{policy}");
+        // Visitors without cookies are let in for each page, and lapsed sessions begin anew.
+        assert!(crowd.let_in > 400 && world.truth.seen.admitted > crowd.let_in, "{policy}");
+        assert_eq!((world.truth.active(), world.truth.line().waiting()), (0, 0), "{policy}");
+    }
+}
+
+#[test]
+fn a_crowd_with_plans_fills_a_small_room_but_no_more() {
+    let scenario = crowd(40);
+    for policy in POLICIES {
+        let mut world = World::new(&scenario, policy, 5).unwrap();
+        world.play(|_| ());
+        let (crowd, seen) = (world.notes.crowd, &world.truth.seen);
+        assert!(crowd.visitors_let_in < 400 && seen.queued > 100, "{policy}: {crowd:?}");
+        if matches!(policy, Policy::Escrow | Policy::Ideal | Policy::IdealHolds) {
+            assert_eq!(seen.max_active, 40, "{policy}");
+        }
+        let asking = world.truth.waiting_and_asking().1;
+        assert_eq!(
+            (world.active.iter().sum::<u32>(), asking),
+            (world.truth.active(), 0),
+            "{policy}"
+        );
+    }
+}
+
+/// The ledgers know of it as well, so other visitors use the slots.
+#[test]
+fn visitors_who_check_out_leave_their_slots_to_others() {
+    let admitted = |policy| run(&crowd(40), policy, 5).admitted as f64;
+    assert!(admitted(Policy::Escrow) > 0.93 * admitted(Policy::IdealHolds));
+}
+
 #[test]
 fn all_policies_meet_the_same_visitors() {
     let scenario = world("");
@@ -175,7 +242,7 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
     let seed = seeds(1)[0];
     for (limit, is_full) in [(150, false), (400, true)] {
         for fault in faults {
-            for policy in [Policy::Escrow, Policy::Ideal] {
+            for policy in [Policy::Escrow, Policy::Ideal, Policy::IdealHolds] {
                 let report = run(&world_for(limit, fault), policy, seed);
                 let (active, new) = (report.max_active, report.max_new_in_any_minute_over_limit);
                 assert!(active <= 300 && new <= 1.0, "{policy} {limit} {fault}: {active}, {new}");
@@ -192,9 +259,25 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
 #[test]
 fn the_ideal_makes_nobody_wait_too_early() {
     for seed in seeds(3) {
-        let report = run(&world(""), Policy::Ideal, seed);
-        assert!(report.queued > 0);
-        assert_eq!(report.early_queued, 0);
+        for policy in [Policy::Ideal, Policy::IdealHolds] {
+            let report = run(&world(""), policy, seed);
+            assert!(report.queued > 0);
+            assert_eq!(report.early_queued, 0);
+        }
+    }
+}
+
+/// A visitor who stands at the door takes a slot that becomes free in this time, so fewer slots are
+/// idle.
+#[test]
+fn an_ideal_that_holds_visitors_admits_more_and_holds_them_for_no_longer_than_the_escrow() {
+    for (limit, seed) in [(150, 5), (400, 6)] {
+        let [at_once, holds] =
+            [Policy::Ideal, Policy::IdealHolds].map(|it| run(&world_for(limit, ""), it, seed));
+        assert!(holds.early_slot_seconds < 0.5 * at_once.early_slot_seconds, "{holds:?}");
+        assert!(holds.admitted >= at_once.admitted, "{holds:?}");
+        assert!((1_000..=1_201).contains(&holds.told_to_wait_max_ms), "{holds:?}");
+        assert_eq!((at_once.answer_max_ms, at_once.told_to_wait_max_ms), (0, 0));
     }
 }
 

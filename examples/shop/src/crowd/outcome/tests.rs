@@ -5,10 +5,7 @@ use waiting_room_sim::{DrawTally, Limits, Seen, VisitorNo};
 
 use super::*;
 use crate::crowd::{
-    draw::Recomputed,
-    flight::{Flight, Purpose},
-    idle::IdleSlots,
-    witness::Fate,
+    draw::Recomputed, flight::Flight, idle::IdleSlots, trips::Purpose, witness::Fate,
 };
 
 const AT_30_S: Duration = Duration::from_secs(30);

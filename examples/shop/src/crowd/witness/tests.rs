@@ -1,12 +1,10 @@
 use std::sync::Arc;
 
+use tower_waiting_room::time::ManualClock;
 use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
-use crate::crowd::{
-    answer::Basis,
-    flight::{Flight, Purpose},
-};
+use crate::crowd::{answer::Basis, flight::Flight, trips::Purpose};
 
 const WAIT: Seen = Seen::Waiting {
     interval: Duration::from_secs(2),
@@ -96,4 +94,21 @@ fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
     witness.store_is_back(Some(Duration::from_secs(60)));
     departs(&witness, 1).answered(WAIT);
     assert_eq!(witness.report(None).queued_while_free, 0);
+}
+
+#[test]
+fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store_was_late() {
+    for (told, interrupted) in [("0 0 0 0", 1), ("1 1 1 0", 1), ("1 0 0 0", 0), ("1 1 0 0", 0)] {
+        let (witness, clock) = (witness(), ManualClock::new(Timestamp::from_secs(1_000)));
+        witness.lock().clock = Arc::new(clock.clone());
+        departs(&witness, 1).answered(Seen::Admitted);
+        clock.advance(Duration::from_secs(40));
+        let go_on = || Flight::departs(&witness, VisitorNo(1), Purpose::GoOn);
+        let mut flight = go_on();
+        flight.made(false, told.parse().unwrap());
+        flight.answered(Seen::Admitted);
+        clock.advance(Duration::from_secs(40));
+        go_on().answered(WAIT);
+        assert_eq!(witness.passes_interrupted(), interrupted, "{told}");
+    }
 }

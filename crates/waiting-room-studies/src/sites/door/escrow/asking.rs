@@ -17,7 +17,9 @@ impl EscrowDoor {
                 ledger.arrived();
             }
         }
+        let in_line_since = (!asker.is_new).then_some(asker.arrived);
         let guest = Guest::new(asker.id, asker.site, asker.now + DOOR_WAIT);
+        let guest = Guest { in_line_since, ..guest };
         self.guests.welcome(asker.who, guest);
         self.admit(asker.who, Limit::Active, asker.now)
     }
@@ -54,10 +56,14 @@ impl EscrowDoor {
 
     /// Asks one ledger, and then the next one if this one has a slot.
     fn admit(&mut self, who: u32, limit: Limit, now: u32) -> Say {
-        let Guest { id, site, deadline, .. } = *self.guests.of(who);
+        let Guest { id, site, in_line_since, deadline, .. } = *self.guests.of(who);
         let visitor = VisitorId::new(id.into());
         let ledger = &mut self.sites[usize::from(site)][limit.index()];
-        let admission = ledger.admit_by(visitor, timestamp(deadline), timestamp(now));
+        let (deadline, at) = (timestamp(deadline), timestamp(now));
+        let admission = match in_line_since {
+            Some(since) => ledger.admit_from_line(visitor, timestamp(since), deadline, at),
+            None => ledger.admit_by(visitor, deadline, at),
+        };
         let say = match admission {
             Admission::Admit(pass) => {
                 if limit == Limit::Active {

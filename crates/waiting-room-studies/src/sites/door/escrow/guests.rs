@@ -20,6 +20,8 @@ pub(super) struct Guest {
     pub(super) id: u32,
     /// The site at whose door the visitor stands.
     pub(super) site: u16,
+    /// The time at which the visitor arrived, if it was told to wait before.
+    pub(super) in_line_since: Option<u32>,
     pub(super) pass: Option<SitePass>,
     /// The time until which the visitor is held at the door, whichever ledger is asked.
     pub(super) deadline: u32,
@@ -27,7 +29,7 @@ pub(super) struct Guest {
 
 impl Guest {
     pub(super) const fn new(id: u32, site: u16, deadline: u32) -> Self {
-        Self { id, site, pass: None, deadline }
+        Self { id, site, in_line_since: None, pass: None, deadline }
     }
 }
 

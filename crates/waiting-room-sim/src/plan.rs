@@ -1,4 +1,7 @@
-//! The behaviour of a visitor, drawn before it arrives.
+//! The visitors of the `shop` example, each with a plan that is drawn before it arrives.
+//!
+//! Real HTTP clients follow these plans, and so do the visitors of a simulated world, so that both can
+//! be compared. All plans follow from the seed.
 
 use std::time::Duration;
 
@@ -7,24 +10,30 @@ use rand_distr::{Distribution, Exp, Geometric, LogNormal};
 
 /// The behaviour of one visitor, as far as it does not depend on the room.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Plan {
+#[expect(clippy::exhaustive_structs, reason = "this is all that a visitor plans")]
+pub struct Plan {
     /// The time of arrival, from the start of the run.
-    pub(super) arrival: Duration,
-    pub(super) kind: Kind,
-    pub(super) memory: Memory,
+    pub arrival: Duration,
+    /// The kind of client.
+    pub kind: Kind,
+    /// Whether it keeps its token.
+    pub memory: Memory,
     /// The time that it spends on each page before it requests the next.
-    pub(super) thoughts: Vec<Duration>,
-    pub(super) ending: Ending,
+    pub thoughts: Vec<Duration>,
+    /// The end of the visit.
+    pub ending: Ending,
     /// The time after which it gives up waiting; `None` if it waits to the end.
-    pub(super) patience: Option<Duration>,
-    pub(super) absence: Option<Absence>,
+    pub patience: Option<Duration>,
+    /// A time in which it does not wait, although it still wants to get in.
+    pub absence: Option<Absence>,
     /// Whether it follows the line over a push stream, if the shop has streams.
-    pub(super) follows: bool,
+    pub follows: bool,
 }
 
 /// The kind of client, which determines its requests and the form of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+#[expect(clippy::exhaustive_enums, reason = "there is no other client")]
+pub enum Kind {
     /// A program with a cookie jar, which accepts JSON and obeys `Retry-After`.
     ApiWithCookies,
     /// A program that stores its token itself and sends it in a header.
@@ -37,15 +46,18 @@ pub(super) enum Kind {
 
 /// Whether a visitor keeps its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+#[expect(clippy::exhaustive_enums, reason = "it is kept or not")]
+pub enum Memory {
     /// It is a new visitor at each request.
     Forgets,
+    /// It keeps its token.
     Keeps,
 }
 
 /// The end of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+#[expect(clippy::exhaustive_enums, reason = "there is no other end")]
+pub enum Ending {
     /// It checks out, which ends the session.
     Checkout,
     /// It closes the tab without notice.
@@ -54,26 +66,46 @@ pub(super) enum Ending {
 
 /// A visitor closes the tab while it waits, and returns while its place is still kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Absence {
+#[expect(clippy::exhaustive_structs, reason = "an absence has a beginning and an end")]
+pub struct Absence {
     /// The number of answers that ask it to wait before it leaves.
-    pub(super) after: u32,
-    pub(super) lasts: Duration,
+    pub after: u32,
+    /// The duration of the absence.
+    pub lasts: Duration,
 }
 
 /// The times that bound the behaviour of a crowd.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+#[expect(clippy::exhaustive_structs, reason = "there is no other bound")]
+pub struct Pace {
     /// The time over which it arrives.
-    pub(super) over: Duration,
+    pub over: Duration,
     /// The longest absence. It is short enough that every place is kept.
-    pub(super) longest_absence: Duration,
+    pub longest_absence: Duration,
     /// Whether the shop has push streams.
-    pub(super) has_streams: bool,
+    pub has_streams: bool,
 }
 
 impl Plan {
+    /// Draws the arrivals of a crowd, in ascending order: each time until `over` is equally likely.
+    #[must_use]
+    pub fn even_arrivals(visitors: u32, over: Duration, chance: &mut impl Rng) -> Vec<Duration> {
+        let times = (0..visitors).map(|_| over.mul_f64(chance.random_range(0.0..1.0)));
+        let mut times: Vec<_> = times.collect();
+        times.sort_unstable();
+        times
+    }
+
+    /// Draws a crowd of this many visitors that arrive [evenly](Self::even_arrivals).
+    #[must_use]
+    pub fn crowd(visitors: u32, pace: &Pace, chance: &mut impl Rng) -> Vec<Self> {
+        let arrivals = Self::even_arrivals(visitors, pace.over, chance);
+        arrivals.into_iter().map(|arrival| Self::draw(arrival, pace, chance)).collect()
+    }
+
     /// Draws the behaviour of a visitor that arrives at this time.
-    pub(super) fn draw(arrival: Duration, pace: &Pace, chance: &mut impl Rng) -> Self {
+    #[must_use]
+    pub fn draw(arrival: Duration, pace: &Pace, chance: &mut impl Rng) -> Self {
         let kind = Kind::draw(chance);
         let forgets = kind != Kind::ApiWithToken && chance.random_bool(FORGETS);
         let ending =
@@ -93,11 +125,10 @@ impl Plan {
         let memory = Memory::Keeps;
         Self { arrival, kind, memory, thoughts, ending, patience, absence, follows }
     }
-}
 
-impl Plan {
-    /// The same visitor, except that it keeps its cookies, stays, and waits to the end.
-    pub(super) fn obedient(self) -> Self {
+    /// Returns the same visitor, except that it keeps its cookies, stays, and waits to the end.
+    #[must_use]
+    pub fn obedient(self) -> Self {
         Self { memory: Memory::Keeps, patience: None, absence: None, ..self }
     }
 }
@@ -118,7 +149,8 @@ impl Kind {
     }
 
     /// Returns whether this client is a browser.
-    pub(super) const fn is_browser(self) -> bool {
+    #[must_use]
+    pub const fn is_browser(self) -> bool {
         matches!(self, Self::Browser | Self::ScriptedBrowser)
     }
 }

@@ -1,0 +1,99 @@
+//! Visitors whose pass does not let them in by itself, although it is genuine: it has expired, or is
+//! from another site.
+//!
+//! The times of a pass from another site are those of another clock, so they let no visitor in. The
+//! store is asked for a slot, ahead of the line, and the visitor gets a pass of this site. Its slot at
+//! the other site lapses by itself. A visitor can thus hold one slot at each site for a while, and each
+//! of its passes is covered by the slot of the site that has issued it.
+
+use std::time::Duration;
+
+use waiting_room_core::{
+    Pass, Reason, Store, StoreError, Ticket, Timestamp, Verdict, room::SessionRenewal,
+};
+
+use super::RoomStage;
+use crate::{
+    room::outage::{BoxFuture, Question},
+    token::{Tokens, Verified},
+};
+
+impl<St: Store> RoomStage<St> {
+    /// Returns whether the session of a pass that is not accepted may still be active. If so, the
+    /// store is asked about it.
+    pub(crate) fn may_return(&self, pass: &Pass) -> bool {
+        self.is_sliding() && !self.is_from_elsewhere(pass) && !self.sessions.is_ended(pass)
+    }
+
+    /// Returns whether a pass has another home than those of this room: it is from another site, from
+    /// another set of sites, or from before this room shared its limit.
+    pub(super) fn is_from_elsewhere(&self, pass: &Pass) -> bool {
+        pass.home.map(|home| home.site) != self.store.home().map(|home| home.site)
+    }
+
+    /// Returns whether the visitor of a pass gets a slot here in place of the one at another site, as
+    /// soon as one is free.
+    ///
+    /// The pass must not have expired by more than the clocks of two sites may differ, and the
+    /// visitor must not have left on this node.
+    pub(crate) fn may_move(&self, pass: &Pass, now: Timestamp) -> bool {
+        let leeway = if self.is_sliding() { Tokens::LEEWAY } else { Duration::ZERO };
+        self.is_from_elsewhere(pass)
+            && now < pass.expires_at + leeway
+            && !self.sessions.is_ended(pass)
+    }
+
+    /// Asks the store for a slot for the visitor of a pass of another site. Requests with the same pass
+    /// share one question, and those that come after the answer get the same pass of this site.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ask`](Self::ask).
+    pub(super) fn ask_to_move(
+        &self,
+        pass: &Verified<Pass>,
+        now: Timestamp,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        let rules = self.store.rules();
+        let is_due = |pass: &Pass| rules.is_renewal_due(pass, now);
+        if let Some(pass) = self.sessions.renewed(pass.id, now, is_due) {
+            let reason = Reason::AdmittedPass;
+            return Box::pin(std::future::ready(Ok(Verdict::Admit { pass, reason })));
+        }
+        let asked = self.put(Question::CheckIn(Ticket::moving(pass, now)), Duration::ZERO);
+        let (id, sessions, moves) = (pass.id, self.sessions.clone(), self.moves.clone());
+        let ends_by = self.ends_by(pass);
+        Box::pin(async move {
+            let question = async {
+                let mut verdict = asked.await?;
+                if let Verdict::Admit { pass, reason } = &mut verdict {
+                    pass.expires_at = pass.expires_at.min(ends_by);
+                    match reason {
+                        Reason::AdmittedActive => *reason = Reason::AdmittedPass,
+                        Reason::AdmittedPassthrough | Reason::AdmittedSlot => {
+                            *reason = Reason::AdmittedMoved;
+                        }
+                        _ => {}
+                    }
+                    sessions.has_moved(*pass);
+                }
+                Ok(verdict)
+            };
+            moves.ask(id, question).await
+        })
+    }
+
+    /// Returns the time at which the session of a pass ends, or the end of time if requests prolong it.
+    ///
+    /// The store may hold the slot for longer: a session of a fixed length does not become longer by a
+    /// move, but its new slot is held for a whole session.
+    pub(super) fn ends_by(&self, pass: &Pass) -> Timestamp {
+        if self.is_sliding() { Timestamp::MAX } else { pass.expires_at }
+    }
+
+    /// Returns whether requests prolong sessions. If so, a session may outlast the pass that its
+    /// client holds.
+    pub(super) fn is_sliding(&self) -> bool {
+        self.store.rules().session_renewal() == SessionRenewal::Sliding
+    }
+}

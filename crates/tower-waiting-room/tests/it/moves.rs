@@ -1,0 +1,400 @@
+//! Visitors who arrive at one site with a pass of another. Each site has a room and a clock of its own.
+
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Request;
+use tower_waiting_room::{
+    KeyRing, StoreFailure, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    room::{
+        MemoryStore, PassHome, QueueingMethod, RoomRules, RoomSnapshot, SessionRenewal, Store,
+        StoreError, StoreErrorKind,
+    },
+    time::{ManualClock, Timestamp},
+};
+use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+
+use crate::support::{House, Seen, Visitor, config, key, post};
+
+const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+/// How the store of a site answers.
+#[derive(Clone, Copy, PartialEq)]
+enum Mood {
+    Busy = 1,
+    Cut,
+    Work,
+}
+
+/// A memory store that is the room of one site, and counts the visitors whom it is asked about.
+#[derive(Clone)]
+struct SiteRoom {
+    inner: MemoryStore,
+    home: Option<PassHome>,
+    mood: Arc<AtomicU8>,
+    asked: Arc<AtomicU32>,
+}
+
+impl SiteRoom {
+    fn is(&self, mood: Mood) {
+        self.mood.store(mood as u8, Ordering::Relaxed);
+    }
+
+    fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    async fn there(&self) -> Result<&MemoryStore, StoreError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        match self.mood.load(Ordering::Relaxed) {
+            mood if mood == Mood::Busy as u8 => Err(StoreError::new(StoreErrorKind::Busy)),
+            mood if mood == Mood::Cut as u8 => Err(StoreError::new(StoreErrorKind::Unavailable)),
+            _ => Ok(&self.inner),
+        }
+    }
+}
+
+impl Store for SiteRoom {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+    fn remembers_since(&self) -> Timestamp {
+        self.inner.remembers_since()
+    }
+    fn rules(&self) -> Arc<RoomRules> {
+        self.inner.rules()
+    }
+    fn home(&self) -> Option<PassHome> {
+        self.home
+    }
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.there().await?.enter(id).await
+    }
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.there().await?.check_in(ticket).await
+    }
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.there().await?.renew(pass).await
+    }
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.there().await?.leave(id).await
+    }
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.inner.sweep().await
+    }
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        self.inner.snapshot().await
+    }
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.inner.configure(change).await
+    }
+}
+
+/// A site of this number, or a room without other sites, whose clock shows `now`.
+fn site_at(
+    number: Option<u16>,
+    config: WaitingRoomConfigBuilder,
+    now: Timestamp,
+    on_failure: StoreFailure,
+) -> (House<SiteRoom>, SiteRoom) {
+    let (config, clock) = (config.build().unwrap(), ManualClock::new(now));
+    let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
+    let home = number.map(|number| PassHome::new(number, 7, 3));
+    let mood = Arc::new(AtomicU8::new(Mood::Work as u8));
+    let room = SiteRoom { inner, home, mood, asked: Arc::default() };
+    let layer = WaitingRoomLayer::with_store(config, room.clone(), on_failure);
+    (House::with_store(layer, clock), room)
+}
+
+fn site(number: u16, config: WaitingRoomConfigBuilder) -> (House<SiteRoom>, SiteRoom) {
+    site_at(Some(number), config, START, StoreFailure::Wait)
+}
+
+/// Another node of a site.
+fn another_node(house: &House<SiteRoom>, room: SiteRoom) -> House<SiteRoom> {
+    let config = config().build().unwrap();
+    let layer = WaitingRoomLayer::with_store(config, room, StoreFailure::Wait);
+    House::with_store(layer, house.clock.clone())
+}
+
+/// Two sites with one slot each.
+fn two_sites() -> [(House<SiteRoom>, SiteRoom); 2] {
+    [site(1, config()), site(2, config())]
+}
+
+/// A visitor whom a site has admitted.
+async fn admitted(house: &House<SiteRoom>) -> Visitor {
+    let mut visitor = Visitor::default();
+    assert_eq!(visitor.get(house).await.reason, "admitted:slot");
+    visitor
+}
+
+/// A request of a client that reads JSON.
+async fn poll(visitor: &mut Visitor, house: &House<SiteRoom>) -> Seen {
+    visitor.send(house, Request::get("/").header("accept", "application/json")).await
+}
+
+/// The seconds after which a visitor is asked to come back.
+fn due(seen: &Seen) -> u64 {
+    seen.header("retry-after").unwrap().parse().unwrap()
+}
+
+fn position(seen: &Seen) -> u64 {
+    seen.json()["waitingRoom"]["position"].as_u64().unwrap_or_else(|| panic!("{}", seen.body))
+}
+
+#[tokio::test]
+async fn a_visitor_who_moves_gets_a_slot_and_a_pass_of_the_site_where_it_arrives() {
+    let [(paris, _), (tokyo, room)] = two_sites();
+    let mut ann = admitted(&paris).await;
+    let from_paris = ann.cookie.clone();
+    let moved = ann.get(&tokyo).await;
+    assert_eq!((moved.is_inside(), &*moved.reason), (true, "admitted:moved"));
+    assert_ne!(ann.cookie, from_paris);
+    assert_eq!((tokyo.active().await, room.asked()), (1, 1));
+    // From now on its pass is one of this site: no call to the store, and renewals as usual.
+    assert_eq!((ann.get(&tokyo).await.reason.as_str(), room.asked()), ("admitted", 1));
+    // Paris keeps its slot for a while, so the visitor is inside there, too.
+    assert_eq!(ann.clone().get(&paris).await.reason, "admitted");
+    assert_eq!(paris.active().await, 1);
+    for _ in 0..3 {
+        paris.advance(80);
+        tokyo.advance(80);
+        assert!(ann.get(&tokyo).await.is_inside());
+    }
+    assert_eq!((paris.active().await, tokyo.active().await), (0, 1));
+    assert_eq!(ann.get(&paris).await.reason, "admitted:moved");
+}
+
+#[tokio::test]
+async fn a_visitor_who_moves_to_a_full_room_waits_at_the_front_and_keeps_its_turn() {
+    let [(paris, _), (tokyo, _)] = two_sites();
+    let mut ann = admitted(&paris).await;
+    let mut bob = admitted(&tokyo).await;
+    let mut carol = Visitor::default();
+    let carol_due = due(&carol.queue(&tokyo).await);
+    let waits = poll(&mut ann, &tokyo).await;
+    assert_eq!((&*waits.reason, position(&waits)), ("queued:active_limit", 1));
+    bob.send(&tokyo, Request::get("/").header("x-end", "1")).await;
+    tokyo.advance(carol_due);
+    assert_eq!(poll(&mut carol, &tokyo).await.reason, "queued:behind_others");
+    tokyo.advance(due(&waits).saturating_sub(carol_due));
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted:slot");
+}
+
+#[tokio::test]
+async fn a_room_without_a_line_lets_a_visitor_who_moves_wait_all_the_same() {
+    let rejects = config().queueing_method(QueueingMethod::Reject);
+    let ((paris, _), (tokyo, _)) = (site(1, config()), site(2, rejects));
+    let mut ann = admitted(&paris).await;
+    admitted(&tokyo).await;
+    assert_eq!(Visitor::default().get(&tokyo).await.reason, "refused:reject");
+    assert_eq!(ann.get(&tokyo).await.reason, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn fifty_parallel_requests_with_one_pass_of_another_site_ask_once() {
+    let [(paris, _), (tokyo, room)] = two_sites();
+    let ann = admitted(&paris).await;
+    let visits = (0..50).map(|_| {
+        let (mut copy, tokyo) = (ann.clone(), tokyo.clone());
+        tokio::spawn(async move { (copy.get(&tokyo).await, copy.cookie) })
+    });
+    let (mut moved, mut others) = (0, 0);
+    for visit in visits.collect::<Vec<_>>() {
+        let (seen, cookie) = visit.await.unwrap();
+        assert!(seen.is_inside() && cookie != ann.cookie);
+        moved += u32::from(seen.reason == "admitted:moved");
+        others += u32::from(seen.reason == "admitted");
+    }
+    assert_eq!((room.asked(), moved, others), (1, 1, 49));
+    // A request that comes later with the old cookie gets the pass without the store.
+    let seen = ann.clone().get(&tokyo).await;
+    assert_eq!((&*seen.reason, seen.cookie().is_some(), room.asked()), ("admitted", true, 1));
+    // Once that pass is due, the store is asked, and the session goes on.
+    tokyo.advance(11);
+    assert_eq!((ann.clone().get(&tokyo).await.reason.as_str(), room.asked()), ("admitted", 2));
+    assert_eq!(tokyo.active().await, 1);
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_a_visitor_who_moves_keeps_its_pass_and_tries_again() {
+    let failures = [
+        (StoreFailure::Wait, Mood::Cut, false, "store_unavailable"),
+        (StoreFailure::Admit, Mood::Cut, true, "store_unavailable"),
+        (StoreFailure::Wait, Mood::Busy, false, "queued:store_busy"),
+        (StoreFailure::Admit, Mood::Busy, false, "queued:store_busy"),
+    ];
+    for (policy, mood, is_inside, reason) in failures {
+        let (paris, _) = site(1, config());
+        let (tokyo, room) = site_at(Some(2), config(), START, policy);
+        let mut ann = admitted(&paris).await;
+        let from_paris = ann.cookie.clone();
+        room.is(mood);
+        for _ in 0..2 {
+            let seen = ann.get(&tokyo).await;
+            assert_eq!((seen.is_inside(), &*seen.reason), (is_inside, reason), "{policy:?}");
+            assert_eq!((seen.cookie(), &ann.cookie), (None, &from_paris), "{policy:?}");
+        }
+        room.is(Mood::Work);
+        assert_eq!(ann.get(&tokyo).await.reason, "admitted:moved", "{policy:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_on_its_own_counts_a_visitor_who_moves() {
+    let nodes = StoreFailure::LocalShare { nodes: NonZeroU32::new(1).unwrap() };
+    let (paris, _) = site(1, config());
+    let (tokyo, room) = site_at(Some(2), config(), START, nodes);
+    let mut ann = admitted(&paris).await;
+    room.is(Mood::Cut);
+    assert_eq!(ann.get(&tokyo).await.reason, "store_unavailable");
+    tokyo.advance(2);
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted:local_share");
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted");
+    assert_eq!(Visitor::default().get(&tokyo).await.reason, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn a_pass_that_is_forged_or_of_another_room_or_key_gets_no_slot() {
+    let [(paris, _), (tokyo, room)] = two_sites();
+    let ann = admitted(&paris).await;
+    admitted(&tokyo).await;
+    let cookie = ann.cookie.clone().unwrap();
+    let middle = cookie.len() / 2;
+    let other = if cookie.as_bytes()[middle] == b'A' { "B" } else { "A" };
+    let forged = format!("{}{other}{}", &cookie[..middle], &cookie[middle + 1..]);
+    let (elsewhere, _) = site(1, config().keys(KeyRing::new(key(2))));
+    let of_another_key = admitted(&elsewhere).await.cookie;
+    for cookie in [Some(forged), of_another_key] {
+        let mut visitor = Visitor { cookie };
+        assert_eq!(visitor.get(&tokyo).await.reason, "queued:active_limit");
+        assert!(poll(&mut visitor, &tokyo).await.reason == "queued:early", "it is a newcomer");
+    }
+    // Without a line, a newcomer leaves no trace.
+    assert_eq!(room.inner.snapshot().await.unwrap().waiting, 0);
+}
+
+/// Passes of 80 s expire after 90 s. The clocks of two sites may differ by 30 s.
+#[tokio::test]
+async fn a_pass_that_has_expired_by_more_than_clocks_may_differ_is_none() {
+    for (secs, expected) in [(89, "moved"), (119, "moved"), (120, "slot"), (200, "slot")] {
+        let [(paris, _), (tokyo, room)] = two_sites();
+        let mut ann = admitted(&paris).await;
+        tokyo.advance(secs);
+        assert_eq!(ann.get(&tokyo).await.reason, format!("admitted:{expected}"), "{secs} s");
+        assert_eq!(room.asked(), 1, "it costs one call");
+    }
+    // A clock that is five minutes behind takes the pass for one that was issued now.
+    for (secs, expected) in [(300, "moved"), (301, "slot")] {
+        let (paris, _) = site(1, config());
+        let behind = START.before(Duration::from_secs(secs));
+        let (tokyo, _) = site_at(Some(2), config(), behind, StoreFailure::Wait);
+        let mut ann = admitted(&paris).await;
+        assert_eq!(ann.get(&tokyo).await.reason, format!("admitted:{expected}"), "{secs} s");
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_a_fixed_length_is_not_longer_after_a_move() {
+    let fixed = || config().session_renewal(SessionRenewal::Fixed);
+    let ((paris, _), (tokyo, _)) = (site(1, fixed()), site(2, fixed()));
+    let mut ann = admitted(&paris).await;
+    tokyo.advance(50);
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted:moved");
+    tokyo.advance(29);
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted");
+    tokyo.advance(1);
+    assert_eq!(ann.get(&tokyo).await.reason, "queued:active_limit", "80 s are over");
+}
+
+#[tokio::test]
+async fn a_visitor_who_has_left_a_site_does_not_come_back_with_a_pass_of_another() {
+    let [(paris, _), (tokyo, room)] = two_sites();
+    let another_node = another_node(&tokyo, room);
+    let mut ann = admitted(&paris).await;
+    let mut copy = ann.clone();
+    ann.get(&tokyo).await;
+    ann.send(&tokyo, Request::get("/").header("x-end", "1")).await;
+    assert_eq!(tokyo.active().await, 0);
+    admitted(&tokyo).await;
+    for node in [&tokyo, &another_node] {
+        assert_eq!(copy.clone().get(node).await.reason, "queued:active_limit");
+    }
+    assert_eq!(tokyo.handle().room().unwrap().snapshot().await.unwrap().waiting, 0);
+    // An end counts at its site only.
+    let (third, _) = site(3, config());
+    assert_eq!(copy.get(&third).await.reason, "admitted:moved");
+}
+
+#[tokio::test]
+async fn a_pass_without_a_home_is_from_elsewhere_at_a_site_and_the_other_way_round() {
+    let alone = || site_at(None, config(), START, StoreFailure::Wait);
+    for ((from, _), (to, room)) in [(alone(), site(1, config())), (site(1, config()), alone())] {
+        let mut ann = admitted(&from).await;
+        assert_eq!(ann.get(&to).await.reason, "admitted:moved");
+        assert_eq!((ann.get(&to).await.reason.as_str(), room.asked()), ("admitted", 1));
+    }
+    // A room without other sites issues passes without a home, which all its nodes accept.
+    let ((first, _), (second, room)) = (alone(), alone());
+    assert_eq!(admitted(&first).await.get(&second).await.reason, "admitted");
+    assert_eq!(room.asked(), 0);
+}
+
+#[tokio::test]
+async fn a_site_with_another_account_accepts_its_passes_from_before() {
+    let (before, _) = site(1, config());
+    let (after, mut room) = site(1, config());
+    room.home = Some(PassHome::new(1, 8, 1));
+    let after = another_node(&after, room.clone());
+    let mut ann = admitted(&before).await;
+    assert_eq!((ann.get(&after).await.reason.as_str(), room.asked()), ("admitted", 0));
+}
+
+#[tokio::test]
+async fn a_waiting_visitor_keeps_its_order_of_arrival_at_another_site() {
+    let [(paris, _), (tokyo, _)] = two_sites();
+    admitted(&paris).await;
+    admitted(&tokyo).await;
+    let mut ann = Visitor::default();
+    ann.queue(&paris).await;
+    tokyo.advance(3);
+    let mut bob = Visitor::default();
+    bob.queue(&tokyo).await;
+    // Both are due, whatever the jitter is.
+    tokyo.advance(30);
+    assert_eq!(position(&poll(&mut ann, &tokyo).await), 1);
+    assert_eq!(position(&poll(&mut bob, &tokyo).await), 2);
+}
+
+#[tokio::test]
+async fn a_visitor_who_moves_is_not_challenged_and_not_sent_to_a_place_by_a_link() {
+    let challenges = config()
+        .challenge(|_| Some(http::Response::new("How much is that?")))
+        .transfer_path("/transfer");
+    let ((paris, _), (tokyo, _)) = (site(1, config()), site(2, challenges));
+    let mut ann = admitted(&paris).await;
+    let from_paris = ann.cookie.clone();
+    assert_eq!(Visitor::default().get(&tokyo).await.reason, "refused:challenged");
+    // The link is one of the other site.
+    let (other, _) = site(1, config().transfer_path("/transfer"));
+    admitted(&other).await;
+    let mut bob = Visitor::default();
+    bob.queue(&other).await;
+    let link = bob.send(&other, post("/transfer")).await;
+    let link = link.json()["transfer"].as_str().unwrap().to_owned();
+    let linked = ann.send(&tokyo, post("/transfer").header("waiting-room-transfer", link)).await;
+    assert_eq!((linked.status.as_u16(), &ann.cookie), (204, &from_paris));
+    assert_eq!(ann.get(&tokyo).await.reason, "admitted:moved");
+}

@@ -1,0 +1,173 @@
+//! The identity of a visitor, the proof that it was admitted, and the site that the proof is from.
+
+use std::{fmt, num::NonZeroU32};
+
+use crate::Timestamp;
+
+/// The identity of a visitor: 128 random bits, which the caller generates at the first touch.
+///
+/// The room itself generates no random numbers. Jitter and lottery ranks are derived from the id,
+/// so ids must be unpredictable and must not be shown to the client.
+///
+/// An id can contain the [network](Self::of_network) of the visitor in 32 of its bits. In that
+/// case, only the other 96 bits are random. The network bits are neither the highest bits, which
+/// break ties in the line, nor the lowest bits. Sharing a network therefore affects neither how
+/// ties are broken nor how ids are spread over tables.
+///
+/// ```text
+///  127          96 95          64 63                          0
+/// ├─── random ────┼── network ───┼────────── random ───────────┤
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VisitorId(u128);
+
+impl VisitorId {
+    /// Creates an id from random bits.
+    #[must_use]
+    pub const fn new(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// Returns this id with the given network in bits 64 to 95. `None` represents an unknown
+    /// network.
+    ///
+    /// The value of a network should be a hash keyed with a secret. Otherwise, an attacker could
+    /// look for a network that has the same value as another network, and use up the places of
+    /// both.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use waiting_room_core::VisitorId;
+    ///
+    /// let network = NonZeroU32::new(0xc000_0201);
+    /// assert_eq!(VisitorId::new(u128::MAX).of_network(network).network(), network);
+    /// assert_eq!(VisitorId::new(u128::MAX).of_network(None).network(), None);
+    /// ```
+    #[must_use]
+    pub const fn of_network(self, network: Option<NonZeroU32>) -> Self {
+        let network = match network {
+            Some(network) => network.get(),
+            None => 0,
+        };
+        Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
+    }
+
+    /// Returns the network of the visitor, or `None` if the network is unknown.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the network is in these bits")]
+    pub const fn network(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
+    }
+
+    /// Returns the bits of the id, for use in a token. The bits must be sealed before they are sent
+    /// to a client.
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
+    /// Derives 64 well-mixed bits from this id and `salt`. The same id and `salt` always yield the
+    /// same bits.
+    ///
+    /// A room uses the derived bits in place of random numbers. Clients do not know their ids, so
+    /// they can neither predict nor choose the bits.
+    #[must_use]
+    pub fn draw(self, salt: u64) -> u64 {
+        let bytes = self.0.to_le_bytes();
+        let (low, high) = bytes.split_at(8);
+        let half =
+            |part: &[u8]| part.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+        mix(half(low) ^ mix(half(high) ^ mix(salt)))
+    }
+
+    /// The mask for the bits of a network, before they are shifted to their position.
+    const NETWORK: u128 = u32::MAX as u128;
+    /// The position of the lowest network bit in the id.
+    const SHIFT: u32 = 64;
+}
+
+impl fmt::Debug for VisitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A log must not reveal the id, because the visitor's lots can be predicted from the id.
+        write!(f, "{:08x}…", self.draw(0) >> 32)
+    }
+}
+
+/// Applies the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// Proof that a visitor was admitted.
+///
+/// The room identifies its active visitors by [`id`](Self::id). With the other fields, a node can
+/// check a pass without a call to the room, and a session can continue after the room has lost its
+/// state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// The visitor that holds the pass.
+    pub id: VisitorId,
+    /// The minute of arrival, as a count of minutes since the Unix epoch.
+    pub bucket: u32,
+    /// The time at which the visitor was admitted.
+    pub accepted_at: Timestamp,
+    /// The time at which the pass was issued or last renewed.
+    pub last_check_in: Timestamp,
+    /// The time from which the pass is void. The slot is held exactly until that time.
+    pub expires_at: Timestamp,
+    /// The site whose room has issued the pass, by whose clock its times are; `None` in a room that
+    /// shares no limit with the rooms of other sites.
+    pub home: Option<PassHome>,
+}
+
+impl Pass {
+    /// Creates a pass with the given contents. A room uses this function to issue a pass, and a
+    /// layer uses it to unseal one.
+    #[must_use]
+    pub const fn new(
+        id: VisitorId,
+        bucket: u32,
+        accepted_at: Timestamp,
+        last_check_in: Timestamp,
+        expires_at: Timestamp,
+    ) -> Self {
+        Self { id, bucket, accepted_at, last_check_in, expires_at, home: None }
+    }
+
+    /// Returns this pass with the given home. A layer does so when it seals a pass, see
+    /// [`Store::home`](crate::Store::home).
+    #[must_use]
+    pub const fn with_home(mut self, home: Option<PassHome>) -> Self {
+        self.home = home;
+        self
+    }
+}
+
+/// The site whose room has issued a pass, and the account of the site at that time.
+///
+/// The times of a pass are those of the clock of its home. Another site has another clock, so it
+/// honors no pass by its times: it gives the visitor a slot of its own, see
+/// [`Ticket::moving`](crate::Ticket::moving).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct PassHome {
+    /// The number of the site.
+    pub site: u16,
+    /// The term of the global ledger in which the account of the site began.
+    pub term: u32,
+    /// The number of the account in its term.
+    pub count: u32,
+}
+
+impl PassHome {
+    /// Creates the home of the passes that a site issues, whose account is the one with these numbers.
+    /// A site without an account has zeros.
+    #[must_use]
+    pub const fn new(site: u16, term: u32, count: u32) -> Self {
+        Self { site, term, count }
+    }
+}

@@ -1,0 +1,225 @@
+//! A site that shares both limits, and the global ledgers that a test is.
+
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use waiting_room_core::{
+    Pass, Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    room::Renewal,
+    time::{Clock, ManualClock},
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{
+    RedisStore,
+    site::{AccountReport, GlobalNews, NodeReport, SharedLimit, SiteReport},
+};
+use waiting_room_sites::escrow::EscrowRules;
+
+use crate::site::{
+    messages::times,
+    tests::support::{connect, start},
+};
+
+pub(super) const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// A pass of the room lasts for 270 s.
+pub(super) const SLOTS: EscrowRules =
+    EscrowRules::new().session(Duration::from_secs(270)).lease(LEASE);
+pub(super) const MINUTE: EscrowRules = EscrowRules::rolling_minute().lease(LEASE);
+pub(super) use SharedLimit::{ActiveVisitors, NewVisitors};
+
+/// How long a place in the minute is held.
+pub(super) fn held() -> Duration {
+    MINUTE.times()[0].1
+}
+
+/// What a test knows of an account.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    epoch: (u32, u32),
+    granted: u64,
+    is_recalled: bool,
+}
+
+pub(super) struct Site {
+    pub(super) room: RedisStore,
+    pub(super) clock: ManualClock,
+    server: EngineServer,
+    known: [Known; 2],
+    pub(super) lives: u64,
+    pub(super) at_door: u32,
+    pub(super) node: u64,
+    /// How long a place is held as the node has it that reports.
+    pub(super) minute: Option<Duration>,
+    visitors: u128,
+}
+
+const fn index(limit: SharedLimit) -> usize {
+    match limit {
+        NewVisitors => 1,
+        _ => 0,
+    }
+}
+
+pub(super) fn account(limit: SharedLimit, said: &SiteReport) -> AccountReport {
+    match limit {
+        NewVisitors => said.minute.clone().unwrap(),
+        _ => said.slots.clone(),
+    }
+}
+
+impl Site {
+    /// A site with this many slots and places in the minute.
+    pub(super) async fn with(engine: Engine, slots: u64, places: u64) -> Self {
+        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        // The limits in the rules have no say.
+        let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(240));
+        let rules = rules.with_new_users_per_minute(1);
+        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
+        let known = Known { epoch: (1, 0), granted: 0, is_recalled: false };
+        let (known, minute) = ([known; 2], Some(held()));
+        let (lives, at_door, node, visitors) = (1, 0, 7, 0);
+        let mut site = Self { room, clock, server, known, lives, at_door, node, minute, visitors };
+        site.join(ActiveVisitors, 0).await;
+        site.join(NewVisitors, 0).await;
+        site.grant(ActiveVisitors, slots).await;
+        site.grant(NewVisitors, places).await;
+        site
+    }
+
+    pub(super) async fn report(&self, judged: Timestamp) -> SiteReport {
+        let report = NodeReport {
+            node: self.node,
+            incarnation: self.lives,
+            arrivals: 0,
+            at_door: self.at_door,
+            door_for: Duration::from_secs(1),
+            judged,
+            speaks_for: Duration::from_secs(5),
+            minute: self.minute,
+        };
+        self.room.report_of_site(&report).await.unwrap()
+    }
+
+    pub(super) async fn say(&self) -> SiteReport {
+        self.report(Timestamp::ZERO).await
+    }
+
+    /// What the site says about one of its accounts.
+    pub(super) async fn say_of(&self, limit: SharedLimit) -> AccountReport {
+        account(limit, &self.say().await)
+    }
+
+    /// The granted, returned, used and wanted slots of an account.
+    pub(super) async fn figures(&self, limit: SharedLimit) -> [u64; 4] {
+        let account = self.say_of(limit).await;
+        [account.granted, account.returned, account.used, account.wanted]
+    }
+
+    pub(super) async fn hear(&self, limit: SharedLimit, news: GlobalNews) {
+        let times = times(&[SLOTS, MINUTE][index(limit)]);
+        self.room.hear_for_site(limit, 1, &news, &times).await.unwrap();
+    }
+
+    /// Opens an account for the incarnation that the room reports.
+    pub(super) async fn join(&mut self, limit: SharedLimit, inherited: u64) {
+        let said = self.say().await;
+        let account = account(limit, &said);
+        assert!(!account.has_account, "{said:?}");
+        let known = &mut self.known[index(limit)];
+        known.epoch.1 = account.epoch.1.max(known.epoch.1) + 1;
+        known.granted = inherited;
+        let (epoch, incarnation, heard, lease) = (known.epoch, account.incarnation, said.at, LEASE);
+        let welcome = GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited };
+        self.hear(limit, welcome).await;
+    }
+
+    /// Grants more, and renews the lease.
+    pub(super) async fn grant(&mut self, limit: SharedLimit, more: u64) {
+        let heard = self.say().await.at;
+        let known = &mut self.known[index(limit)];
+        known.granted += more;
+        let Known { epoch, granted, is_recalled: recall } = *known;
+        let (lease, reserve) = (LEASE, if recall { 0 } else { 100 });
+        let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
+        self.hear(limit, grant).await;
+    }
+
+    /// Recalls what is not in use from now on.
+    pub(super) async fn recall(&mut self, limit: SharedLimit) {
+        self.known[index(limit)].is_recalled = true;
+        self.grant(limit, 0).await;
+    }
+
+    /// Fences the current life of the site in an account.
+    pub(super) async fn fence(&mut self, limit: SharedLimit) {
+        let over = self.known[index(limit)].epoch;
+        let incarnation = self.say_of(limit).await.incarnation;
+        self.hear(limit, GlobalNews::Refused { incarnation, over, is_fenced: true }).await;
+        self.lives += 1;
+    }
+
+    pub(super) fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+    }
+
+    /// Lets time pass, and renews both leases every ten seconds.
+    pub(super) async fn pass_with_leases(&mut self, time: Duration) {
+        let until = self.clock.now() + time;
+        while self.clock.now() < until {
+            self.clock.advance_to(until.min(self.clock.now() + LEASE / 3));
+            self.grant(ActiveVisitors, 0).await;
+            self.grant(NewVisitors, 0).await;
+        }
+    }
+
+    pub(super) async fn enter(&mut self) -> Verdict {
+        self.visitors += 1;
+        self.room.enter(VisitorId::new(self.visitors)).await.unwrap()
+    }
+
+    pub(super) async fn admitted(&mut self) -> Pass {
+        match self.enter().await {
+            Verdict::Admit { pass, .. } => pass,
+            other => panic!("not admitted: {other:?}"),
+        }
+    }
+
+    pub(super) async fn waits(&mut self, why: Reason) {
+        match self.enter().await {
+            Verdict::Wait { reason, .. } => assert_eq!(reason, why),
+            other => panic!("not waiting: {other:?}"),
+        }
+    }
+
+    pub(super) async fn renewed(&self, pass: Pass) -> Pass {
+        match self.room.renew(pass).await.unwrap() {
+            Renewal::Renew(pass) => pass,
+            Renewal::End => panic!("{pass:?} ended"),
+        }
+    }
+
+    async fn connection(&self) -> redis::aio::MultiplexedConnection {
+        let client = redis::Client::open(self.server.url()).unwrap();
+        client.get_multiplexed_async_connection().await.unwrap()
+    }
+
+    /// The server loses everything.
+    pub(super) async fn flush(&mut self) {
+        let mut connection = self.connection().await;
+        let () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
+        self.lives += 1;
+    }
+
+    /// The server loses a key of the room.
+    pub(super) async fn lose(&mut self, key: &str) {
+        let () = self.connection().await.del(format!("{{wr:shop}}:{key}")).await.unwrap();
+        self.lives += 1;
+    }
+
+    /// The server has another run id than the one that has written the room.
+    pub(super) async fn restart(&mut self) {
+        let () = self.connection().await.hset("{wr:shop}:room", "server", "other").await.unwrap();
+        self.lives += 1;
+    }
+}
