@@ -26,6 +26,8 @@ mod events;
 mod reception;
 mod run;
 mod term;
+#[cfg(test)]
+mod tests;
 mod times;
 
 pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};

@@ -10,7 +10,10 @@ use crate::{
     child::Process,
     effort::Effort,
     figure::{Bar, figure},
-    ledger::{process::{HEARTBEAT, Stored}, site::Site},
+    ledger::{
+        process::{HEARTBEAT, Stored},
+        site::Site,
+    },
     report::Report,
     requests::runtime,
     usage::{allow_many_connections, process_cpu_time, resident_bytes_of, wall_time},
@@ -113,7 +116,7 @@ fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result
         let mut living = Vec::new();
         for number in 1..=sites {
             // Sites that have started one after the other do not report at the same instants.
-            sleep_until(began + HEARTBEAT * number.into() / sites.into()).await;
+            sleep_until(began + HEARTBEAT * u32::from(number) / u32::from(sites)).await;
             let site = Site::new(number, &address, arrivals)?;
             living.push(tokio::spawn(site.live(begin, begin + span)));
         }
@@ -124,7 +127,9 @@ fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result
         let spent = process_cpu_time(ledger.id())?.saturating_sub(spent);
         let seconds = wall_time().saturating_sub(since).as_secs_f64();
         let stored: Vec<Stored> = ledger.ask()?;
-        if let Ok(path) = std::env::var("DUMP") { dump(&path, &stored)?; }
+        if let Ok(path) = std::env::var("DUMP") {
+            dump(&path, &stored)?;
+        }
         let grown = resident_bytes_of(ledger.id())?.saturating_sub(before);
         let mut took = Vec::new();
         for site in living {
@@ -143,7 +148,9 @@ fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result
 fn dump(path: &str, stored: &[Stored]) -> Result<()> {
     use std::fmt::Write;
     let mut text = String::new();
-    for s in stored { writeln!(text, "{} {} {}", s.at, s.took.as_micros(), s.accounts)?; }
+    for s in stored {
+        writeln!(text, "{} {} {}", s.at, s.took.as_micros(), s.accounts)?;
+    }
     std::fs::write(path, text)?;
     Ok(())
 }

@@ -25,7 +25,8 @@ use crate::{
 /// The name of the room.
 pub(super) const ROOM: &str = "shop";
 /// The rules, with sessions that are short, so that slots become free during the measurement.
-pub(super) const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(10)).heartbeat(HEARTBEAT);
+pub(super) const RULES: EscrowRules =
+    EscrowRules::new().session(Duration::from_secs(10)).heartbeat(HEARTBEAT);
 /// The time between two reports of a site that has news.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The slots for each site.
@@ -94,7 +95,11 @@ impl LedgerKeeper for Timed {
     async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
         let begin = Instant::now();
         let kept = self.keeper.keep(changes).await;
-        let stored = Stored { at: crate::usage::wall_time().as_secs_f64(), took: begin.elapsed(), accounts: changes.accounts.len() };
+        let stored = Stored {
+            at: crate::usage::wall_time().as_secs_f64(),
+            took: begin.elapsed(),
+            accounts: changes.accounts.len(),
+        };
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).push(stored);
         kept
     }

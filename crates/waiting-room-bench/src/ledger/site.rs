@@ -109,4 +109,7 @@ impl Site {
     }
 }
 
-pub(super) fn slow() -> bool { static S: std::sync::OnceLock<bool> = std::sync::OnceLock::new(); *S.get_or_init(|| std::env::var("DUMPA").is_ok()) }
+pub(super) fn slow() -> bool {
+    static S: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *S.get_or_init(|| std::env::var("DUMPA").is_ok())
+}

@@ -31,8 +31,7 @@ const INBOX: usize = 4096;
 const EXPECTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// An order whose result waits for the keeper.
-pub(super) type Waiting =
-    (oneshot::Sender<Result<String, OrderError>>, Result<String, OrderError>);
+pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<String, OrderError>);
 
 /// The part of a holder that does not depend on its keeper.
 #[derive(Debug)]

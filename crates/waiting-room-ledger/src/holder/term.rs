@@ -80,6 +80,10 @@ impl<'a> Tenure<'a> {
 
     /// Gathers until there is something to store or to say, and at least until `earliest`. Returns
     /// early if a site knows a later term.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost if the future is dropped.
     pub(super) async fn gather(&mut self, earliest: Instant) {
         while self.later_term().is_none() {
             if Instant::now() < earliest {
@@ -88,6 +92,8 @@ impl<'a> Tenure<'a> {
             } else if self.is_due || !self.orders.is_empty() || self.desk.has_news() {
                 return;
             } else {
+                // Events without an effect count towards no batch.
+                self.gathered = 0;
                 self.turn().await;
             }
         }
