@@ -10,7 +10,8 @@
 //! that answers it, and includes the commit.
 
 mod bench;
+mod memory;
 mod process;
 mod site;
 
-pub(crate) use self::{bench::run, process::serve};
+pub(crate) use self::{bench::run, memory::MEMORY, process::serve};

@@ -9,14 +9,18 @@ use waiting_room_engines::PostgresServer;
 use crate::{
     child::Process,
     effort::Effort,
-    figure::{Bar, figure},
+    figure::{Bar, NONE, figure},
     ledger::{
+        memory::{ACCOUNT, MEMORY},
         process::{HEARTBEAT, Stored},
-        site::Site,
+        site::{Lived, Site},
     },
     report::Report,
     requests::runtime,
-    usage::{allow_many_connections, process_cpu_time, resident_bytes_of, wall_time},
+    usage::{
+        Weight, allow_many_connections, process_cpu_time, resident_bytes_of, wall_time, weigh,
+    },
+    valgrind::Counting,
 };
 
 /// The visitors who arrive at a full site, in a second.
@@ -27,9 +31,11 @@ const MAX_IDLE: f64 = 50.0;
 /// The messages a second of each full site that the ledger has to answer, and in which time.
 const BUDGET: f64 = 11.0;
 const MAX_P99_MS: f64 = 20.0;
+/// The memory of the ledger that a site may take, without its connection and its claims.
+const MAX_KIBIBYTES: f64 = 1.0;
 
 /// Measures the ledger, prints the table, and returns failure if a bar is missed.
-pub(crate) fn run(sites: u16, effort: Effort) -> Result<ExitCode> {
+pub(crate) fn run(sites: u16, effort: Effort, counting: Counting) -> Result<ExitCode> {
     allow_many_connections()?;
     let (sites, idle, [join, span]) = match effort {
         Effort::Full => (sites, IDLE_SITES, [5, 60]),
@@ -57,7 +63,7 @@ pub(crate) fn run(sites: u16, effort: Effort) -> Result<ExitCode> {
             true => vec![
                 Bar::at_least("answers", BUDGET * f64::from(sites), found.answers),
                 Bar::at_most("CPU %", 100.0, found.cpu_percent),
-                Bar::at_most("p99", MAX_P99_MS, found.ms(0.99)),
+                Bar::at_most("p99", MAX_P99_MS, ms(&found.took, 0.99)),
             ],
             false => vec![Bar::at_most("answers", MAX_IDLE, found.answers)],
         };
@@ -66,41 +72,80 @@ pub(crate) fn run(sites: u16, effort: Effort) -> Result<ExitCode> {
             found.answers,
             found.cpu_percent,
             found.kibibytes,
-            found.ms(0.5),
-            found.ms(0.99),
-            found.ms(0.999),
+            ms(&found.took, 0.5),
+            ms(&found.took, 0.99),
+            ms(&found.took, 0.999),
         ];
         let cells = [name.to_owned(), sites.to_string()].into_iter().chain(figures.map(figure));
         report.row(cells.chain([Bar::all(&bars)]));
+        report.note(found.profile(name));
     }
-    report.note("The memory is that of the process, with the connections of the sites.");
+    let (kibibytes, is_small) = weighed(&mut report, sites, counting)?;
+    let cells = ["their accounts alone".to_owned(), sites.to_string()];
+    let none = || NONE.to_owned();
+    let figures = [none(), none(), figure(kibibytes), none(), none(), none(), is_small.to_string()];
+    report.row(cells.into_iter().chain(figures));
+    is_met &= is_small.is_met() == Some(true);
+    report
+        .note("The memory is that of the process, with the connections of the sites, and without.");
     report.note("PostgreSQL and the sites run on the same machine, and are not in the CPU time.");
     println!("{report}");
     let is_passed = is_met || effort == Effort::Smoke;
     Ok(if is_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was found with some number of sites.
+/// Weighs the accounts of sites in a ledger without connections, in KiB a site.
+fn weighed(report: &mut Report, sites: u16, counting: Counting) -> Result<(f64, Bar)> {
+    let Weight { resident, heap } = weigh(MEMORY, ACCOUNT.name, sites.into(), counting)?;
+    let of = if heap.is_some() { "on the heap" } else { "by which a process grows" };
+    report.note(format!("The memory of the accounts alone is that {of}."));
+    let kibibytes = heap.map_or(resident, |heap| heap.kept) / 1_024.0;
+    Ok((kibibytes, Bar::at_most("KiB", MAX_KIBIBYTES, kibibytes)))
+}
+
+/// What was found with some number of sites. The times are in order.
 struct Found {
     answers: f64,
     cpu_percent: f64,
     kibibytes: f64,
-    /// The times of all answers, in order.
+    /// The times of all answers.
     took: Vec<Duration>,
+    /// How late the sites were themselves.
+    late: Vec<Duration>,
+    /// The times in which batches were stored.
+    stored: Vec<Duration>,
+    /// The accounts of all batches.
+    accounts: usize,
 }
 
 impl Found {
-    /// The time, in milliseconds, within which this share of the answers came.
-    fn ms(&self, share: f64) -> f64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a rank is positive and small"
-        )]
-        let rank = (self.took.len() as f64 * share) as usize;
-        self.took.get(rank).map_or(f64::NAN, |took| took.as_secs_f64() * 1_000.0)
+    /// The parts of the time of an answer, as a note.
+    fn profile(&self, name: &str) -> String {
+        let [stored, late] = [&self.stored, &self.late]
+            .map(|times| [0.5, 0.99].map(|share| figure(ms(times, share))));
+        format!(
+            "{name}: {} batches with {} accounts were stored in {} ms each (p99 {} ms); the sites, in \
+             their own process, were {} ms late (p99 {} ms).",
+            self.stored.len(),
+            self.accounts,
+            stored[0],
+            stored[1],
+            late[0],
+            late[1]
+        )
     }
+}
+
+/// The time, in milliseconds, within which this share of these times is, which are in order.
+fn ms(times: &[Duration], share: f64) -> f64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a rank is positive and small"
+    )]
+    let rank = (times.len() as f64 * share) as usize;
+    times.get(rank).map_or(f64::NAN, |took| took.as_secs_f64() * 1_000.0)
 }
 
 /// Lets this number of sites speak for `span`, after all of them have had the time to `join`.
@@ -126,31 +171,26 @@ fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result
         sleep_until(begin + span).await;
         let spent = process_cpu_time(ledger.id())?.saturating_sub(spent);
         let seconds = wall_time().saturating_sub(since).as_secs_f64();
-        let stored: Vec<Stored> = ledger.ask()?;
-        if let Ok(path) = std::env::var("DUMP") {
-            dump(&path, &stored)?;
-        }
+        let batches: Vec<Stored> = ledger.ask()?;
         let grown = resident_bytes_of(ledger.id())?.saturating_sub(before);
-        let mut took = Vec::new();
+        let mut all = Lived::default();
         for site in living {
-            took.extend(site.await?.context("a site could not join")?);
+            let lived = site.await?.context("a site could not join")?;
+            all.took.extend(lived.took);
+            all.late.extend(lived.late);
         }
-        took.sort_unstable();
+        let mut stored: Vec<_> = batches.iter().map(|batch| batch.took).collect();
+        for times in [&mut all.took, &mut all.late, &mut stored] {
+            times.sort_unstable();
+        }
         Ok(Found {
-            answers: f64::from(u32::try_from(took.len())?) / seconds,
+            answers: f64::from(u32::try_from(all.took.len())?) / seconds,
             cpu_percent: 100.0 * spent.as_secs_f64() / seconds,
             kibibytes: f64::from(u32::try_from(grown / 1_024)?) / count,
-            took,
+            took: all.took,
+            late: all.late,
+            stored,
+            accounts: batches.iter().map(|batch| batch.accounts).sum(),
         })
     })
-}
-
-fn dump(path: &str, stored: &[Stored]) -> Result<()> {
-    use std::fmt::Write;
-    let mut text = String::new();
-    for s in stored {
-        writeln!(text, "{} {} {}", s.at, s.took.as_micros(), s.accounts)?;
-    }
-    std::fs::write(path, text)?;
-    Ok(())
 }

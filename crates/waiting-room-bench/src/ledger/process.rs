@@ -2,12 +2,12 @@
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::Instant};
 use waiting_room_ledger::{
     Holder, HolderTimes, LedgerKeeper, LedgerServer, ServerKeys, SharedKeys,
     keeper::{Failover, KeepError, PostgresKeeper, Seen, TakenOver},
@@ -30,14 +30,13 @@ pub(super) const RULES: EscrowRules =
 /// The time between two reports of a site that has news.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The slots for each site.
-const SLOTS: u32 = 10;
+pub(super) const SLOTS: u32 = 10;
 
 /// What it took to store a batch.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Stored {
     /// The time until the keeper had acknowledged it.
     pub(super) took: Duration,
-    pub(super) at: f64,
     /// The number of accounts in it.
     pub(super) accounts: usize,
 }
@@ -95,11 +94,7 @@ impl LedgerKeeper for Timed {
     async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
         let begin = Instant::now();
         let kept = self.keeper.keep(changes).await;
-        let stored = Stored {
-            at: crate::usage::wall_time().as_secs_f64(),
-            took: begin.elapsed(),
-            accounts: changes.accounts.len(),
-        };
+        let stored = Stored { took: begin.elapsed(), accounts: changes.accounts.len() };
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).push(stored);
         kept
     }

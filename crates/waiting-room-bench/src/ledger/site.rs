@@ -14,6 +14,15 @@ use waiting_room_sites::{
 
 use crate::ledger::process::{ROOM, RULES, keys};
 
+/// What a site has seen in the time that is measured.
+#[derive(Debug, Default)]
+pub(super) struct Lived {
+    /// The times of the answers.
+    pub(super) took: Vec<Duration>,
+    /// How much too late this process has done what a site had to do.
+    pub(super) late: Vec<Duration>,
+}
+
 /// A site, and the visitors who arrive there.
 pub(super) struct Site {
     ledger: SiteLedger,
@@ -46,10 +55,10 @@ impl Site {
         Timestamp::from_secs(1) + self.start.elapsed()
     }
 
-    /// Lives until `end`, and returns the times of the answers since `begin`. `None` if the site has
-    /// no account then.
-    pub(super) async fn live(mut self, begin: Instant, end: Instant) -> Option<Vec<Duration>> {
-        let mut took = Vec::new();
+    /// Lives until `end`, and returns what it has seen since `begin`. `None` if the site has no account
+    /// then.
+    pub(super) async fn live(mut self, begin: Instant, end: Instant) -> Option<Lived> {
+        let mut lived = Lived::default();
         let mut arrival = Instant::now() + self.gap();
         while Instant::now() < end {
             let wake = self.ledger.next_wake().since(Timestamp::from_secs(1));
@@ -62,13 +71,16 @@ impl Site {
                     {
                         self.heard = grant.heard;
                         if Instant::now() >= begin {
-                            took.push(now.since(grant.heard)); if crate::ledger::site::slow() { eprintln!("A {} {}", crate::usage::wall_time().as_secs_f64(), now.since(grant.heard).as_micros()); }
+                            lived.took.push(now.since(grant.heard));
                         }
                     }
                     let actions = self.ledger.receive(&message, now);
                     self.carry_out(actions);
                 }
                 () = sleep_until(due) => {
+                    if due >= begin {
+                        lived.late.push(due.elapsed());
+                    }
                     // Visitors do not wait for the answers to others, so none is left out.
                     while arrival <= Instant::now() {
                         self.arrive();
@@ -79,7 +91,7 @@ impl Site {
                 }
             }
         }
-        (self.ledger.epoch().count() > 0).then_some(took)
+        (self.ledger.epoch().count() > 0).then_some(lived)
     }
 
     /// The time between two arrivals, which is exponential.
@@ -107,9 +119,4 @@ impl Site {
             }
         }
     }
-}
-
-pub(super) fn slow() -> bool {
-    static S: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *S.get_or_init(|| std::env::var("DUMPA").is_ok())
 }
