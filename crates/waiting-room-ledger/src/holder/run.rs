@@ -1,6 +1,6 @@
 //! The loop of a process: it stands by, holds the room, and stands by again.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{future::Future, pin::pin};
 
 use tokio::{
     sync::watch,
@@ -19,9 +19,6 @@ use crate::{
     },
     keeper::{KeepError, LedgerKeeper, TakenOver, next_term},
 };
-
-/// The time after the start of a batch in which its answers may leave: 1 s.
-pub const FRESH: Duration = Duration::from_secs(1);
 
 /// The part of this process in one room: a standby that becomes the holder when there is none.
 #[derive(Debug)]

@@ -9,6 +9,8 @@
 //! Messages that arrive while a batch is being stored are handled at once, and belong to the next
 //! batch. Their answers may carry totals of the batch before, so that one is stored first.
 
+use std::time::Duration;
+
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
 use waiting_room_sites::{
     SiteId,
@@ -17,13 +19,16 @@ use waiting_room_sites::{
 
 use crate::{
     holder::{
-        Delivery, Event, FRESH, OrderError,
+        Delivery, Event, OrderError,
         desk::Desk,
         reception::{Reception, Waiting},
         times::HolderTimes,
     },
     keeper::KeepError,
 };
+
+/// The time after the start of a batch in which its answers may leave: 1 s.
+pub const FRESH: Duration = Duration::from_secs(1);
 
 /// The most events of one batch. Those beyond it wait in the inbox.
 const MAX_BATCH: usize = 4096;
