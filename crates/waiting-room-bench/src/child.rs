@@ -25,11 +25,23 @@ impl Process {
         let mut command = Command::new(env::current_exe()?);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut this = Self::start(&mut command)?;
-        let mut line = String::new();
-        let output = this.0.stdout.as_mut().context("the output is piped")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let said = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;
+        let said = this.listen()?;
         Ok((this, said))
+    }
+
+    /// Asks this program, which uses [`answer_starter`], and reads its answer.
+    pub(crate) fn ask<T: DeserializeOwned>(&mut self) -> Result<T> {
+        writeln!(self.0.stdin.as_mut().context("the input is piped")?)?;
+        self.listen()
+    }
+
+    /// Reads a line of the output, as JSON.
+    fn listen<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let mut line = String::new();
+        let output = self.0.stdout.as_mut().context("the output is piped")?;
+        // The program says one line at a time, so nothing is lost with this buffer.
+        BufReader::new(output).read_line(&mut line)?;
+        serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -55,6 +67,18 @@ pub(crate) fn end_with_starter() {
     thread::spawn(|| {
         // The parent writes nothing; the input ends when it does.
         let _ = io::stdin().read_to_end(&mut Vec::new());
+        process::exit(0);
+    });
+}
+
+/// Answers each line of the input, and ends this process when its parent has ended.
+pub(crate) fn answer_starter<T: Serialize>(answer: impl Fn() -> T + Send + 'static) {
+    thread::spawn(move || {
+        for _ in io::stdin().lines().map_while(Result::ok) {
+            if say(&answer()).is_err() {
+                break;
+            }
+        }
         process::exit(0);
     });
 }

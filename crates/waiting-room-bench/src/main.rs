@@ -96,7 +96,7 @@ fn main() -> Result<ExitCode> {
         #[cfg(feature = "dashboard")]
         What::Dashboard => return dashboard::run(effort),
         What::Gate => gate::run(effort, counting),
-        What::Ledger { sites } => return ledger::run(sites, effort),
+        What::Ledger { sites } => return ledger::run(sites, effort, counting),
         What::Nodes => nodes::run(effort),
         What::Limits => {
             limits::run(effort, counting)?;
@@ -150,6 +150,7 @@ const GROUPS: &[Group] = &[
     gate::PERMITS,
     gate::REFUSED,
     gate::WAITERS,
+    ledger::MEMORY,
     limits::ADMITTED,
     limits::ALGORITHMS,
     limits::KEY_MEMORY,

@@ -35,9 +35,19 @@ pub(crate) fn wall_time() -> Duration {
 ///
 /// The kernel updates it when the thread is scheduled, so it is accurate to a few milliseconds.
 pub(crate) fn process_cpu_time(pid: u32) -> Result<Duration> {
+    schedstat(pid, 0)
+}
+
+/// The time in which the main thread of another process had work and no core.
+pub(crate) fn process_wait_time(pid: u32) -> Result<Duration> {
+    schedstat(pid, 1)
+}
+
+/// A time of the statistics of the kernel's scheduler.
+fn schedstat(pid: u32, place: usize) -> Result<Duration> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let nanos = text.split(' ').next().and_then(|field| field.parse().ok()).context(path)?;
+    let nanos = text.split(' ').nth(place).and_then(|field| field.parse().ok()).context(path)?;
     Ok(Duration::from_nanos(nanos))
 }
 

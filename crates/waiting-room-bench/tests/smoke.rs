@@ -49,7 +49,7 @@ fn the_table_of_the_pass_has_its_rows() {
 #[test]
 fn the_table_of_the_ledger_has_its_rows() {
     let printed = bench(&["ledger"]);
-    has_rows(&printed, &["idle sites", "full sites"]);
+    has_rows(&printed, &["idle sites", "full sites", "their accounts alone"]);
     assert!(printed.contains("answers ≥ 33: "), "{printed}");
 }
 

@@ -45,6 +45,33 @@ impl PostgresServer {
     ///
     /// Returns the same errors as [`start`](Self::start).
     pub fn start_with(options: &[&str]) -> Result<Self> {
+        let server = Self::new(options)?;
+        server.create()?;
+        server.start_on_a_free_port()
+    }
+
+    /// Copies this server, and starts the copy as its standby: it repeats every commit, and confirms
+    /// it under `name` if the settings of this server contain `synchronous_standby_names=name`. Blocks
+    /// until it accepts connections. `SELECT pg_promote()` makes it a primary.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`start`](Self::start), also if this server is not running.
+    pub fn start_standby(&self, name: &str, options: &[&str]) -> Result<Self> {
+        let conninfo = format!(
+            "primary_conninfo=host=127.0.0.1 port={} user=postgres application_name={name}",
+            self.port
+        );
+        let server = Self::new(&[options, &[&conninfo]].concat())?;
+        let mut command = server.command("pg_basebackup")?;
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "postgres"]);
+        command.args(["--checkpoint=fast", "--no-sync", "--write-recovery-conf", "-D"]);
+        run(command.arg(server.data()))?;
+        server.start_on_a_free_port()
+    }
+
+    /// A server without data.
+    fn new(options: &[&str]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let programs = find_programs().context("initdb is missing; apt-get install postgresql")?;
         if let Some((user, group)) = other_user()? {
@@ -52,19 +79,21 @@ impl PostgresServer {
         }
         std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700))?;
         let options = options.iter().map(ToString::to_string).collect();
-        let mut server = Self { programs, port: free_port()?, options, directory, process: None };
-        server.create()?;
+        Ok(Self { programs, port: free_port()?, options, directory, process: None })
+    }
+
+    fn start_on_a_free_port(mut self) -> Result<Self> {
         for _ in 1..TRIES {
-            match server.start_again() {
+            match self.start_again() {
                 // A port that was free a moment ago may be taken by now.
                 Err(error) if error.to_string().contains("Address already in use") => {
-                    server.port = free_port()?;
+                    self.port = free_port()?;
                 }
-                started => return started.map(|()| server),
+                started => return started.map(|()| self),
             }
         }
-        server.start_again()?;
-        Ok(server)
+        self.start_again()?;
+        Ok(self)
     }
 
     /// Returns whether PostgreSQL is installed.
@@ -158,11 +187,7 @@ impl PostgresServer {
         let mut command = self.command("initdb")?;
         command.arg("-D").arg(self.data());
         command.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
-        command.arg("--no-sync");
-        let output = command.output().context("initdb does not start")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "initdb has failed:\n{said}");
-        Ok(())
+        run(command.arg("--no-sync"))
     }
 
     fn is_ready(&self) -> Result<bool> {
@@ -192,6 +217,14 @@ impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Runs a program that ends by itself.
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("{command:?} does not start"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} has failed:\n{said}");
+    Ok(())
 }
 
 /// The folder of the programs: the newest version of Debian's packages, or that of `PATH`.

@@ -3,7 +3,7 @@
 //! ```text
 //!            nothing new for `patience`              fenced, released
 //!  standby ─────────────────────────────► holding ───────────────────► standby
-//!     ▲  watch, each `look`                  │ messages of 5 ms
+//!     ▲  watch, each `look`                  │ messages, while the batch before is stored
 //!     └──────────────────────────────────────┤ keep: stored, and still ours?
 //!                                            ▼
 //!                                     only now, the answers
@@ -23,12 +23,17 @@
 
 mod desk;
 mod events;
+mod reception;
 mod run;
+mod term;
+#[cfg(test)]
+mod tests;
 mod times;
 
 pub(crate) use self::events::{Delivery, Event, OpenRefused, StreamId};
 pub use self::{
     events::{HolderHandle, Order, OrderError, Role},
-    run::{FRESH, Holder},
+    run::Holder,
+    term::FRESH,
     times::HolderTimes,
 };

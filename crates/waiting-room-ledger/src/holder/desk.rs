@@ -17,16 +17,16 @@ use crate::{
     keeper::TakenOver,
 };
 
-/// A global ledger whose answers leave only after its changes are stored. Times by the calendar are
-/// for sites that count.
+/// A global ledger, whose answers leave together with the changes that are stored before them. Times by
+/// the calendar are for sites that count.
 #[derive(Debug)]
 pub(super) struct Desk {
     ledger: GlobalLedger,
     /// The world of sites that count instead of holding slots.
     census: Census,
-    /// The changes that no keeper has acknowledged. All of them are stored again.
+    /// The changes that are part of no batch yet, or of one whose fate is unknown.
     unstored: Option<Changes>,
-    /// The answers of the current batch.
+    /// The answers of the next batch.
     answers: Vec<(SiteId, ToSite)>,
     keeps_orders: bool,
 }
@@ -122,22 +122,22 @@ impl Desk {
         !is_stored || !self.answers.is_empty()
     }
 
-    /// All changes that are not stored yet, to be stored now. They may be empty.
-    pub(super) fn batch(&mut self) -> Changes {
+    /// Begins a batch: all changes that are not stored yet, which may be none, and the answers that
+    /// may leave when they are stored. The caller stores it before it begins another one.
+    pub(super) fn begin(&mut self) -> (Changes, Vec<(SiteId, ToSite)>) {
         self.gather();
-        self.unstored.clone().unwrap_or_else(|| self.ledger.changes())
+        let changes = self.unstored.take().unwrap_or_else(|| self.ledger.changes());
+        (changes, std::mem::take(&mut self.answers))
     }
 
-    /// Records that the batch is stored, and returns the answers, which may leave now.
-    pub(super) fn stored(&mut self) -> Vec<(SiteId, ToSite)> {
-        self.unstored = None;
-        std::mem::take(&mut self.answers)
-    }
-
-    /// Records that it is unknown whether the batch is stored. Its answers are dropped: sites ask
-    /// again, and the answers then have the same totals.
-    pub(super) fn not_stored(&mut self) {
-        self.answers.clear();
+    /// Takes the changes of a batch back, of which it is unknown whether they are stored. The next
+    /// batch contains them.
+    pub(super) fn not_stored(&mut self, mut older: Changes) {
+        self.gather();
+        if let Some(newer) = self.unstored.take() {
+            join(&mut older, newer);
+        }
+        self.unstored = Some(older);
     }
 
     /// The higher term that a site knows, if there is one: this ledger is over.
@@ -149,15 +149,12 @@ impl Desk {
         &self.ledger
     }
 
-    /// Moves the changes of the ledger to those that are not stored yet.
+    /// Moves the changes of the ledger to those that are part of no batch yet.
     fn gather(&mut self) {
         let newer = self.ledger.changes();
         match &mut self.unstored {
             None => self.unstored = Some(newer),
-            Some(older) => {
-                let merged: Result<(), TermOver> = older.merge(newer);
-                debug_assert!(merged.is_ok(), "one ledger has one term");
-            }
+            Some(older) => join(older, newer),
         }
     }
 
@@ -204,6 +201,12 @@ impl Desk {
     }
 }
 
+/// Adds newer changes of the same ledger.
+fn join(older: &mut Changes, newer: Changes) {
+    let merged: Result<(), TermOver> = older.merge(newer);
+    debug_assert!(merged.is_ok(), "one ledger has one term");
+}
+
 fn addressed(outgoing: Outgoing) -> (SiteId, ToSite) {
     (outgoing.to, outgoing.message)
 }
@@ -242,31 +245,51 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_leaves_before_its_changes_are_stored() {
+    fn the_answers_of_a_batch_are_those_to_its_changes() {
         let (now, mut kept) = (Timestamp::from_secs(1), kept());
         let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now, now).unwrap();
         assert!(!desk.has_news());
         let (_, join) = joining_site();
         desk.receive(&join, now, now);
         assert!(desk.has_news());
-        let batch = desk.batch();
-        assert_eq!(batch.accounts[&SITE].standing, Standing::Open);
-        kept.apply(&batch).unwrap();
-        assert!(matches!(desk.stored()[..], [(SITE, ToSite::Welcome(_))]));
+        let (changes, answers) = desk.begin();
+        assert_eq!(changes.accounts[&SITE].standing, Standing::Open);
+        kept.apply(&changes).unwrap();
+        assert!(matches!(answers[..], [(SITE, ToSite::Welcome(_))]));
         assert!(!desk.has_news());
     }
 
     #[test]
-    fn changes_that_could_not_be_stored_are_stored_with_the_next_ones() {
+    fn changes_of_unknown_fate_are_stored_with_those_that_were_made_meanwhile() {
         let (now, kept) = (Timestamp::from_secs(1), kept());
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
-        let (_, join) = joining_site();
+        let (mut site, join) = joining_site();
         desk.receive(&join, now, now);
-        let first = desk.batch();
-        desk.not_stored();
+        let (first, answers) = desk.begin();
+        // The answers were dropped. The limit changes while the batch is being stored.
+        desk.order(Order::SetLimit(3), now, now).unwrap();
+        desk.not_stored(first.clone());
         assert!(desk.has_news(), "the changes still have to be stored");
-        assert_eq!(desk.batch(), first);
-        assert_eq!(desk.stored(), [], "the answers were dropped");
+        let (second, none) = desk.begin();
+        assert_eq!((second.limit, none.len()), (Some(3), 0));
+        assert_eq!(second.accounts, first.accounts);
+
+        // A newer account replaces the one of unknown fate.
+        let [(_, welcome)] = &answers[..] else { panic!("the site is welcome: {answers:?}") };
+        let mut actions = site.receive(welcome, now);
+        if let Admission::Borrow { ask: Some(ask), .. } = site.admit(VisitorId::new(1), now) {
+            actions.push(SiteAction::Send(ask));
+        }
+        for action in actions {
+            let SiteAction::Send(message) = action else { continue };
+            desk.receive(&message, now, now);
+        }
+        desk.not_stored(second);
+        let (third, answers) = desk.begin();
+        assert_eq!(third.limit, Some(3));
+        assert!(third.accounts[&SITE].granted > 0, "{third:?}");
+        let has_grant = matches!(answers.last(), Some((SITE, ToSite::Grant(_))));
+        assert!(has_grant, "{answers:?}");
     }
 
     #[test]
@@ -307,7 +330,7 @@ mod tests {
             draw: Draw { minute, total: 2, slots: 5, knows_world: true },
         });
         desk.receive(&tally, now, calendar);
-        let answers = desk.stored();
+        let (_, answers) = desk.begin();
         assert!(
             matches!(answers[..], [(SITE, ToSite::World(_)), (SITE, ToSite::Tickets(_))]),
             "{answers:?}"
@@ -317,12 +340,12 @@ mod tests {
 
         let (_, join) = joining_site();
         desk.receive(&join, now, calendar);
-        let answers = desk.stored();
+        let (_, answers) = desk.begin();
         let [(SITE, ToSite::Refused(refused))] = answers[..] else { panic!("{answers:?}") };
         assert_eq!(refused.reason, Refusal::Policy);
         // The passes of the visitors are over.
         desk.receive(&join, now, calendar + Duration::from_secs(1000));
-        assert!(matches!(desk.stored()[..], [(SITE, ToSite::Welcome(_))]));
+        assert!(matches!(desk.begin().1[..], [(SITE, ToSite::Welcome(_))]));
     }
 
     #[test]
@@ -332,13 +355,13 @@ mod tests {
         assert!(desk.ledger().is_learning());
         let (mut site, join) = joining_site();
         desk.receive(&join, now, now);
-        assert!(desk.batch().rules.is_some(), "everything is stored anew");
-        assert_eq!(desk.stored(), []);
+        let (changes, answers) = desk.begin();
+        assert!(changes.rules.is_some(), "everything is stored anew");
+        assert_eq!(answers, []);
         let later = now + EscrowRules::new().reclaim_after() + Duration::from_secs(1);
         let [SiteAction::Send(join)] = &site.tick(later)[..] else { panic!("the site joins") };
         desk.receive(join, later, later);
-        let _ = desk.batch();
-        for (_, message) in desk.stored() {
+        for (_, message) in desk.begin().1 {
             for action in site.receive(&message, later) {
                 let SiteAction::Send(message) = action else { continue };
                 desk.receive(&message, later, later);

@@ -10,13 +10,14 @@ use crate::keeper::Seen;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HolderTimes {
-    /// How long messages are gathered for one batch. 5 ms by default.
+    /// The least time between the beginnings of two batches. 5 ms by default.
     pub batch: Duration,
     /// How often the holder stores a batch at least. 500 ms by default.
     pub beat: Duration,
     /// How long the keeper may take. 2 s by default.
     pub keep: Duration,
-    /// How often a standby looks at the keeper. 250 ms by default.
+    /// How often a standby looks at the keeper, and the pause of a holder after a batch that the keeper
+    /// did not acknowledge. 250 ms by default.
     pub look: Duration,
     /// How long a standby waits for a new batch before it takes over. 1.5 s by default.
     pub patience: Duration,

@@ -10,5 +10,6 @@ mod program;
 mod redis;
 mod roaming;
 mod sites;
+mod standby;
 mod wire;
 mod world;

@@ -19,7 +19,7 @@ use waiting_room_sites::{
 const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(300));
 
 /// A world without visitors, before its first ledger.
-fn world() -> Kept {
+pub(crate) fn world() -> Kept {
     let mut kept = Kept::new(Term::new(0), 10, RULES);
     for site in 1..=3 {
         let account = KeptAccount::new(Epoch::default(), Standing::Away);
@@ -44,7 +44,7 @@ async fn take_over(keeper: &mut PostgresKeeper) -> TakenOver {
     keeper.take_over(seen, Term::default()).await.unwrap().expect("nobody else takes over")
 }
 
-async fn take_over_kept(keeper: &mut PostgresKeeper) -> Kept {
+pub(crate) async fn take_over_kept(keeper: &mut PostgresKeeper) -> Kept {
     match take_over(keeper).await {
         TakenOver::Kept(kept) => kept,
         other => panic!("the accounts are kept, and not {other:?}"),
@@ -52,14 +52,14 @@ async fn take_over_kept(keeper: &mut PostgresKeeper) -> Kept {
 }
 
 /// The changes of a ledger of this term that has none.
-fn no_changes(term: Term) -> Changes {
+pub(crate) fn no_changes(term: Term) -> Changes {
     let mut kept = world();
     kept.term = term;
     GlobalLedger::restore(&kept, term, Timestamp::ZERO).unwrap().changes()
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn bits(&mut self) -> u64 {
@@ -97,7 +97,7 @@ impl Random {
     }
 
     /// Any changes, also those that no ledger makes.
-    fn changes(&mut self, term: Term) -> Changes {
+    pub(crate) fn changes(&mut self, term: Term) -> Changes {
         let mut changes = no_changes(term);
         if self.coin() {
             changes.limit = Some(u32::try_from(self.below(1 << 32)).unwrap());
@@ -132,7 +132,7 @@ impl Random {
 }
 
 /// Rules compare by their times: a margin that was left to the default is stored as its value.
-fn same(kept: &Kept) -> (Term, u32, [(&'static str, Duration); 5], Vec<String>) {
+pub(crate) fn same(kept: &Kept) -> (Term, u32, [(&'static str, Duration); 5], Vec<String>) {
     let accounts: BTreeMap<_, _> = kept.accounts.clone();
     let lines = accounts.iter().map(|account| format!("{account:?}"));
     let claims = kept.claims.iter().map(|claim| format!("{claim:?}"));
@@ -227,7 +227,7 @@ async fn what_was_acknowledged_survives_a_crash_of_the_server() {
 }
 
 /// A connection for what no keeper does.
-async fn raw(server: &PostgresServer) -> tokio_postgres::Client {
+pub(crate) async fn raw(server: &PostgresServer) -> tokio_postgres::Client {
     let (client, connection) =
         tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -10,12 +10,15 @@ use tokio::{
 };
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerLink, LedgerServer, LinkOptions, ServerKeys, SharedKeys,
-    keeper::{KeeperFault, MemoryKeeper},
+    Holder, HolderTimes, LedgerKeeper, LedgerLink, LedgerServer, LinkOptions, ServerKeys,
+    SharedKeys,
+    keeper::{KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
 };
 use waiting_room_sites::{
     SiteId,
-    escrow::{Admission, EscrowRules, Incarnation, SiteAction, SiteLedger, SitePass},
+    escrow::{
+        Admission, Changes, EscrowRules, Incarnation, SiteAction, SiteLedger, SitePass, Term,
+    },
 };
 
 use crate::net::{Cut, Net, NetDial};
@@ -48,6 +51,47 @@ impl Random {
 
     fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound
+    }
+}
+
+/// A keeper that takes its time before and after it stores a batch, so that messages arrive and
+/// processes are killed meanwhile.
+struct SlowKeeper {
+    memory: MemoryKeeper,
+    random: Random,
+}
+
+impl SlowKeeper {
+    /// The most milliseconds before, and after.
+    const MOST: u64 = 40;
+
+    async fn pause(&mut self) {
+        sleep(Duration::from_millis(self.random.below(Self::MOST))).await;
+    }
+}
+
+impl LedgerKeeper for SlowKeeper {
+    async fn watch(&mut self) -> Result<Seen, KeepError> {
+        self.memory.watch().await
+    }
+
+    async fn take_over(
+        &mut self,
+        seen: Seen,
+        at_least: Term,
+    ) -> Result<Option<TakenOver>, KeepError> {
+        self.memory.take_over(seen, at_least).await
+    }
+
+    async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
+        self.pause().await;
+        let kept = self.memory.keep(changes).await;
+        self.pause().await;
+        kept
+    }
+
+    async fn release(&mut self, term: Term) -> Result<(), KeepError> {
+        self.memory.release(term).await
     }
 }
 
@@ -107,7 +151,9 @@ impl World {
     }
 
     fn start_ledger(&self, ledger: usize) -> AbortHandle {
-        let (holder, handle) = Holder::new("shop", self.keeper.clone(), HolderTimes::default());
+        let random = Random(self.seed ^ self.now().as_nanos() ^ ledger as u64);
+        let keeper = SlowKeeper { memory: self.keeper.clone(), random };
+        let (holder, handle) = Holder::new("shop", keeper, HolderTimes::default());
         let server = LedgerServer::new([("shop".to_owned(), handle)], ServerKeys::new(keys()));
         self.net.listen(LEDGERS[ledger], server);
         tokio::spawn(holder.run(std::future::pending())).abort_handle()
@@ -317,8 +363,8 @@ fn worlds_with_faults_are_never_above_the_limit_and_lose_no_slot() {
             .start_paused(true)
             .build()
             .unwrap();
-        println!("seed {seed}");
         let (during, _) = runtime.block_on(run(seed));
+        println!("seed {seed}: {during} admitted during the faults");
         least = least.min(during);
     }
     println!("at least {least} visitors were admitted in each world during its faults");

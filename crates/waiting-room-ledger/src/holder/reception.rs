@@ -1,0 +1,240 @@
+//! What a holder is to its sites: their streams, what they say, and what they are told.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+use waiting_room_core::{
+    Timestamp,
+    time::{Clock, SystemClock},
+};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{Incarnation, Refusal, ToSite},
+};
+
+use crate::{
+    holder::{Delivery, Event, OpenRefused, OrderError, StreamId, desk::Desk},
+    keeper::KeepError,
+};
+
+/// The most events that wait for a holder. Streams of sites wait beyond that.
+const INBOX: usize = 4096;
+
+/// The time after a take-over in which each site on the list is expected to connect.
+const EXPECTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// An order whose result waits for the keeper.
+pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<String, OrderError>);
+
+/// The part of a holder that does not depend on its keeper.
+#[derive(Debug)]
+pub(super) struct Reception {
+    pub(super) room: String,
+    pub(super) told: Told,
+    start: Instant,
+    /// The calendar, by which sites that count have their minutes.
+    calendar: Arc<dyn Clock>,
+    inbox: mpsc::Receiver<Event>,
+    /// Keeps the inbox open: a holder without handles goes on.
+    _own_inbox: mpsc::Sender<Event>,
+    streams: BTreeMap<SiteId, Stream>,
+    /// The sites that have connected in this term, until those that have not are reported.
+    expected: Option<(Instant, BTreeSet<SiteId>)>,
+}
+
+/// The stream of a site.
+#[derive(Debug)]
+struct Stream {
+    id: StreamId,
+    incarnation: Incarnation,
+    outlet: mpsc::Sender<Delivery>,
+}
+
+/// What the operator was told already, so that each thing is said once.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    trouble: Option<String>,
+    refusals: BTreeSet<(SiteId, &'static str)>,
+}
+
+impl Reception {
+    /// Creates the reception of a room, and the sender of its events.
+    pub(super) fn new(room: String) -> (Self, mpsc::Sender<Event>) {
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let reception = Self {
+            room,
+            told: Told::default(),
+            start: Instant::now(),
+            calendar: Arc::new(SystemClock::new()),
+            inbox,
+            _own_inbox: sender.clone(),
+            streams: BTreeMap::new(),
+            expected: None,
+        };
+        (reception, sender)
+    }
+
+    pub(super) fn follow(&mut self, calendar: impl Clock) {
+        self.calendar = Arc::new(calendar);
+    }
+
+    /// The time since this process has begun, which never runs backwards.
+    pub(super) fn now(&self) -> Timestamp {
+        Timestamp::ZERO + self.start.elapsed()
+    }
+
+    /// The time by the calendar.
+    pub(super) fn calendar_now(&self) -> Timestamp {
+        self.calendar.now()
+    }
+
+    /// Begins a term: nothing was said yet, and all sites are expected to connect.
+    pub(super) fn open(&mut self) {
+        self.told = Told::default();
+        self.expected = Some((Instant::now() + EXPECTED_WITHIN, BTreeSet::new()));
+    }
+
+    /// Ends a term, and the streams of all sites.
+    pub(super) fn close(&mut self) {
+        self.streams.clear();
+        self.expected = None;
+    }
+
+    /// Waits for events, and moves up to `most` of them to `events`.
+    ///
+    /// # Cancel safety
+    ///
+    /// No event is lost if the future is dropped.
+    pub(super) async fn wait(&mut self, events: &mut Vec<Event>, most: usize) {
+        // The inbox is never closed, because this has a sender of its own.
+        let _ = self.inbox.recv_many(events, most).await;
+    }
+
+    /// Waits for an event, and answers it as a standby does.
+    ///
+    /// # Cancel safety
+    ///
+    /// No event is lost if the future is dropped.
+    pub(super) async fn turn_away(&mut self) {
+        match self.inbox.recv().await {
+            Some(Event::Close { .. } | Event::Message { .. }) | None => {}
+            Some(Event::Open { reply, .. }) => {
+                let _ = reply.send(Err(OpenRefused::Standby));
+            }
+            Some(Event::Order { reply, .. }) => {
+                let _ = reply.send(Err(OrderError::NotHolding));
+            }
+        }
+    }
+
+    /// Handles an event of a term.
+    pub(super) fn receive(&mut self, event: Event, desk: &mut Desk, orders: &mut Vec<Waiting>) {
+        let (now, calendar) = (self.now(), self.calendar.now());
+        match event {
+            Event::Close { site, stream } => {
+                if self.streams.get(&site).is_some_and(|open| open.id == stream) {
+                    self.streams.remove(&site);
+                }
+            }
+            Event::Message { stream, message } => {
+                let open = self.streams.get(&message.from());
+                if open.is_some_and(|open| open.id == stream) {
+                    desk.receive(&message, now, calendar);
+                }
+            }
+            Event::Open { site, incarnation, stream, outlet, reply } => {
+                if let Some((_, seen)) = &mut self.expected {
+                    seen.insert(site);
+                }
+                let opened = self.accept(site, Stream { id: stream, incarnation, outlet });
+                if opened.is_ok() {
+                    desk.greet(site);
+                }
+                // A stream that has ended meanwhile says so by another event.
+                let _ = reply.send(opened);
+            }
+            Event::Order { order, reply } => {
+                orders.push((reply, desk.order(order, now, calendar)));
+            }
+        }
+    }
+
+    /// Sends a message to a site whose stream is open.
+    pub(super) fn deliver(&mut self, site: SiteId, delivery: Delivery) {
+        if let ToSite::Refused(refused) = &delivery.message {
+            self.told.refusal(&self.room, site, &refused.reason);
+        }
+        let Some(stream) = self.streams.get(&site) else { return };
+        if let Err(error) = stream.outlet.try_send(delivery) {
+            if matches!(error, mpsc::error::TrySendError::Full(_)) {
+                let (room, site) = (&self.room, site.number());
+                tracing::warn!(room, site, "a site does not read its messages: disconnected");
+            }
+            // The task of the stream sees that its outlet is gone, and closes it.
+            self.streams.remove(&site);
+        }
+    }
+
+    /// Tells the operator once which sites on the list have not connected.
+    pub(super) fn report_missing(&mut self, desk: &Desk) {
+        let Some((_, seen)) = self.expected.take_if(|(until, _)| *until <= Instant::now()) else {
+            return;
+        };
+        let states = desk.ledger().site_states(self.now());
+        let missing: Vec<_> = states
+            .filter(|state| !seen.contains(&state.site))
+            .map(|state| state.site.number())
+            .collect();
+        if !missing.is_empty() {
+            tracing::warn!(room = self.room, sites = ?missing, "sites on the list are not connected");
+        }
+    }
+
+    /// Accepts the stream of a site, in place of an earlier one of the same incarnation.
+    fn accept(&mut self, site: SiteId, stream: Stream) -> Result<(), OpenRefused> {
+        if let Some(open) = self.streams.get(&site)
+            && open.incarnation != stream.incarnation
+            && !open.outlet.is_closed()
+        {
+            return Err(OpenRefused::Doubled { connected: open.incarnation });
+        }
+        self.streams.insert(site, stream);
+        Ok(())
+    }
+}
+
+impl Told {
+    /// Forgets the last trouble, because it is over.
+    pub(super) fn relief(&mut self) {
+        self.trouble = None;
+    }
+
+    pub(super) fn trouble(&mut self, room: &str, error: &KeepError) {
+        let error = error.to_string();
+        if self.trouble.as_ref() != Some(&error) {
+            tracing::warn!(room, error, "the keeper of the room is in trouble");
+            self.trouble = Some(error);
+        }
+    }
+
+    fn refusal(&mut self, room: &str, site: SiteId, reason: &Refusal) {
+        let reason = match reason {
+            Refusal::Drained => "it is being drained",
+            Refusal::Fenced => "its incarnation is fenced",
+            Refusal::NotListed => "it is not on the list of sites",
+            Refusal::Policy => "its policy differs from that of the other sites",
+            Refusal::Rules { .. } => "its rules differ from those of this ledger",
+            _ => "of another reason",
+        };
+        if self.refusals.insert((site, reason)) {
+            tracing::warn!(room, site = site.number(), reason, "a site is refused");
+        }
+    }
+}

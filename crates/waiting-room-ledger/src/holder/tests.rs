@@ -1,0 +1,269 @@
+//! A holder whose keeper acknowledges when the test says so.
+
+use std::time::Duration;
+
+use tokio::{
+    sync::{
+        mpsc::{self, UnboundedReceiver, UnboundedSender},
+        oneshot,
+    },
+    time::{Instant, timeout},
+};
+use waiting_room_core::Timestamp;
+use waiting_room_sites::{
+    Minute, SiteId,
+    escrow::{
+        Changes, Draw, EscrowRules, Incarnation, SiteAction, SiteLedger, Standing, Tally, Term,
+        ToGlobal, ToSite,
+    },
+};
+
+use super::*;
+use crate::keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver};
+
+const SITE: SiteId = SiteId::new(1);
+const INCARNATION: Incarnation = Incarnation::new(7);
+/// A time in which everything happens that does not wait for the keeper.
+const SOON: Duration = Duration::from_millis(50);
+
+/// A batch that waits for its fate.
+struct Pending {
+    changes: Changes,
+    fate: oneshot::Sender<Result<(), KeepError>>,
+}
+
+/// Shows each batch to the test, and stores nothing.
+struct SlowKeeper {
+    memory: MemoryKeeper,
+    batches: UnboundedSender<Pending>,
+}
+
+impl LedgerKeeper for SlowKeeper {
+    async fn watch(&mut self) -> Result<Seen, KeepError> {
+        self.memory.watch().await
+    }
+
+    async fn take_over(
+        &mut self,
+        seen: Seen,
+        at_least: Term,
+    ) -> Result<Option<TakenOver>, KeepError> {
+        self.memory.take_over(seen, at_least).await
+    }
+
+    async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
+        let (fate, told) = oneshot::channel();
+        let _ = self.batches.send(Pending { changes: changes.clone(), fate });
+        told.await.unwrap_or_else(|_| Err(KeepError::unavailable("the test has ended")))
+    }
+
+    async fn release(&mut self, term: Term) -> Result<(), KeepError> {
+        self.memory.release(term).await
+    }
+}
+
+/// A process that holds a room with one site.
+struct World {
+    handle: HolderHandle,
+    batches: UnboundedReceiver<Pending>,
+    outlet: mpsc::Receiver<Delivery>,
+}
+
+impl World {
+    /// The site has opened its stream while the first batch, which is empty, is being stored.
+    async fn new() -> (Self, Pending) {
+        let memory = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+        let (batches, shown) = mpsc::unbounded_channel();
+        let keeper = SlowKeeper { memory, batches };
+        let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+        tokio::spawn(holder.run(std::future::pending()));
+        handle.holding().await.unwrap();
+        let (sender, outlet) = mpsc::channel(64);
+        let mut world = Self { handle, batches: shown, outlet };
+        let first = world.batch().await;
+        assert!(first.changes.is_empty(), "{:?}", first.changes);
+        world.open(sender).await;
+        (world, first)
+    }
+
+    async fn open(&self, outlet: mpsc::Sender<Delivery>) {
+        let (reply, opened) = oneshot::channel();
+        let (site, incarnation, stream) = (SITE, INCARNATION, 1);
+        self.handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
+        opened.await.unwrap().unwrap();
+    }
+
+    async fn say(&self, message: ToGlobal) {
+        assert!(self.handle.deliver(Event::Message { stream: 1, message }).await);
+    }
+
+    /// The next batch, which is there before the next beat.
+    async fn batch(&mut self) -> Pending {
+        timeout(SOON, self.batches.recv()).await.expect("a batch is stored").unwrap()
+    }
+
+    /// The next message to the site, if there is one.
+    async fn answer(&mut self) -> Option<ToSite> {
+        Some(timeout(SOON, self.outlet.recv()).await.ok()??.message)
+    }
+
+    async fn is_quiet(&mut self) -> bool {
+        timeout(SOON, self.outlet.recv()).await.is_err()
+            && timeout(SOON, self.batches.recv()).await.is_err()
+    }
+}
+
+/// The first message of the site.
+fn join() -> ToGlobal {
+    let (now, rules) = (Timestamp::from_secs(1), EscrowRules::new());
+    let mut site = SiteLedger::new(SITE, INCARNATION, rules, now).unwrap();
+    match &site.tick(now)[..] {
+        [SiteAction::Send(join)] => join.clone(),
+        other => panic!("a site joins, and not {other:?}"),
+    }
+}
+
+/// A message of the site, which knows a ledger of this term.
+fn a_message_of_term(term: Term) -> ToGlobal {
+    let (sent_at, minute) = (Timestamp::from_secs(60), Minute::of(Timestamp::from_secs(60)));
+    ToGlobal::Tally(Tally {
+        site: SITE,
+        incarnation: INCARNATION,
+        term,
+        sent_at,
+        rules: EscrowRules::new().digest(),
+        knows: 0,
+        active: 0,
+        minute: minute.previous(),
+        admitted: 0,
+        draw: Draw { minute, total: 0, slots: 0, knows_world: true },
+    })
+}
+
+fn acknowledge(batch: Pending) {
+    batch.fate.send(Ok(())).unwrap();
+}
+
+fn lose_touch(batch: Pending) {
+    batch.fate.send(Err(KeepError::unavailable("a test"))).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_leaves_after_the_batch_with_its_changes_is_acknowledged() {
+    let (mut world, first) = World::new().await;
+    world.say(join()).await;
+    assert!(world.is_quiet().await, "no answer leaves and no batch is stored before the first one");
+    acknowledge(first);
+
+    let second = world.batch().await;
+    assert_eq!(second.changes.accounts[&SITE].standing, Standing::Open);
+    assert!(world.is_quiet().await, "the answers belong to the second batch");
+    acknowledge(second);
+    assert!(matches!(world.answer().await, Some(ToSite::Report { .. })));
+    assert!(matches!(world.answer().await, Some(ToSite::Welcome(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_gathered_during_a_batch_wait_for_the_next_one() {
+    let (mut world, first) = World::new().await;
+    acknowledge(first);
+    let second = world.batch().await;
+    // The site is greeted in this batch, and joins while it is being stored.
+    world.say(join()).await;
+    assert!(world.is_quiet().await);
+    acknowledge(second);
+    assert!(matches!(world.answer().await, Some(ToSite::Report { .. })));
+    let third = world.batch().await;
+    assert_eq!(third.changes.accounts.len(), 1);
+    assert!(world.is_quiet().await, "the account is not stored yet");
+    acknowledge(third);
+    assert!(matches!(world.answer().await, Some(ToSite::Welcome(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_unknown_fate_is_stored_again_with_the_next_one_and_says_nothing() {
+    let (mut world, first) = World::new().await;
+    world.say(join()).await;
+    acknowledge(first);
+    let second = world.batch().await;
+    let account = second.changes.accounts[&SITE];
+    let order = Order::SetLimit(3);
+    let ordered = tokio::spawn({
+        let handle = world.handle.clone();
+        async move { handle.order(order).await }
+    });
+    assert!(world.is_quiet().await);
+    lose_touch(second);
+
+    let look = HolderTimes::default().look;
+    let third = timeout(look + SOON, world.batches.recv()).await.unwrap().unwrap();
+    assert_eq!((third.changes.accounts[&SITE], third.changes.limit), (account, Some(3)));
+    assert!(!ordered.is_finished());
+    acknowledge(third);
+    assert_eq!(ordered.await.unwrap().unwrap(), "stored\n");
+    assert!(world.answer().await.is_none(), "the answers of the second batch are dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_is_fenced_says_nothing_of_what_it_has_gathered() {
+    let (mut world, first) = World::new().await;
+    acknowledge(first);
+    let second = world.batch().await;
+    world.say(join()).await;
+    let ordered = tokio::spawn({
+        let handle = world.handle.clone();
+        async move { handle.order(Order::SetLimit(3)).await }
+    });
+    assert!(world.is_quiet().await);
+    second.fate.send(Err(KeepError::Fenced { term: Term::new(9) })).unwrap();
+    assert!(world.answer().await.is_none());
+    assert!(world.outlet.is_closed(), "the stream of the site has ended");
+    assert!(matches!(ordered.await.unwrap(), Err(OrderError::NotHolding)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
+    let (mut world, first) = World::new().await;
+    world.say(join()).await;
+    acknowledge(first);
+    let second = world.batch().await;
+    world.say(a_message_of_term(Term::new(9))).await;
+    assert!(world.is_quiet().await);
+    acknowledge(second);
+    assert!(world.answer().await.is_none(), "sites obey the later term");
+    assert!(world.outlet.is_closed());
+    let term = world.handle.holding().await.unwrap();
+    assert_eq!(
+        term,
+        Term::new(10),
+        "it takes over with a term that is higher than what sites know"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_fresh_for_a_second_after_their_batch_has_begun() {
+    let (mut world, first) = World::new().await;
+    acknowledge(first);
+    let second = world.batch().await;
+    let begun = Instant::now();
+    tokio::time::advance(Duration::from_millis(700)).await;
+    acknowledge(second);
+    let until = world.outlet.recv().await.unwrap().until;
+    assert!(until <= begun + FRESH, "{:?} too late", until - begun - FRESH);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_without_effect_count_towards_no_batch() {
+    let (mut world, first) = World::new().await;
+    acknowledge(first);
+    acknowledge(world.batch().await);
+    assert!(world.answer().await.is_some());
+    let begin = Instant::now();
+    for _ in 0..10_000 {
+        world.handle.deliver(Event::Close { site: SITE, stream: 99 }).await;
+    }
+    world.say(join()).await;
+    acknowledge(world.batch().await);
+    assert!(matches!(world.answer().await, Some(ToSite::Welcome(_))));
+    assert!(begin.elapsed() < HolderTimes::default().beat / 2, "{:?}", begin.elapsed());
+}
