@@ -80,7 +80,9 @@ impl Fault {
             Self::Nodes => 10,
             // Within a lease, a site goes on with what it was granted. The lease may have been running
             // for a while, and it takes a moment until there is a link again.
-            Self::Cut | Self::DeafThere | Self::DeafBack | Self::Database => 6,
+            Self::Cut | Self::DeafThere | Self::DeafBack => 6,
+            // No slot goes from site to site, so fewer visitors are admitted.
+            Self::Database => 8,
             // Only the other sites admit visitors.
             _ if self.takes_store() => 8,
             _ => 6,
