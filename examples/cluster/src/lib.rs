@@ -12,7 +12,7 @@ mod replica;
 pub use crate::{
     balancer::{Balancer, free_address},
     clock::ShiftedClock,
-    link::{Carried, Direction, Link, Tap, Weather},
+    link::{Carried, Direction, Link, Listener, Listeners, Tap, Weather},
     process::{Process, READY, random_key, serve_until_end},
     replica::{Replica, address_of, connect},
 };

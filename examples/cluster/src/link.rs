@@ -28,7 +28,7 @@ use tokio::{
 };
 
 pub use self::{
-    pump::Tap,
+    pump::{Listener, Listeners, Tap},
     weather::{Direction, Weather},
 };
 use self::{

@@ -11,7 +11,7 @@ use waiting_room_sites::escrow::EscrowRules;
 use crate::{
     fault::Fault,
     ledger::LedgerArgs,
-    node::{NodeArgs, escrow},
+    node::{NodeArgs, PolicyName, escrow},
 };
 
 /// Runs three sites of shops with one limit, two global ledgers, and a crowd to test them.
@@ -25,6 +25,9 @@ pub(crate) struct Cli {
     /// The fault to inject during the run.
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) fault: Fault,
+    /// The policy of the sites in runs without a fault [default: each in turn]
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<PolicyName>,
     /// Appends each run to this file, for a summary of many runs.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -114,8 +117,11 @@ pub(crate) enum EngineName {
 impl Plan {
     /// The number of sites.
     pub(crate) const SITES: u16 = 3;
-    /// The time that the line has to empty after the last arrival.
-    const DRAIN: Duration = Duration::from_secs(4);
+    /// The time that the line has to empty after the last arrival. Without a fault, it includes the
+    /// beginning of another minute for sites that count.
+    const fn drain(fault: Fault) -> Duration {
+        Duration::from_secs(if matches!(fault, Fault::None) { 10 } else { 4 })
+    }
 
     /// The rules of the room of each site, whose limits are those of all sites together.
     pub(crate) fn promised(&self) -> RoomArgs {
@@ -162,7 +168,7 @@ impl Plan {
             Load::Light => self.per_second.div_ceil(3),
             Load::Full => self.per_second,
         };
-        CrowdOrder::even(visitors.saturating_mul(seconds), over, Self::DRAIN, self.seed)
+        CrowdOrder::even(visitors.saturating_mul(seconds), over, Self::drain(fault), self.seed)
     }
 }
 
@@ -180,7 +186,6 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::node::PolicyName;
 
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {

@@ -73,7 +73,7 @@ async fn run(cli: Cli) -> Result<ExitCode> {
             let faults = if faults.is_empty() { all.collect() } else { faults };
             faults.into_iter().map(with_fault).collect()
         }
-        None if cli.fault == Fault::None => without_fault(),
+        None if cli.fault == Fault::None => without_fault(cli.policy),
         None => vec![with_fault(cli.fault)],
     };
     // Every visitor has a connection to the balancers, which inherit the limit.
@@ -92,14 +92,14 @@ const fn with_fault(fault: Fault) -> Run {
     Run { fault, load: Load::Full, policy: PolicyName::Escrow }
 }
 
-/// Each policy at each load.
-fn without_fault() -> Vec<Run> {
+/// Each policy, or the given one, at each load.
+fn without_fault(policy: Option<PolicyName>) -> Vec<Run> {
     let loads = Load::value_variants().iter();
     let runs = loads.flat_map(|load| {
         let policies = PolicyName::value_variants().iter();
         policies.map(|policy| Run { fault: Fault::None, load: *load, policy: *policy })
     });
-    runs.collect()
+    runs.filter(|run| policy.is_none_or(|policy| run.policy == policy)).collect()
 }
 
 async fn try_all(runs: &[Run], plan: &Plan, file: Option<&Path>) -> Result<Vec<Record>> {

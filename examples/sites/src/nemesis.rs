@@ -13,7 +13,7 @@ use tokio::{
 use waiting_room_ledger::Order;
 use waiting_room_sites::SiteId;
 
-use crate::{fault::Fault, world::World};
+use crate::{fault::Fault, ledger::ROOM, world::World};
 
 /// Injects faults into a world, and tells the witness what visitors cannot know.
 #[derive(Debug)]
@@ -69,7 +69,9 @@ impl Nemesis<'_> {
             Fault::LedgerAndSite => {
                 struck.without_ledger = Some(self.kill_ledger_without_a_site(world).await?);
             }
-            Fault::LedgerPaused => struck.replaced = Some(self.pause_ledger(world).await?),
+            Fault::LedgerPaused => {
+                struck.outdated_before = Some(self.pause_ledger(world).await?);
+            }
             Fault::Database => self.kill_database(world).await?,
             Fault::SiteFenced | Fault::SiteLost => self.fence_site(world).await?,
             Fault::Drained => self.drain(world).await?,
@@ -184,7 +186,9 @@ impl Nemesis<'_> {
         Ok(took)
     }
 
-    async fn pause_ledger(&self, world: &World) -> Result<Replaced> {
+    /// Suspends the ledger that holds the room until another one has taken over. Returns how many
+    /// messages were outdated when it continued.
+    async fn pause_ledger(&self, world: &World) -> Result<u64> {
         let (holder, term) = world.holder().await?;
         let paused = Instant::now();
         world.ledgers[holder].pause()?;
@@ -192,10 +196,14 @@ impl Nemesis<'_> {
         let took = another_holds(world, term, paused).await?;
         self.tell(&format!("the standby held the room {took:.1?} later"));
         sleep(self.fault.lasts().saturating_sub(took)).await;
-        let said = world.wire.heard().up_to(term);
-        ensure!(said > 0, "the ledger has said nothing before it was paused");
+        let heard = world.wire.heard();
+        let newest = heard.to_sites.get(ROOM).map_or(0, |said| said.newest);
+        ensure!(
+            newest > term,
+            "the newest term on the wire is {newest}, expected one after {term}"
+        );
         world.ledgers[holder].resume()?;
-        Ok(Replaced { term, said })
+        Ok(heard.outdated())
     }
 
     async fn kill_database(&self, world: &mut World) -> Result<()> {
@@ -232,19 +240,10 @@ impl Nemesis<'_> {
 pub(crate) struct Struck {
     /// The time from the death of the holder until another ledger held the room.
     pub(crate) without_ledger: Option<Duration>,
-    /// The ledger that continued although another one had taken over.
-    pub(crate) replaced: Option<Replaced>,
+    /// The messages that were outdated when a ledger continued although another one had taken over.
+    pub(crate) outdated_before: Option<u64>,
     /// How many sessions have ended early, at most.
     pub(crate) ended_early: u32,
-}
-
-/// A ledger that is suspended, and another one has taken over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Replaced {
-    /// The term that is over.
-    pub(crate) term: u32,
-    /// The messages in this term when the ledger continued. It may not send another one.
-    pub(crate) said: u64,
 }
 
 /// The site that dies.

@@ -4,7 +4,9 @@ use std::{pin::pin, time::Duration};
 
 use anyhow::{Result, anyhow, bail};
 use shop::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Trips};
-use tokio::{select, sync::watch};
+use tokio::{select, sync::watch, time::sleep};
+use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
+use waiting_room_sites::Minute;
 
 use crate::{
     cli::{EngineName, Load, Plan},
@@ -57,6 +59,10 @@ impl Trial {
         let news = format!("{}: {} to {shops:?}, seed {seed}", fault.name(), crowd.story());
         let (news, scene) = watch::channel(Scene::outside(news));
         let mut struck = Struck::default();
+        if policy == PolicyName::Counters {
+            // They count by the minute, so runs that begin with one can be compared.
+            sleep(to_next_minute(SystemClock::new().now())).await;
+        }
         {
             let nemesis = Nemesis { fault, at: plan.fault_at(), witness: &witness, news: &news };
             let mut crowd = pin!(crowd.visit(&shops, scene));
@@ -92,12 +98,28 @@ impl Trial {
 
     /// The messages of a ledger that had been replaced, after it continued.
     pub(crate) fn said_too_late(&self) -> Option<u64> {
-        self.struck.replaced.map(|old| self.heard.up_to(old.term) - old.said)
+        self.struck.outdated_before.map(|before| self.heard.outdated() - before)
     }
 
     /// A count for each admitted visitor.
     #[expect(clippy::cast_precision_loss, reason = "the counts are small")]
     pub(crate) fn per_admission(&self, count: u64) -> f64 {
         count as f64 / self.outcome.report().admitted.max(1) as f64
+    }
+}
+
+/// The time until the calendar begins another minute.
+fn to_next_minute(now: Timestamp) -> Duration {
+    Minute::of(now).end().since(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_minute_is_one_of_the_calendar() {
+        let left = |seconds| to_next_minute(Timestamp::from_secs(seconds)).as_secs();
+        assert_eq!([60_000, 60_001, 60_059].map(left), [60, 59, 1]);
     }
 }

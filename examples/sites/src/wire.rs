@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cluster::{Direction, Tap};
+use cluster::{Direction, Listener, Listeners, Tap};
 use waiting_room_sites::{
     Minute, SiteId,
     escrow::{ToGlobal, ToSite},
@@ -29,56 +29,94 @@ pub(crate) struct Heard {
     pub(crate) to_ledgers: u64,
     /// Those of sites by which visitors wait for a slot from elsewhere.
     pub(crate) asking: u64,
-    /// Those of the ledgers, by their term.
-    pub(crate) to_sites: BTreeMap<u32, u64>,
+    /// Those of the ledgers of each room.
+    pub(crate) to_sites: BTreeMap<String, Said>,
     /// The minute and the total of tickets that each site that counts has asked for.
     tickets: BTreeMap<SiteId, (Minute, u32)>,
 }
 
+/// The messages of the ledgers of a room. Each room has terms of its own, and the two ledgers may hold
+/// one each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// The newest term.
+    pub(crate) newest: u32,
+    /// The messages after one of a later term.
+    pub(crate) outdated: u64,
+}
+
+/// The rooms of the streams of a connection, which the sites name in their greetings.
+type Rooms = Arc<Mutex<HashMap<u32, String>>>;
+
 impl Wire {
     /// The messages so far.
     pub(crate) fn heard(&self) -> Heard {
-        self.lock().clone()
+        lock(&self.0).clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Tap for Wire {
-    fn listen(&self, direction: Direction) -> Box<dyn FnMut(&[u8]) + Send> {
+    /// Hears one direction of a connection.
+    fn hears(&self, direction: Direction, rooms: Rooms) -> Listener {
         let (wire, mut frames) = (self.clone(), Frames::new(direction));
         Box::new(move |bytes| {
-            for content in frames.read(bytes) {
-                wire.lock().note(direction, &content);
+            for Frame { stream, is_greeting, content } in frames.read(bytes) {
+                let mut rooms = lock(&rooms);
+                match (direction, is_greeting) {
+                    (Direction::There, true) => {
+                        rooms.extend(room_of(&content).map(|room| (stream, room)));
+                    }
+                    (Direction::There, false) => lock(&wire.0).note_site(&content),
+                    (_, true) => {}
+                    (_, false) => {
+                        if let Some(room) = rooms.get(&stream) {
+                            lock(&wire.0).note_ledger(room, &content);
+                        }
+                    }
+                }
             }
         })
     }
 }
 
+impl Tap for Wire {
+    fn listen(&self) -> Listeners {
+        let rooms = Rooms::default();
+        Listeners {
+            there: self.hears(Direction::There, Arc::clone(&rooms)),
+            back: self.hears(Direction::Back, rooms),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The room that a site names in its greeting.
+fn room_of(greeting: &[u8]) -> Option<String> {
+    let room = greeting.get(ROOM_AT..)?;
+    Some(String::from_utf8_lossy(room).into_owned())
+}
+
 impl Heard {
-    /// The messages of ledgers in this term and before it.
-    pub(crate) fn up_to(&self, term: u32) -> u64 {
-        self.to_sites.range(..=term).map(|(_, count)| count).sum()
+    /// The messages of ledgers, in all rooms, after one of a later term in the same room.
+    pub(crate) fn outdated(&self) -> u64 {
+        self.to_sites.values().map(|said| said.outdated).sum()
     }
 
-    /// Counts the content of a frame, if it is a message. Greetings are not.
-    fn note(&mut self, direction: Direction, content: &[u8]) {
-        match direction {
-            Direction::Back => {
-                if let Ok(message) = ToSite::decode(content) {
-                    *self.to_sites.entry(message.term().number()).or_default() += 1;
-                }
-            }
-            Direction::There => {
-                if let Ok(message) = ToGlobal::decode(content) {
-                    self.to_ledgers += 1;
-                    self.asking += u64::from(self.asks(&message));
-                }
-            }
-            _ => {}
+    /// Counts the content of a frame of a site, if it is a message.
+    fn note_site(&mut self, content: &[u8]) {
+        if let Ok(message) = ToGlobal::decode(content) {
+            self.to_ledgers += 1;
+            self.asking += u64::from(self.asks(&message));
         }
+    }
+
+    /// Counts the content of a frame of a ledger of this room, if it is a message.
+    fn note_ledger(&mut self, room: &str, content: &[u8]) {
+        let Ok(message) = ToSite::decode(content) else { return };
+        let (said, term) = (self.to_sites.entry(room.to_owned()).or_default(), message.term());
+        said.outdated += u64::from(term.number() < said.newest);
+        said.newest = said.newest.max(term.number());
     }
 
     /// Returns whether visitors wait for the answer to a message.
@@ -109,6 +147,16 @@ struct Frames {
     streams: HashMap<u32, Stream>,
 }
 
+/// A frame of the ledgers.
+#[derive(Debug)]
+struct Frame {
+    /// The stream of its connection.
+    stream: u32,
+    /// Whether it is the first one of its stream and direction.
+    is_greeting: bool,
+    content: Vec<u8>,
+}
+
 /// The data of one stream.
 #[derive(Clone, Debug, Default)]
 struct Stream {
@@ -126,31 +174,31 @@ impl Frames {
         Self { preface, buffer: Vec::new(), streams: HashMap::new() }
     }
 
-    /// Reads on. Returns the contents of the frames that are complete by now.
-    fn read(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// Reads on. Returns the frames that are complete by now.
+    fn read(&mut self, bytes: &[u8]) -> Vec<Frame> {
         let skipped = self.preface.min(bytes.len());
         self.preface -= skipped;
         self.buffer.extend_from_slice(&bytes[skipped..]);
-        let mut contents = Vec::new();
+        let mut frames = Vec::new();
         while let Some((head, rest)) = self.buffer.split_first_chunk::<HEAD_LEN>() {
             let [a, b, c, kind, flags, w, x, y, z] = *head;
             let len = u32::from_be_bytes([0, a, b, c]) as usize;
             let Some(payload) = rest.get(..len) else { break };
             let stream = u32::from_be_bytes([w, x, y, z]);
             if kind == DATA {
-                contents.extend(self.take_data(stream, &unpadded(flags, payload)));
+                frames.extend(self.take_data(stream, &unpadded(flags, payload)));
             }
             self.buffer.drain(..HEAD_LEN + len);
         }
-        contents
+        frames
     }
 
-    /// Reads on in a stream. Returns the contents of the frames that are complete by now.
-    fn take_data(&mut self, stream: u32, data: &[u8]) -> Vec<Vec<u8>> {
-        let stream = self.streams.entry(stream).or_default();
-        let mut contents = Vec::new();
+    /// Reads on in a stream. Returns the frames that are complete by now.
+    fn take_data(&mut self, number: u32, data: &[u8]) -> Vec<Frame> {
+        let stream = self.streams.entry(number).or_default();
+        let mut frames = Vec::new();
         if stream.is_refused {
-            return contents;
+            return frames;
         }
         stream.buffer.extend_from_slice(data);
         while let Some((len, rest)) = stream.buffer.split_first_chunk::<LEN_LEN>() {
@@ -160,12 +208,12 @@ impl Frames {
             let Some(content) = rest.get(..len).filter(|_| rest.len() >= len + SEAL_LEN) else {
                 break;
             };
-            if std::mem::replace(&mut stream.is_greeted, true) {
-                contents.push(content.to_vec());
-            }
+            let content = content.to_vec();
+            let is_greeting = !std::mem::replace(&mut stream.is_greeted, true);
+            frames.push(Frame { stream: number, is_greeting, content });
             stream.buffer.drain(..LEN_LEN + len + SEAL_LEN);
         }
-        contents
+        frames
     }
 }
 
@@ -190,6 +238,9 @@ const PADDED: u8 = 8;
 const LEN_LEN: usize = 2;
 const SEAL_LEN: usize = 16;
 const MAX_LEN: usize = 16 * 1024;
+/// The room in the greeting of a site, after the version, the purpose, a nonce, the site and its
+/// incarnation.
+const ROOM_AT: usize = 1 + 1 + 16 + 2 + 8;
 
 #[cfg(test)]
 mod tests {
@@ -245,32 +296,44 @@ mod tests {
         .concat();
         for cut in 0..=sent.len() {
             let wire = Wire::default();
-            let mut listener = wire.listen(Direction::There);
-            listener(&sent[..cut]);
-            listener(&sent[cut..]);
+            let Listeners { mut there, .. } = wire.listen();
+            there(&sent[..cut]);
+            there(&sent[cut..]);
             let Heard { to_ledgers, asking, .. } = wire.heard();
             assert_eq!((to_ledgers, asking), (2, 1), "cut at {cut}");
         }
     }
 
+    /// Hears the stream of a site of this room, and on it the ledger with reports of these terms.
+    fn hear(wire: &Wire, room: &str, terms: &[u32]) {
+        let Listeners { mut there, mut back } = wire.listen();
+        let greeting = sealed(&[&[1; ROOM_AT], room.as_bytes()].concat());
+        there(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        there(&frame(DATA, 0, &greeting));
+        let report = |term: &u32| sealed(&ToSite::Report { term: Term::new(*term) }.encode());
+        let said: Vec<u8> = terms.iter().flat_map(report).collect();
+        back(&frame(DATA, 0, &[sealed(&[9; 16]), said].concat()));
+    }
+
     #[test]
-    fn messages_of_ledgers_are_counted_by_their_term() {
+    fn a_term_is_outdated_only_by_a_later_one_of_the_same_room() {
         let wire = Wire::default();
-        let mut listener = wire.listen(Direction::Back);
-        let report = |term| ToSite::Report { term: Term::new(term) }.encode();
-        let data = [vec![9; 16], report(3), report(4), report(4)].map(|it| sealed(&it)).concat();
-        listener(&frame(DATA, 0, &data));
+        hear(&wire, "shop", &[1, 3, 4]);
+        hear(&wire, "minute", &[1, 2]);
+        assert_eq!(wire.heard().outdated(), 0);
+        hear(&wire, "shop", &[4, 3, 5, 4]);
         let heard = wire.heard();
-        assert_eq!([2, 3, 4].map(|term| heard.up_to(term)), [0, 1, 3]);
-        assert_eq!(heard.to_ledgers, 0);
+        assert_eq!(heard.to_sites["shop"], Said { newest: 5, outdated: 2 });
+        assert_eq!(heard.to_sites["minute"], Said { newest: 2, outdated: 0 });
+        assert_eq!((heard.outdated(), heard.to_ledgers), (2, 0));
     }
 
     #[test]
     fn a_refusal_is_no_message() {
         let wire = Wire::default();
-        let mut listener = wire.listen(Direction::Back);
-        listener(&frame(DATA, 0, b"this ledger does not hold the room"));
-        listener(&frame(DATA, 0, &sealed(&ToSite::Report { term: Term::new(3) }.encode())));
+        let Listeners { mut back, .. } = wire.listen();
+        back(&frame(DATA, 0, b"this ledger does not hold the room"));
+        back(&frame(DATA, 0, &sealed(&ToSite::Report { term: Term::new(3) }.encode())));
         assert_eq!(wire.heard(), Heard::default());
     }
 }

@@ -32,13 +32,22 @@ use super::weather::{Direction, State, Weather};
 /// A server is heard even after its client has gone, for as long as it keeps the connection open, up
 /// to a minute.
 pub trait Tap: fmt::Debug + Send + Sync + 'static {
-    /// Begins to listen to one direction of a new connection. The function is called with all bytes
-    /// in their order.
-    fn listen(&self, direction: Direction) -> Listener;
+    /// Begins to listen to a new connection.
+    fn listen(&self) -> Listeners;
 }
 
-/// What a tap hears one direction of a connection with.
-type Listener = Box<dyn FnMut(&[u8]) + Send>;
+/// What a tap hears one direction of a connection with. It is called with all bytes in their order.
+pub type Listener = Box<dyn FnMut(&[u8]) + Send>;
+
+/// What a tap hears both directions of a connection with.
+#[expect(missing_debug_implementations, reason = "functions have no state to show")]
+#[expect(clippy::exhaustive_structs, reason = "a connection has two directions")]
+pub struct Listeners {
+    /// Hears what the client sends.
+    pub there: Listener,
+    /// Hears what the server sends.
+    pub back: Listener,
+}
 
 /// What all connections of a link have in common.
 #[derive(Clone, Debug)]
@@ -72,8 +81,10 @@ async fn carry(near: TcpStream, shared: Shared) -> io::Result<()> {
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
-    let mut there = pin!(Pump::new(Direction::There, &shared).run(near_read, far_write));
-    let mut back = pin!(Pump::new(Direction::Back, &shared).run(far_read, near_write));
+    let listeners = shared.tap.as_ref().map(|tap| tap.listen());
+    let (hears, hears_back) = listeners.map(|it| (it.there, it.back)).unzip();
+    let mut there = pin!(Pump::new(Direction::There, hears, &shared).run(near_read, far_write));
+    let mut back = pin!(Pump::new(Direction::Back, hears_back, &shared).run(far_read, near_write));
     select! {
         gone = &mut there => match gone {
             // What the server sends although its client has gone is heard, too.
@@ -96,13 +107,12 @@ struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    fn new(direction: Direction, shared: &'a Shared) -> Self {
+    fn new(direction: Direction, listener: Option<Listener>, shared: &'a Shared) -> Self {
         let [there, back] = &*shared.carried;
         let carried = match direction {
             Direction::There => there,
             Direction::Back => back,
         };
-        let listener = shared.tap.as_ref().map(|tap| tap.listen(direction));
         Self { direction, state: shared.state.clone(), carried, listener, is_deaf: false }
     }
 

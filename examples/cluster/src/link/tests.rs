@@ -15,9 +15,12 @@ use super::*;
 struct Transcript(Arc<[Mutex<Vec<u8>>; 2]>);
 
 impl Tap for Transcript {
-    fn listen(&self, direction: Direction) -> Box<dyn FnMut(&[u8]) + Send> {
-        let heard = Arc::clone(&self.0);
-        Box::new(move |bytes| heard[direction as usize].lock().unwrap().extend(bytes))
+    fn listen(&self) -> Listeners {
+        let listener = |direction: Direction| -> Listener {
+            let heard = Arc::clone(&self.0);
+            Box::new(move |bytes| heard[direction as usize].lock().unwrap().extend(bytes))
+        };
+        Listeners { there: listener(Direction::There), back: listener(Direction::Back) }
     }
 }
 
