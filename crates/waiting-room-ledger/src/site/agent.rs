@@ -98,7 +98,8 @@ impl<D: Dial> Agent<D> {
         let heartbeat = heartbeats.min().unwrap_or_default();
         let speaks = self.channels().any(Channel::is_open);
         let usual = if speaks { heartbeat / EscrowRules::HASTE } else { heartbeat };
-        if self.state.has_visitors_at_door() { usual.min(LOOK) } else { usual }
+        let usual = if self.state.has_visitors_at_door() { usual.min(LOOK) } else { usual };
+        self.channels().filter_map(Channel::next_in).fold(usual, Duration::min)
     }
 
     /// Reports to the room, and then to the global ledger if this node speaks for the site.

@@ -1,7 +1,7 @@
 //! The channel of one shared limit: the link between an account in the room of the site and the global
 //! ledger of the limit, while a node speaks for the site.
 
-use std::future::pending;
+use std::{future::pending, time::Duration};
 
 use tokio::time::Instant;
 use waiting_room_core::Timestamp;
@@ -37,16 +37,17 @@ struct Sent {
     /// The time of the message by the clock of the room.
     sent_at: Timestamp,
     granted: u64,
-    returned: u64,
     wanted: u64,
     is_answered: bool,
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that the site wants slots, and had too few of them. It
-    /// grants them as soon as they are free.
-    const fn is_served_later(&self, account: &AccountReport) -> bool {
-        self.wanted > account.granted.saturating_sub(self.granted)
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them. It
+    /// grants them as soon as they are free. New visitors without a line are told of at once, because
+    /// they wait for a moment only.
+    fn is_served_later(&self, account: &AccountReport) -> bool {
+        let granted = account.granted.saturating_sub(self.granted);
+        !account.front.is_empty() && self.wanted > granted
     }
 }
 
@@ -97,11 +98,20 @@ impl Channel {
         let (heartbeat, elapsed) = (self.times.heartbeat, sent.at.elapsed());
         let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
         let is_hasty = account.wanted > 0 || account.is_recalled || wants_tickets;
-        let gives_back = account.is_recalled && account.returned > sent.returned;
         let is_news = sent.is_answered && !sent.is_served_later(account);
-        elapsed >= heartbeat
-            || gives_back
-            || is_hasty && (is_news || elapsed >= heartbeat / EscrowRules::HASTE)
+        elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
+    }
+
+    /// The time until the next hasty message, if the last one asked for slots and it is not that late yet.
+    pub(super) fn next_in(&self) -> Option<Duration> {
+        let sent = self.sent.as_ref().filter(|sent| sent.wanted > 0)?;
+        let left = self.haste().checked_sub(sent.at.elapsed())?;
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// The interval of messages while slots are wanted, here or elsewhere.
+    fn haste(&self) -> Duration {
+        self.times.heartbeat / EscrowRules::HASTE
     }
 
     /// The message of a site that holds slots.
@@ -118,9 +128,9 @@ impl Channel {
     pub(super) fn send(&mut self, message: ToGlobal, sent_at: Timestamp, account: &AccountReport) {
         let Some((_, link)) = &self.link else { return };
         link.send(message);
-        let AccountReport { granted, returned, wanted, .. } = *account;
+        let AccountReport { granted, wanted, .. } = *account;
         let at = Instant::now();
-        self.sent = Some(Sent { at, sent_at, granted, returned, wanted, is_answered: false });
+        self.sent = Some(Sent { at, sent_at, granted, wanted, is_answered: false });
     }
 
     /// Records that the last message was answered, and tells the operator of a refusal.
@@ -172,29 +182,53 @@ mod tests {
         }
     }
 
-    /// Returns whether a site with this account sends another message at once, after one with the
-    /// account `sent` that was answered.
-    fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
+    /// The same with a visitor in line.
+    fn with_line(granted: u64, wanted: u64) -> AccountReport {
+        AccountReport { front: vec![(Timestamp::ZERO, 1)], ..account(granted, wanted) }
+    }
+
+    /// A channel whose last message had this account, and was answered.
+    fn answered(sent: &AccountReport) -> Channel {
         let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
         channel.sent = Some(Sent {
             at: Instant::now(),
             sent_at: Timestamp::ZERO,
             granted: sent.granted,
-            returned: sent.returned,
             wanted: sent.wanted,
             is_answered: true,
         });
-        let at = Timestamp::ZERO;
+        channel
+    }
+
+    /// Returns whether a site with this account sends another message at once, after one with the
+    /// account `sent` that was answered.
+    fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
+        let (channel, at) = (answered(sent), Timestamp::ZERO);
         let said = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
         channel.is_due(&said, &said.slots)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_site_asks_again_at_once_only_if_it_was_granted_all_that_it_had_asked_for() {
-        assert!(!is_due(&account(10, 0), account(10, 0)), "nothing is wanted");
-        assert!(is_due(&account(10, 0), account(10, 1)));
-        assert!(is_due(&account(10, 3), account(13, 1)));
+    async fn a_site_with_a_line_asks_again_at_once_only_if_it_was_granted_all_that_it_had_asked_for()
+     {
+        assert!(!is_due(&account(10, 0), with_line(10, 0)), "nothing is wanted");
+        assert!(is_due(&account(10, 0), with_line(10, 1)));
+        assert!(is_due(&account(10, 3), with_line(13, 1)));
         // The slots that are missing come as soon as they are free.
-        assert!(!is_due(&account(10, 3), account(12, 2)));
+        assert!(!is_due(&account(10, 3), with_line(12, 2)));
+        // Visitors at the door wait for a moment only.
+        assert!(is_due(&account(10, 3), account(12, 2)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_slots_are_wanted_messages_follow_each_other_at_the_hasty_interval() {
+        let hasty = RULES.times()[3].1 / EscrowRules::HASTE;
+        assert_eq!(answered(&account(10, 0)).next_in(), None);
+        let channel = answered(&account(10, 1));
+        assert_eq!(channel.next_in(), Some(hasty));
+        tokio::time::advance(hasty / 4).await;
+        assert_eq!(channel.next_in(), Some(hasty * 3 / 4));
+        tokio::time::advance(hasty).await;
+        assert_eq!(channel.next_in(), None, "it is late already");
     }
 }

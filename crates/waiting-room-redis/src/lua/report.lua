@@ -51,7 +51,7 @@ local function share_minute(held_us)
 end
 
 -- Returns the slots in use, those that are wanted, and the front of the line. Slots are wanted for those who
--- are in it, and for the visitors at the doors; the first visitors in line take those that are promised.
+-- are in it, and for the visitors at the doors; the first visitors in line take those that the site has.
 local function count(account, visitors, at_doors)
     give_back_surplus(account, visitors)
     local held, taken = account.granted - account.returned, used_slots(account)
@@ -62,13 +62,14 @@ local function count(account, visitors, at_doors)
         account.wanted = 0
         return used, 0, {}
     end
-    local needed = who_need(account, visitors)
-    local front, in_front = front_of_line(account.promised, needed - at_doors - 1)
-    account.wanted = math.max(needed - account.promised, 0)
+    local needed, usable = who_need(account, visitors), usable_slots(account)
+    local front, in_front = front_of_line(usable, needed - at_doors - 1)
+    local wanted = math.max(needed - usable, 0)
     if front[1] then
-        account.wanted = math.min(account.wanted, in_front + at_doors)
+        wanted = math.min(wanted, in_front + at_doors)
     end
-    return used, account.wanted, front
+    account.wanted = wanted + math.max(usable - account.promised, 0)
+    return used, wanted, front
 end
 
 -- Returns the report on an account.

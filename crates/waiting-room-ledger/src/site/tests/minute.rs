@@ -124,7 +124,7 @@ async fn without_a_lease_on_slots_no_place_in_the_minute_is_asked_for_and_none_i
         assert_eq!(site.figures(NewVisitors).await, [3, 0, 1, 0], "nothing is promised");
         assert_eq!(site.say_of(ActiveVisitors).await.wanted, 2, "there are two places");
         site.grant(ActiveVisitors, 0).await;
-        assert_eq!(site.figures(NewVisitors).await, [3, 0, 1, 3]);
+        assert_eq!(site.figures(NewVisitors).await, [3, 0, 1, 1], "two are unused");
         site.admitted().await;
     })
     .await;
@@ -157,6 +157,23 @@ async fn slots_are_asked_for_only_for_visitors_who_have_a_place_in_the_minute() 
         site.pass(Duration::from_secs(1));
         assert_eq!(site.figures(NewVisitors).await, [2, 1, 1, 2]);
         assert_eq!(site.figures(ActiveVisitors).await, [2, 1, 1, 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_asked_for_that_the_site_has_and_may_use() {
+    on_each(async |engine| {
+        let mut site = Site::with(engine, 1, 3).await;
+        site.admitted().await;
+        site.at_door = 3;
+        assert_eq!(site.say_of(NewVisitors).await.wanted, 1, "two places are unused");
+        assert_eq!(site.say_of(ActiveVisitors).await.wanted, 2, "there are two places");
+        site.grant(ActiveVisitors, 1).await;
+        assert_eq!(site.say_of(ActiveVisitors).await.wanted, 1, "one slot is promised");
+        // Visitors wait elsewhere. Those of this site keep the places that they find.
+        site.recall(NewVisitors).await;
+        assert_eq!(site.figures(NewVisitors).await, [3, 0, 3, 1]);
     })
     .await;
 }

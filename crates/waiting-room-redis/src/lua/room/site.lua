@@ -31,7 +31,7 @@
 --   ghosts             slots that visitors from before a loss may have, until ghosts_until_us
 --   promised           slots that were granted for visitors who are about to take them, until
 --                      promised_until_us
---   wanted             the number of slots that the last report asked for
+--   wanted             the number of slots that may be promised with the next grant, since the last report
 --   demand, arrivals, demand_since_us   the moving average of new visitors per 1000 seconds
 --   held_us            in `minute` only: the time for which a place is held
 

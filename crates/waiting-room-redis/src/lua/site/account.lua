@@ -121,6 +121,15 @@ local function is_recalled(account)
     return account.has_account and room.now_us < account.recalled_until_us
 end
 
+-- Returns the number of slots that visitors may take. While visitors wait at other sites, these are the slots
+-- that were granted for visitors of this site; a place in the minute needs such a slot, and may be any.
+local function usable_slots(account)
+    if account == room.site.slots and is_recalled(account) then
+        return account.promised
+    end
+    return free_in(account)
+end
+
 -- Returns the number of slots to give back: those beyond the reserve and beyond the visitors who
 -- need them. While a visitor waits elsewhere, only slots that were granted for visitors of this site
 -- are kept for them.
