@@ -150,6 +150,7 @@ mod epoch;
 mod front;
 mod global;
 mod kept;
+mod line;
 mod member;
 mod message;
 mod need;

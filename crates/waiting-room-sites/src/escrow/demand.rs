@@ -126,6 +126,11 @@ impl Borrowers {
         self.new.len() as u64
     }
 
+    /// The number of those of them who have not waited in the line.
+    pub(super) fn newcomers(&self) -> u64 {
+        self.new.iter().filter(|borrower| borrower.in_line_since.is_none()).count() as u64
+    }
+
     /// The new visitors that have waited in the line, as far as they are at its front.
     pub(super) fn front(&self) -> LineFront {
         let mut front = LineFront::new();

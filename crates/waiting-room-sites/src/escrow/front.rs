@@ -76,6 +76,18 @@ impl LineFront {
         self.as_slice().iter().map(|bucket| u64::from(bucket.visitors)).sum()
     }
 
+    /// The front behind this many visitors.
+    pub(super) fn behind(&self, mut visitors: u64) -> Self {
+        let mut front = Self::new();
+        for bucket in self.as_slice() {
+            let skipped = u64::from(bucket.visitors).min(visitors);
+            visitors -= skipped;
+            let left = u64::from(bucket.visitors) - skipped;
+            front.add(bucket.begins_at(), u32::try_from(left).unwrap_or(u32::MAX));
+        }
+        front
+    }
+
     /// Returns whether no visitor is in the front.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

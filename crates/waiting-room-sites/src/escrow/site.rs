@@ -2,6 +2,7 @@
 
 mod account;
 mod ledger;
+mod line;
 mod talk;
 mod verbs;
 

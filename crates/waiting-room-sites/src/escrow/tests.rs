@@ -18,6 +18,7 @@ mod claims;
 mod fence;
 mod keep;
 mod lease;
+mod line;
 mod list;
 mod loss;
 mod order;

@@ -97,6 +97,20 @@ impl Door {
         }
     }
 
+    /// A visitor who has arrived at this time is in the line of a site from now on.
+    pub(super) fn joins_line(&mut self, site: u16, arrived: u32, now: u32) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.joins_line(site, arrived, now);
+        }
+    }
+
+    /// Such a visitor has left the line.
+    pub(super) fn leaves_line(&mut self, site: u16, arrived: u32, now: u32) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.leaves_line(site, arrived, now);
+        }
+    }
+
     /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
         if let Guard::Escrow(escrow) = &mut self.guard {

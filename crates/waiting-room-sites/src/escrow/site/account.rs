@@ -16,6 +16,8 @@ impl SiteLedger {
         if self.ghosts.until <= self.clock {
             self.ghosts.count = 0;
         }
+        let (unused, is_leased) = (self.unused(), self.is_leased());
+        self.line.review(unused, is_leased, self.clock);
         if self.is_recalled() {
             // A visitor waits at another site, possibly for longer than any visitor here.
             self.allowance.give_back(self.surplus());
@@ -34,6 +36,7 @@ impl SiteLedger {
     /// Begins a session in an unused slot, or continues one whose pass may have been sent.
     pub(super) fn begin(&mut self, visitor: VisitorId) -> SitePass {
         let is_new = self.sessions.of(visitor).is_none();
+        self.line.take();
         self.hold(visitor, if is_new { Stage::Begun } else { Stage::Sent })
     }
 
@@ -97,7 +100,7 @@ impl SiteLedger {
                     });
                 }
             }
-            while self.unused() > 0
+            while self.usable() > 0
                 && let Some(visitor) = self.borrowers.next_new()
             {
                 actions.push(SiteAction::Admit(self.begin(visitor)));
@@ -108,10 +111,13 @@ impl SiteLedger {
 
     /// The unused slots that are to be given back: those beyond the reserve, and beyond the number
     /// of visitors that wait here. While a visitor waits at another site, those that wait here do
-    /// not count.
+    /// not count, except for those in line whose slots were granted for them.
     pub(super) fn surplus(&self) -> u64 {
-        let waiting = if self.is_recalled() { 0 } else { self.borrowers.new_count() };
-        self.unused().saturating_sub(self.reserve.max(waiting))
+        let waiting = match self.is_recalled() {
+            true => 0,
+            false => self.borrowers.new_count().max(self.line.without_slot()),
+        };
+        self.unused().saturating_sub(self.line.promised() + self.reserve.max(waiting))
     }
 
     /// Returns whether slots have to be given back as soon as they are not in use.

@@ -10,6 +10,7 @@ use crate::{
         Death, Epoch, EscrowRules, Incarnation, JoinRefused, SitePass, Term,
         demand::{Borrowers, Demand},
         epoch::Allowance,
+        line::Line,
         sessions::{Sessions, Stage},
     },
 };
@@ -43,6 +44,7 @@ pub struct SiteLedger {
     pub(super) sessions: Sessions,
     pub(super) ghosts: Ghosts,
     pub(super) borrowers: Borrowers,
+    pub(super) line: Line,
     pub(super) demand: Demand,
     pub(super) next_heartbeat: Timestamp,
     pub(super) question: Question,
@@ -99,6 +101,7 @@ impl SiteLedger {
             sessions: Sessions::default(),
             ghosts: Ghosts::default(),
             borrowers: Borrowers::default(),
+            line: Line::default(),
             demand: Demand::new(now),
             next_heartbeat: now,
             question: Question::None,

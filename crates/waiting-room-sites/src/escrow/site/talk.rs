@@ -54,6 +54,8 @@ impl SiteLedger {
                 self.question = Question::Outdated(at);
                 None
             }
+            // The next heartbeat includes the visitor.
+            _ if self.line.is_served_later(self.allowance.granted) => None,
             _ => Some(self.heartbeat()),
         }
     }
@@ -87,7 +89,7 @@ impl SiteLedger {
     fn report(&mut self) -> Heartbeat {
         self.schedule();
         self.allowance.give_back(self.surplus());
-        let want = self.borrowers.new_count();
+        let (want, front) = self.wants();
         if !self.borrowers.is_empty() {
             self.question = Question::Open(self.clock);
         }
@@ -101,16 +103,17 @@ impl SiteLedger {
             rules: self.rules.digest(),
             granted: self.allowance.granted,
             returned: self.allowance.returned,
-            used: self.used(),
+            used: self.used() + self.line.promised(),
             want,
             demand: self.demand.rate(self.clock),
-            front: self.borrowers.front(),
+            front,
         }
     }
 
     /// Sets the time of the next heartbeat.
     fn schedule(&mut self) {
-        let is_hasty = self.is_recalled() || !self.borrowers.is_empty();
+        let is_hasty =
+            self.is_recalled() || !self.borrowers.is_empty() || self.line.without_slot() > 0;
         let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
         self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
     }
@@ -132,6 +135,7 @@ impl SiteLedger {
         }
         self.allowance.hear_granted(grant.granted);
         self.lease_end = self.lease_end.max(grant.heard + grant.lease);
+        self.line.promise(self.unused(), self.clock);
         if grant.heard >= self.heard {
             self.heard = grant.heard;
             self.reserve = grant.reserve;
@@ -150,7 +154,7 @@ impl SiteLedger {
             Question::Open(at) if heard >= at => self.question = Question::None,
             Question::Outdated(at) if heard >= at => {
                 self.question = Question::None;
-                return true;
+                return !self.line.is_served_later(self.allowance.granted);
             }
             _ => {}
         }
@@ -197,6 +201,7 @@ impl SiteLedger {
         self.heard = welcome.heard;
         self.lease_end = welcome.heard + welcome.lease;
         (self.reserve, self.recalled_until) = (0, Timestamp::ZERO);
+        self.line.close();
         self.sessions.owe_all();
         self.ghosts = Ghosts {
             count: welcome.inherited,

@@ -59,7 +59,7 @@ impl SiteLedger {
             if self.sessions.holds(visitor) {
                 return Admission::Admit(self.extend(visitor));
             }
-            if self.borrowers.is_empty() && self.unused() > 0 {
+            if self.borrowers.is_empty() && self.usable() > 0 {
                 return Admission::Admit(self.begin(visitor));
             }
         }
@@ -163,7 +163,7 @@ impl SiteLedger {
         if self.borrowers.is_empty() {
             return self.next_heartbeat;
         }
-        if self.is_leased() && self.unused() > 0 {
+        if self.is_leased() && self.usable() > 0 {
             return self.clock;
         }
         let times = [self.borrowers.next_late(), self.sessions.next_lapse()];

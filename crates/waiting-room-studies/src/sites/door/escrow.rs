@@ -3,6 +3,7 @@
 
 mod asking;
 mod guests;
+mod lines;
 mod network;
 
 use std::time::Duration;
@@ -10,11 +11,12 @@ use std::time::Duration;
 use waiting_room_core::{ConfigError, VisitorId};
 use waiting_room_sites::{
     SiteId,
-    escrow::{EscrowRules, GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
+    escrow::{EscrowRules, GlobalLedger, Incarnation, LineFront, SiteLedger, Term, ToGlobal},
 };
 
 use self::{
     guests::Guests,
+    lines::Lines,
     network::{Limit, Message, Network},
 };
 use super::question::{Outcome, Trips};
@@ -30,6 +32,7 @@ pub(super) struct EscrowDoor {
     is_cut: Vec<bool>,
     network: Network,
     guests: Guests,
+    lines: Lines,
     outcomes: Vec<Outcome>,
     /// The visitors that each site admitted within the last minute.
     let_in: Vec<LastMinute>,
@@ -66,6 +69,10 @@ impl EscrowDoor {
             is_cut: vec![false; count.into()],
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
+            lines: match scenario.sites.ask_for_line {
+                true => Lines::of(count.into()),
+                false => Lines::default(),
+            },
             outcomes: Vec::new(),
             let_in: vec![LastMinute::default(); count.into()],
             trips: Trips::default(),
@@ -91,6 +98,26 @@ impl EscrowDoor {
         ledger.release(VisitorId::new(guest.id.into()), timestamp(now));
         self.guests.leave(who);
         self.tick(guest.site, Limit::Active, now);
+    }
+
+    /// A visitor who has arrived at this time is in the line of a site from now on.
+    pub(super) fn joins_line(&mut self, site: u16, arrived: u32, now: u32) {
+        let front = self.lines.join(site, arrived);
+        self.tell_of_line(site, front, now);
+    }
+
+    /// Such a visitor has left the line.
+    pub(super) fn leaves_line(&mut self, site: u16, arrived: u32, now: u32) {
+        let front = self.lines.leave(site, arrived);
+        self.tell_of_line(site, front, now);
+    }
+
+    fn tell_of_line(&mut self, site: u16, front: Option<LineFront>, now: u32) {
+        let Some(front) = front else { return };
+        for limit in [Limit::Active, Limit::New] {
+            self.sites[usize::from(site)][limit.index()].set_line(front, timestamp(now));
+            self.tick(site, limit, now);
+        }
     }
 
     /// The round trips that visitors waited for, and the messages between ledgers.
@@ -169,7 +196,7 @@ impl EscrowDoor {
         if let Some(message) = message
             && self.reaches(site)
         {
-            self.trips.asking += u64::from(limit == Limit::Active && asks(&message));
+            self.trips.asking += u64::from(asks(&message));
             self.network.up(limit, message, now);
         }
     }

@@ -49,6 +49,7 @@ impl World<'_> {
             Phase::Waiting if self.now >= visitor.ends => {
                 self.steps_back(who);
                 self.truth.give_up(visitor.arrived, self.now);
+                self.door.leaves_line(visitor.site, visitor.arrived, self.now);
                 self.notes.gave_up += 1;
                 self.visitors.remove(who);
             }
@@ -134,6 +135,9 @@ impl World<'_> {
         let visitor = *self.visitors.of(who);
         self.notes.admitted(&visitor, self.now);
         self.truth.admit(visitor.arrived, visitor.is_in_line, self.now);
+        if visitor.is_in_line {
+            self.door.leaves_line(visitor.site, visitor.arrived, self.now);
+        }
         self.admissions.count(self.now);
         self.news.count(visitor.site, self.now);
         self.active[usize::from(visitor.site)] += 1;
@@ -208,6 +212,7 @@ impl World<'_> {
         };
         if !visitor.is_in_line {
             self.join_the_line(who);
+            self.door.joins_line(visitor.site, visitor.arrived, self.now);
         }
         let refresh = self.now + pause.unwrap_or_else(|| self.refresh());
         let visitor = self.visitors.of_mut(who);
@@ -251,6 +256,10 @@ impl World<'_> {
             return;
         }
         let to = self.crowd.site_at(self.habits.random());
+        if visitor.is_in_line {
+            self.door.leaves_line(visitor.site, visitor.arrived, self.now);
+            self.door.joins_line(to, visitor.arrived, self.now);
+        }
         visitor.site = to;
         if visitor.phase == Phase::Active {
             self.active[from] -= 1;

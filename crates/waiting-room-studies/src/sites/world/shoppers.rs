@@ -126,7 +126,7 @@ impl World<'_> {
     /// A visitor with a plan is told to wait. Returns the time after which it asks again: that which it
     /// is told, in whole seconds, or its absence. While it is absent, it is not in the line.
     pub(super) fn told_to_wait(&mut self, who: u32) -> Option<u32> {
-        let Visitor { arrived, is_in_line: is_placed, .. } = *self.visitors.of(who);
+        let Visitor { arrived, site, is_in_line: is_placed, .. } = *self.visitors.of(who);
         let is_early = self.truth.has_room_for(arrived, self.now);
         self.notes.crowd.early_answers += u64::from(is_early && self.shoppers.has(who));
         let jitter: f64 = self.habits.random();
@@ -144,17 +144,19 @@ impl World<'_> {
         if is_placed {
             shopper.is_aside = true;
             self.truth.step_aside(arrived, self.now);
+            self.door.leaves_line(site, arrived, self.now);
         }
         Some(pause.max(millis(absence.lasts)))
     }
 
     /// A visitor that was absent is in the line again.
     pub(super) fn steps_back(&mut self, who: u32) {
-        let (now, arrived) = (self.now, self.visitors.of(who).arrived);
+        let (now, Visitor { arrived, site, .. }) = (self.now, *self.visitors.of(who));
         if let Some(shopper) = self.shoppers.of(who)
             && std::mem::take(&mut shopper.is_aside)
         {
             self.truth.step_back(arrived, now);
+            self.door.joins_line(site, arrived, now);
         }
     }
 

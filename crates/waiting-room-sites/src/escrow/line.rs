@@ -1,0 +1,83 @@
+//! The line of a site as its ledger knows it, and the slots that are kept for the visitors in it.
+
+use std::time::Duration;
+
+use waiting_room_core::Timestamp;
+
+use crate::escrow::LineFront;
+
+/// The line of a site, as its caller has last described it: visitors who check in from time to time, and
+/// are not at the door meanwhile. Empty at a site without a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Line {
+    /// The oldest present visitors, those at the door included.
+    pub(super) front: LineFront,
+    /// The slots that were granted for visitors of this site, until they come and take them.
+    promised: u64,
+    promised_until: Timestamp,
+    /// The number of slots that may be promised with the next grant, since the last report.
+    wanted: u64,
+    /// The granted slots and the slots that were wanted, at the last report.
+    asked: (u64, u64),
+}
+
+/// How long a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
+/// jitter, rounded up to three.
+const PROMISE: Duration = Duration::from_secs(4);
+
+impl Line {
+    /// Returns whether no visitor waits in it, and no slot is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.front.is_empty() && self.promised == 0
+    }
+
+    /// The slots that are kept for visitors in line.
+    pub(super) const fn promised(&self) -> u64 {
+        self.promised
+    }
+
+    /// The visitors in line for whom no slot is kept.
+    pub(super) fn without_slot(&self) -> u64 {
+        self.front.visitors().saturating_sub(self.promised)
+    }
+
+    /// Records a report: the slots that were granted until then, those that it asks for, and those that
+    /// visitors may take meanwhile.
+    pub(super) const fn asks(&mut self, granted: u64, want: u64, usable: u64) {
+        self.wanted = want + usable.saturating_sub(self.promised);
+        self.asked = (granted, want);
+    }
+
+    /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them.
+    /// It grants them as soon as they are free.
+    pub(super) fn is_served_later(&self, granted: u64) -> bool {
+        let (before, wanted) = self.asked;
+        !self.front.is_empty() && wanted > granted.saturating_sub(before)
+    }
+
+    /// Keeps unused slots for the visitors in line, as far as they are wanted.
+    pub(super) fn promise(&mut self, unused: u64, now: Timestamp) {
+        let taken = unused.saturating_sub(self.promised).min(self.wanted);
+        if taken > 0 {
+            self.promised += taken;
+            self.wanted -= taken;
+            self.promised_until = now + PROMISE;
+        }
+    }
+
+    /// Forgets promises that are over, and those of slots that are gone.
+    pub(super) fn review(&mut self, unused: u64, is_leased: bool, now: Timestamp) {
+        let is_over = self.promised_until <= now || !is_leased;
+        self.promised = if is_over { 0 } else { self.promised.min(unused) };
+    }
+
+    /// A visitor takes a slot.
+    pub(super) const fn take(&mut self) {
+        self.promised = self.promised.saturating_sub(1);
+    }
+
+    /// Forgets all slots, because there is another account.
+    pub(super) fn close(&mut self) {
+        *self = Self { front: self.front, ..Self::default() };
+    }
+}
