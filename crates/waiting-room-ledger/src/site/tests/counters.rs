@@ -16,7 +16,7 @@ use waiting_room_core::{
 use waiting_room_engines::Engine;
 use waiting_room_redis::{
     RedisStore,
-    site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
+    site::{GlobalNews, MinutePlan, NodeReport, SharedLimit, SiteReport},
 };
 use waiting_room_sites::{
     Minute, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules, TicketCounter,
@@ -446,5 +446,38 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
         world.report(0).await;
         let said = report(&world.room, 0).await;
         assert!(!said.slots.has_account && said.counted.is_some(), "{engine}: {said:?}");
+    }
+}
+
+/// No visitor was admitted for half a minute, so the measured rate is near zero.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_has_stood_still_gets_tickets_for_all_who_may_enter_soon() {
+    for engine in Engine::ALL {
+        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let rules = RoomRules::new("shop", 900).with_session_duration(Duration::from_secs(8));
+        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
+        report(&room, 0).await;
+        let plan = |minute: Minute, anywhere| {
+            let (minute, slots, knows_world) = (minute.number(), 0, true);
+            MinutePlan { minute, slots, anywhere, knows_world }
+        };
+        let minute = Minute::of(BEGIN);
+        let minutes = [plan(minute, 0), plan(minute.next(), 900)];
+        let (news, times) = (GlobalNews::Plan { ceiling: 900, minutes }, times(&RULES));
+        room.hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times).await.unwrap();
+        clock.advance(Duration::from_secs(40));
+        let mut tickets = Vec::new();
+        for visitor in 1..=60 {
+            match room.enter(VisitorId::new(visitor)).await.unwrap() {
+                Verdict::Wait { ticket, .. } => tickets.push(ticket),
+                other => panic!("{engine}: {other:?}"),
+            }
+        }
+        clock.advance(Duration::from_secs(2));
+        for ticket in tickets {
+            room.check_in(ticket).await.unwrap();
+        }
+        clock.advance_to(minute.end());
+        assert_eq!(report(&room, 0).await.counted.unwrap().wanted, 60, "{engine}");
     }
 }
