@@ -26,7 +26,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) fault: Fault,
     /// The policy of the sites in runs without a fault [default: each in turn]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "fault")]
     pub(crate) policy: Option<PolicyName>,
     /// Appends each run to this file, for a summary of many runs.
     #[arg(long, value_name = "FILE")]
@@ -190,6 +190,15 @@ mod tests {
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_policy_is_chosen_only_for_runs_without_a_fault() {
+        let parse = |more: &[&str]| {
+            Cli::try_parse_from(["sites", "--policy", "counters"].iter().chain(more)).is_ok()
+        };
+        assert!(parse(&[]));
+        assert!(!parse(&["--fault", "cut"]));
     }
 
     #[test]
