@@ -5,6 +5,7 @@ use super::*;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
+use tower::Service;
 use tower_waiting_room::gate::{PermitHandle, ReleaseAt};
 
 /// A body with frames that the test sends.
@@ -255,7 +256,8 @@ async fn the_permit_is_held_for_longer_than_the_work_exists() {
             answer: is_answered.then(Response::default),
             seen: Arc::clone(&seen),
         });
-        let mut request = Box::pin(layer.layer(app).oneshot(Request::new(())));
+        // `oneshot` would drop the future itself once it is ready.
+        let mut request = Box::pin(layer.layer(app).call(Request::new(())));
         let polled = std::future::poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
         assert_eq!(polled.is_ready(), is_answered);
         drop(polled);
