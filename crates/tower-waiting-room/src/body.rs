@@ -99,6 +99,12 @@ impl<B> ResponseBody<B> {
         Self { kind: Kind::Events { events: Events(Mutex::new(Box::pin(body))) } }
     }
 
+    /// Wraps the application's body, which holds no permits.
+    #[inline]
+    pub(crate) const fn bare(body: B) -> Self {
+        Self { kind: Kind::Inner { body, permits: None } }
+    }
+
     /// Wraps the application's body, which holds `permits` until it ends or is dropped.
     pub(crate) fn inner(body: B, permits: Permits) -> Self {
         let permits = (!permits.is_empty()).then(|| BodyPermits::new(permits));
@@ -109,6 +115,7 @@ impl<B> ResponseBody<B> {
 /// Takes the application's body out of the wrapper if it holds no permits.
 #[cfg(feature = "axum")]
 impl From<ResponseBody<axum::body::Body>> for axum::body::Body {
+    #[inline]
     fn from(body: ResponseBody<Self>) -> Self {
         match body.kind {
             Kind::Inner { body, permits: None } => body,
@@ -122,7 +129,7 @@ impl From<ResponseBody<axum::body::Body>> for axum::body::Body {
 /// in order to answer preflights in front of this layer.
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self::inner(B::default(), Permits::new())
+        Self::bare(B::default())
     }
 }
 

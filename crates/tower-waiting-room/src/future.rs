@@ -16,9 +16,10 @@
 //! and the inner service. The inner service is driven to readiness only when the request is
 //! forwarded.
 //!
-//! A request to whose response the layer has nothing to add, such as one that no limit and no gate
-//! covers, is `Direct`: the layer keeps nothing of it, and only polls the inner service. A request
-//! that the layer answers at once is `Answered`, and nothing but the answer is kept.
+//! A request in which no room has a part is `Direct` once it is forwarded: of its journey, the layer
+//! keeps only the permits that it holds, and the report of the limits if headers show it. Without
+//! both, the layer only polls the inner service. A request that the layer answers at once is
+//! `Answered`, and nothing but the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -30,7 +31,7 @@
 use std::{
     fmt,
     future::Future,
-    mem,
+    mem::{self, take},
     ops::ControlFlow::{self, Break, Continue},
     pin::Pin,
     sync::Arc,
@@ -47,8 +48,9 @@ use waiting_room_core::Store;
 use crate::pipeline::EventStream;
 use crate::{
     body::ResponseBody,
-    gate::Permits,
-    pipeline::{Journey, Pending, Pipeline, Stop, take_command},
+    pipeline::{
+        Held, Journey, Pending, Pipeline, Reply, Resumed, Stop, keep_for_body, take_command,
+    },
     request::{Findings, RequestHead, bound_reads, has_unread_body, linger},
 };
 
@@ -88,11 +90,15 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        /// The request was forwarded, and the layer has nothing to add to the response.
-        Direct { #[pin] response: S::Future },
+        /// The request was forwarded, and no room has a part in it.
+        //
+        // The application's work is dropped before the permits that cover it.
+        Direct { #[pin] response: S::Future, held: Option<Held<St>> },
         /// The layer has answered the request at once. `response` is `None` only after the response
         /// has been returned.
         Answered { response: Option<Response<Bytes>> },
+        /// The response of the application has been returned. Polling the future again panics.
+        Done,
         /// All other requests.
         Staged { #[pin] staged: Staged<S, St, B> },
     }
@@ -146,16 +152,6 @@ pin_project! {
     }
 }
 
-/// What becomes of a request when its stages have run as far as possible.
-enum Next {
-    /// The layer answers the request.
-    Answer(Response<Bytes>),
-    /// The request is forwarded to the inner service.
-    Forward,
-    /// The request waits.
-    Wait(Pending),
-}
-
 impl<S, St, B> ResponseFuture<S, St, B>
 where
     S: Service<Request<B>> + Clone,
@@ -200,25 +196,35 @@ where
         pipeline: &Arc<Pipeline<St>>,
         inner: &mut S,
         mut request: Request<B>,
-        decide: impl FnOnce(RequestHead<'_>, &mut Journey) -> ControlFlow<Stop>,
+        decide: impl FnOnce(&RequestHead<'_>, &mut Journey) -> ControlFlow<Stop>,
     ) -> Self {
-        let (findings, mut journey) = (Findings::default(), Journey::new(pipeline.store.now()));
-        let flow = decide(pipeline.head(&request, &findings), &mut journey);
-        let state = match next(pipeline, &findings, &mut journey, flow, &mut request) {
-            Next::Answer(response) if journey.is_over() => {
-                return Self { kind: Kind::Answered { response: Some(response) } };
-            }
-            Next::Answer(response) => State::Answer { response: Some(response) },
-            // The waker does nothing, because `Forward` polls again for the task of the request.
-            Next::Forward => match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) if pipeline.adds_nothing(&journey) => {
-                    return Self { kind: Kind::Direct { response: inner.call(request) } };
+        let findings = Findings::default();
+        let mut journey = Journey::new();
+        let state = match decide(&pipeline.head(&request, &findings), &mut journey) {
+            Continue(()) => {
+                prepare(pipeline, &mut journey, &mut request);
+                // The waker does nothing, because `Forward` polls again for the task of the
+                // request.
+                match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(Ok(())) if pipeline.is_apart_from_room(&journey) => {
+                        let held = pipeline.held(&mut journey);
+                        return Self { kind: Kind::Direct { response: inner.call(request), held } };
+                    }
+                    Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
+                    Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
+                    Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
                 }
-                Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
-                Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
-                Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
-            },
-            Next::Wait(pending) => State::Waiting { pending, kept: Some((taken(inner), request)) },
+            }
+            Break(Stop::Reply(reply)) => {
+                let response = answer(pipeline, &findings, &mut journey, reply, &mut request);
+                if journey.is_over() {
+                    return Self { kind: Kind::Answered { response: Some(response) } };
+                }
+                State::Answer { response: Some(response) }
+            }
+            Break(Stop::Wait(pending)) => {
+                State::Waiting { pending, kept: Some((taken(inner), request)) }
+            }
         };
         let pipeline = Arc::clone(pipeline);
         Self { kind: Kind::Staged { staged: Staged { pipeline, state, journey, findings } } }
@@ -252,37 +258,65 @@ fn answered<St: Store, B>(
     response.map(ResponseBody::answer)
 }
 
-/// Determines what becomes of a request, from the result of the stages that have run so far.
-fn next<St: Store, B: 'static>(
+/// Prepares a request that no stage has stopped for the application.
+fn prepare<St: Store, B: 'static>(
+    pipeline: &Pipeline<St>,
+    journey: &mut Journey,
+    request: &mut Request<B>,
+) {
+    pipeline.insert_extensions(journey, request.extensions_mut());
+    // The body is wrapped only if some of it is still unread, because otherwise there are no reads
+    // to bound.
+    if let Some(timeout) = pipeline.body_read_timeout(journey)
+        && has_unread_body(request.body())
+    {
+        bound_reads(request.body_mut(), timeout);
+    }
+}
+
+/// Builds the answer of the layer to a request.
+fn answer<St: Store, B: 'static>(
     pipeline: &Pipeline<St>,
     findings: &Findings,
     journey: &mut Journey,
-    flow: ControlFlow<Stop>,
+    reply: Reply,
     request: &mut Request<B>,
-) -> Next {
-    match flow {
+) -> Response<Bytes> {
+    // The answer is built while the request is still complete, because the format of the
+    // answer depends on the request headers. The body is taken out of the request
+    // afterwards, to be drained.
+    let response = pipeline.reply(request, findings, journey, reply);
+    if has_unread_body(request.body()) {
+        linger(request);
+    }
+    response
+}
+
+/// Runs the remaining stages of a request whose wait is over, and returns its next state, which may
+/// be another wait.
+fn go_on<S, St, B>(
+    pipeline: &Pipeline<St>,
+    findings: &Findings,
+    journey: &mut Journey,
+    kept: &mut Option<(S, Request<B>)>,
+    resumed: Resumed,
+) -> State<S, B>
+where
+    S: Service<Request<B>>,
+    St: Store,
+    B: 'static,
+{
+    let (_, request) = kept.as_mut().expect("a waiting request is present until it is resumed");
+    match pipeline.resume(&pipeline.head(request, findings), journey, resumed) {
         Continue(()) => {
-            pipeline.insert_extensions(journey, request.extensions_mut());
-            // The body is wrapped only if some of it is still unread, because otherwise there are
-            // no reads to bound.
-            if let Some(timeout) = pipeline.body_read_timeout(journey)
-                && has_unread_body(request.body())
-            {
-                bound_reads(request.body_mut(), timeout);
-            }
-            Next::Forward
+            prepare(pipeline, journey, request);
+            State::Forward { kept: kept.take() }
         }
         Break(Stop::Reply(reply)) => {
-            // The answer is built while the request is still complete, because the format of the
-            // answer depends on the request headers. The body is taken out of the request
-            // afterwards, to be drained.
-            let response = pipeline.reply(request, findings, journey, reply);
-            if has_unread_body(request.body()) {
-                linger(request);
-            }
-            Next::Answer(response)
+            let response = answer(pipeline, findings, journey, reply, request);
+            State::Answer { response: Some(response) }
         }
-        Break(Stop::Wait(pending)) => Next::Wait(pending),
+        Break(Stop::Wait(pending)) => State::Waiting { pending, kept: kept.take() },
     }
 }
 
@@ -295,12 +329,21 @@ where
     type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().kind.project() {
-            KindProjection::Direct { response } => {
+        let mut kind = self.project().kind;
+        match kind.as_mut().project() {
+            KindProjection::Direct { response, held } => {
                 let mut response = ready!(response.poll(cx))?;
                 take_command(response.headers_mut());
-                Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, Permits::new()))))
+                let Some(held) = held.take() else {
+                    return Poll::Ready(Ok(response.map(ResponseBody::bare)));
+                };
+                // As in `Staged`, the application's future is dropped before the body takes over
+                // the permits.
+                kind.set(Kind::Done);
+                let permits = held.finish(&mut response);
+                Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, permits))))
             }
+            KindProjection::Done => panic!("polled after completion"),
             KindProjection::Answered { response } => {
                 let response = response.take().expect("an answer is returned only once");
                 Poll::Ready(Ok(response.map(ResponseBody::answer)))
@@ -330,16 +373,8 @@ where
                     let (_, request) =
                         kept.as_mut().expect("a waiting request is present until it is resumed");
                     let resumed = ready!(pending.poll(request.body_mut(), cx));
-                    // The wait is over. The remaining stages run now, and may end in another wait.
-                    let head = pipeline.head(request, this.findings);
-                    let flow = pipeline.resume(head, journey, resumed);
-                    let next = next(pipeline, this.findings, journey, flow, request);
-                    let kept = kept.take();
-                    this.state.set(match next {
-                        Next::Answer(response) => State::Answer { response: Some(response) },
-                        Next::Forward => State::Forward { kept },
-                        Next::Wait(pending) => State::Waiting { pending, kept },
-                    });
+                    let next = go_on(pipeline, this.findings, journey, kept, resumed);
+                    this.state.set(next);
                     continue;
                 }
                 StateProjection::Forward { kept } => {
@@ -360,7 +395,7 @@ where
                     // response to which a token or headers could be added. If a newcomer's pass is
                     // lost with the response, dropping the journey frees the slot.
                     let mut response = ready!(response.poll(cx))?;
-                    journey.answered(&response);
+                    keep_for_body(&mut journey.permits, &response);
                     // The layer adds its headers here, which takes more than one poll only if the
                     // store has to reply first.
                     if pipeline.poll_finish(journey, &mut response, cx).is_pending() {
@@ -384,7 +419,7 @@ where
             // The application's future is dropped before the body takes over the remaining permits,
             // so that no permit becomes free while the work that it covers is still running.
             this.state.set(State::Done);
-            let permits = std::mem::take(&mut journey.permits);
+            let permits = take(&mut journey.permits);
             return Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, permits))));
         }
     }

@@ -46,6 +46,7 @@ pub(crate) use self::stream::EventStream;
 pub(crate) use self::{
     journey::Journey,
     order::{Pipeline, Stop},
-    pending::Pending,
-    response::take_command,
+    pending::{Pending, Resumed},
+    reply::Reply,
+    response::{Held, keep_for_body, take_command},
 };

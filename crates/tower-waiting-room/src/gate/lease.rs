@@ -33,6 +33,7 @@ use std::{
     time::Duration,
 };
 
+use http::Extensions;
 use smallvec::SmallVec;
 use waiting_room_core::{
     Timestamp,
@@ -113,10 +114,15 @@ impl PermitHandle {
         Self(held)
     }
 
-    /// Adds the permits of an outer layer, so that the application finds a single handle to all
-    /// permits.
-    pub(crate) fn add(&mut self, outer: Self) {
-        self.0.extend(outer.0);
+    /// Inserts the handle into the extensions of a request, with the permits of an outer layer, so
+    /// that the application finds a single handle to all permits.
+    pub(crate) fn insert(self, extensions: &mut Extensions) {
+        let outer = extensions.insert(self);
+        if let Some(outer) = outer
+            && let Some(ours) = extensions.get_mut::<Self>()
+        {
+            ours.0.extend(outer.0);
+        }
     }
 
     /// Returns whether one of the permits was granted by this gate.

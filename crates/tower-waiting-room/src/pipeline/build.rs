@@ -64,12 +64,18 @@ impl<St: Store> Pipeline<St> {
         };
         #[cfg(not(feature = "room"))]
         let (push, transfer) = (None, None);
+        let gates = GateStage::new(&config.gates, &clock, &telemetry)
+            .expect("the gates were validated when the configuration was built");
+        let order = match (&room, gates.is_empty()) {
+            (None, true) => Stage::only_limits,
+            (None, false) => Stage::order_without_room,
+            (Some(_), _) => Stage::order,
+        };
         Self {
             room,
-            gates: GateStage::new(&config.gates, &clock, &telemetry)
-                .expect("the gates were validated when the configuration was built"),
+            gates,
             limits,
-            order: Stage::order,
+            order,
             callers: Callers::new(config.rates.client_ip.clone()),
             enforcement: config.enforcement,
             responder: Responder::new(

@@ -1,6 +1,8 @@
 //! The state of a request on its way through the stages.
 
-use waiting_room_core::{Reason, Ticket, Timestamp};
+use std::cell::Cell;
+
+use waiting_room_core::{Reason, Store, Ticket, Timestamp};
 
 use super::stage::Stage;
 use crate::{
@@ -21,11 +23,8 @@ use crate::{request::Language, room::StreamPlace};
 pub(crate) struct Journey {
     /// The stages that the request has not reached yet. A bypassed request has no stages.
     pub(super) ahead: &'static [Stage],
-    /// The time of arrival, from which the client's deadline at a gate is counted.
-    pub(super) arrived: Timestamp,
-    /// The time that the stages use as the current time. The clock is read on arrival and again
-    /// after each wait, so all stages that run without a wait in between use the same time.
-    pub(super) now: Timestamp,
+    /// The times of the request, or `None` until a stage needs the time.
+    times: Cell<Option<RequestTimes>>,
     /// The part of the request in which the client's token arrived. The next token is sent in the
     /// same way.
     pub(super) source: TokenSource,
@@ -53,6 +52,15 @@ pub(crate) struct Journey {
     pub(super) leaving: Option<BoxFuture<()>>,
 }
 
+/// The times of one request.
+#[derive(Clone, Copy)]
+pub(super) struct RequestTimes {
+    /// The time of arrival, from which the client's deadline at a gate is counted.
+    pub(super) arrived: Timestamp,
+    /// The time that the stages use as the current time.
+    pub(super) now: Timestamp,
+}
+
 /// A stream that the layer is about to open, or has opened.
 #[cfg(feature = "room")]
 pub(crate) struct Opening {
@@ -65,13 +73,13 @@ pub(crate) struct Opening {
 }
 
 impl Journey {
-    /// Creates the journey of a request that arrives at `now`, before anything else is known about
-    /// the request.
-    pub(crate) fn new(now: Timestamp) -> Self {
+    /// Creates the journey of a request that has just arrived, before anything is known about the
+    /// request.
+    #[inline]
+    pub(crate) fn new() -> Self {
         Self {
             ahead: &[],
-            arrived: now,
-            now,
+            times: Cell::new(None),
             source: TokenSource::Cookie,
             token: None,
             undelivered: None,
@@ -85,6 +93,26 @@ impl Journey {
             opening: None,
             leaving: None,
         }
+    }
+
+    /// Returns the times of the request by the clock of `store`.
+    ///
+    /// The clock is read when the first stage needs the time, which is on arrival, because no stage
+    /// waits before that. It is read again after each wait, so all stages that run without a wait in
+    /// between use the same time.
+    pub(super) fn times(&self, store: &impl Store) -> RequestTimes {
+        self.times.get().unwrap_or_else(|| {
+            let now = store.now();
+            let times = RequestTimes { arrived: now, now };
+            self.times.set(Some(times));
+            times
+        })
+    }
+
+    /// Reads the clock again, after a wait.
+    pub(super) fn has_waited(&mut self, store: &impl Store) {
+        let arrived = self.times(store).arrived;
+        self.times.set(Some(RequestTimes { arrived, now: store.now() }));
     }
 
     /// Returns whether the journey of a request that the layer has answered is over: the answer has

@@ -10,6 +10,7 @@
 //! unless the request has to wait again.
 
 use std::{
+    mem,
     ops::ControlFlow::{self, Break, Continue},
     sync::Arc,
     time::Duration,
@@ -18,7 +19,7 @@ use std::{
 use waiting_room_core::{Reason, Store, Timestamp, room::RoomMode};
 
 use super::{
-    journey::Journey,
+    journey::{Journey, RequestTimes},
     pending::{Pending, Resumed},
     reply::Reply,
     stage::Stage,
@@ -50,8 +51,8 @@ pub(crate) struct Pipeline<St> {
     pub(crate) room: Option<RoomStage<St>>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
-    /// The function that selects the stages of a request: [`Stage::order`], which a test replaces
-    /// to add stages.
+    /// The function that selects the stages of a request, out of those that the layer has. A test
+    /// replaces it to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
     /// The rules file with rate limits, for the operator's handle.
     pub(crate) rules_file: Option<Arc<FollowedFile>>,
@@ -101,13 +102,13 @@ impl<St: Store> Pipeline<St> {
     /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then
     /// opens the token. This method also selects the stages of the request. A bypassed request has
     /// no stages.
-    pub(crate) fn begin(&self, head: RequestHead<'_>, journey: &mut Journey) {
+    pub(crate) fn begin(&self, head: &RequestHead<'_>, journey: &mut Journey) {
         // A bypass rule for a network covers no request whose client address is unknown. If this
         // were not reported, the rule would silently have no effect.
         if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
-        if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
+        if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(head)) {
             journey.admitted = Reason::Bypass(rule.name().clone());
             return;
         }
@@ -125,11 +126,12 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
             } else {
-                (journey.visitor, journey.source) = room.identify(&head, journey.now);
+                (journey.visitor, journey.source) =
+                    room.identify(head, journey.times(&self.store).now);
             }
         }
         #[cfg(feature = "room")]
-        if self.is_for_push(&head) {
+        if self.is_for_push(head) {
             journey.ahead = &[Stage::Push];
             return;
         }
@@ -150,59 +152,61 @@ impl<St: Store> Pipeline<St> {
     /// Runs the stages of a request until one of them stops the request or makes it wait.
     pub(crate) fn advance(
         &self,
-        head: RequestHead<'_>,
+        head: &RequestHead<'_>,
         journey: &mut Journey,
     ) -> ControlFlow<Stop> {
         let flow = self.run(head, journey);
-        self.count(journey, &flow);
-        flow
+        self.counted(journey, flow)
     }
 
     /// Stops a request whose path or host belongs to this room or to another one, depending on the
     /// server that reads it. No stage runs.
     pub(crate) fn stop_ambiguous(&self, journey: &mut Journey) -> ControlFlow<Stop> {
-        let flow = self.in_effect(journey, Break(Stop::Reply(Reply::ambiguous_route())));
-        self.count(journey, &flow);
-        flow
+        let flow = self.in_effect(journey, Stop::Reply(Reply::ambiguous_route()));
+        self.counted(journey, flow)
     }
 
     /// Continues a request after a wait. The stage that made the request wait receives the result
     /// of the wait, and then the remaining stages run.
     pub(crate) fn resume(
         &self,
-        head: RequestHead<'_>,
+        head: &RequestHead<'_>,
         journey: &mut Journey,
         resumed: Resumed,
     ) -> ControlFlow<Stop> {
         // The wait may have been long, so the clock is read again: tickets, limits and gates have
         // to be checked against the current time.
-        journey.now = self.store.now();
+        journey.has_waited(&self.store);
+        let now = journey.times(&self.store).now;
         let flow = match resumed {
-            Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
+            Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
             Resumed::Left(response) => Break(Stop::Reply(Reply::left(response))),
             // The request was charged against the limits before it had to wait for its turn, so
             // nothing is left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let (caller, now) = (self.caller(head, journey), journey.now);
+                let caller = self.caller(head, journey);
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
         };
         // A result after a wait passes through `in_effect` like the result of any other stage, so
         // in shadow mode a refusal after a wait has no effect.
-        let flow = match self.in_effect(journey, flow) {
+        let in_effect = match flow {
+            Break(stop) => self.in_effect(journey, stop),
+            go_on => go_on,
+        };
+        let flow = match in_effect {
             Continue(()) => self.run(head, journey),
             stop => stop,
         };
-        self.count(journey, &flow);
-        flow
+        self.counted(journey, flow)
     }
 
     /// Runs the remaining stages, and breaks with the first stop that takes effect. This is the
     /// only loop over the stages.
-    fn run(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    fn run(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         while let [stage, ahead @ ..] = journey.ahead {
             // The stage is removed before it runs. A request that waits in a stage therefore
             // continues with the next stage, and no stage handles a request twice.
@@ -219,51 +223,59 @@ impl<St: Store> Pipeline<St> {
                 Stage::Push => self.open_stream(head, journey),
                 Stage::Room => self.enter_room(head, journey),
             };
-            if flow.is_break() {
-                self.in_effect(journey, flow)?;
+            if let Break(stop) = flow {
+                self.in_effect(journey, stop)?;
             }
         }
         Continue(())
     }
 
-    /// Returns the effect of a stage's outcome on the request.
+    /// Returns the effect on a request of a stage that stops it.
     ///
     /// In shadow mode, a request waits only for the replies on which its decision depends, and
     /// continues whatever the decision is. The first decision against the request is recorded as
     /// its reason.
-    fn in_effect(&self, journey: &mut Journey, flow: ControlFlow<Stop>) -> ControlFlow<Stop> {
+    fn in_effect(&self, journey: &mut Journey, stop: Stop) -> ControlFlow<Stop> {
         let is_shadow = self.enforcement == Enforcement::Shadow;
-        match flow {
+        match stop {
             // The answer "admit" to a poll of the waiting page is not a decision against the
             // request. The script of the page needs this answer even in shadow mode.
-            Break(Stop::Reply(reply)) if is_shadow && reply.outcome != Outcome::Admit => {
+            Stop::Reply(reply) if is_shadow && reply.outcome != Outcome::Admit => {
                 journey.shadowed.get_or_insert(reply.reason);
                 Continue(())
             }
-            Break(Stop::Wait(pending)) if is_shadow && !pending.is_question() => {
+            Stop::Wait(pending) if is_shadow && !pending.is_question() => {
                 pending.skip();
                 Continue(())
             }
-            flow => flow,
+            stop => Break(stop),
         }
     }
 
-    /// Counts the outcome of a request once the outcome is known.
-    fn count(&self, journey: &Journey, flow: &ControlFlow<Stop>) {
-        let reason = match flow {
-            // The outcome is not known yet. If the client disconnects before the end of the wait,
-            // the request has no outcome, and only the gate at which it waited counts it.
-            Break(Stop::Wait(_)) => return,
-            Break(Stop::Reply(reply)) => &reply.reason,
-            Continue(()) => &journey.admitted,
-        };
-        self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
+    /// Counts the outcome of a request once the outcome is known, and returns the outcome.
+    #[inline]
+    fn counted(&self, journey: &Journey, flow: ControlFlow<Stop>) -> ControlFlow<Stop> {
+        match flow {
+            Continue(()) => {
+                self.telemetry.verdict(journey.reason());
+                Continue(())
+            }
+            Break(stop) => {
+                // While the request waits, the outcome is not known. If the client disconnects
+                // before the end of the wait, the request has no outcome, and only the gate at which
+                // it waited counts it.
+                if let Stop::Reply(reply) = &stop {
+                    self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(&reply.reason));
+                }
+                Break(stop)
+            }
+        }
     }
 
     /// Returns the client of a request, including the visitor if the visitor is known. A visitor
     /// counts as known only if the request has a pass. A client can get any number of tickets, so a
     /// limit by visitor would have no effect if tickets counted too.
-    fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
+    fn caller<'a>(&'a self, head: &RequestHead<'a>, journey: &Journey) -> Caller<'a> {
         // If the limits come first, the room has not accepted the pass yet, but the pass is valid.
         // A copy of a pass counts as the same visitor, whatever address it is sent from.
         let visitor = match &journey.visitor {
@@ -271,25 +283,26 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
             _ => None,
         };
-        self.callers.of(head, visitor)
+        self.callers.of(*head, visitor)
     }
 
     /// The rate limit stage: charges the request against all limits that apply to it.
-    fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    fn charge(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         // The limits are loaded once, so that a live change applies to a request completely or not
         // at all.
         let policies = self.limits.in_force.policies.load();
         if policies.is_empty() {
             return Continue(());
         }
-        let rated = self.limits.charge(&policies, &self.caller(head, journey), journey.now);
+        let now = || journey.times(&self.store).now;
+        let rated = self.limits.charge(&policies, &self.caller(head, journey), &now);
         self.rated(journey, rated)
     }
 
     /// Translates the outcome of the rate limit stage into control flow, and stores the report of
     /// the limits for the response headers.
     fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
-        let (report, flow) = match rated {
+        let (mut report, flow) = match rated {
             Rated::Pending(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
             Rated::Delay(report, turn) => (report, Break(Stop::Wait(Pending::Turn(turn)))),
             Rated::Free => return Continue(()),
@@ -307,16 +320,20 @@ impl<St: Store> Pipeline<St> {
         };
         // In a layer with a room, the room provides the reason for admitting a request.
         if self.room.is_none() {
-            journey.admitted = report.admitted.clone();
+            journey.admitted = mem::replace(&mut report.admitted, Reason::AdmittedLimits);
         }
         journey.report = Some(report);
         flow
     }
 
     /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
-    fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    ///
+    /// The stage is not inlined, because the loop over the stages would then compute the addresses of
+    /// all of its data for every request.
+    #[inline(never)]
+    fn enter_room(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let (now, rules) = (journey.now, room.rules());
+        let (now, rules) = (journey.times(&self.store).now, room.rules());
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode() == RoomMode::Suspended {
@@ -340,14 +357,14 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            _ if room.is_crawler(&head) => match room.is_queueing(&rules, now) {
+            _ if room.is_crawler(head) => match room.is_queueing(&rules, now) {
                 true => Break(Stop::Reply(Reply::crawler())),
                 false => Self::pass_by(journey, "crawler"),
             },
             Visitor::Proven(Opened::Ticket(ticket)) => {
                 // The pace is checked first: a ticket that is presented too often is refused even
                 // if it is due.
-                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now) {
+                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
                 // An early ticket is answered without asking the store, because the store cannot
@@ -355,7 +372,7 @@ impl<St: Store> Pipeline<St> {
                 if ticket.is_early(now) {
                     return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
                 }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
             }
             // The layer is mounted twice, and the outer instance has already admitted the request.
             // The request has no pass yet, so the store would give the visitor a second slot.
@@ -369,13 +386,12 @@ impl<St: Store> Pipeline<St> {
                 let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
                     if room.may_return(pass) || room.may_move(pass, now));
                 if !is_known
-                    && let Some(response) = room.challenge(&self.callers.of(head, None), now)
+                    && let Some(response) = room.challenge(&self.callers.of(*head, None), now)
                 {
                     // In shadow mode the challenge is not sent, and the room is asked as usual.
-                    let flow = Break(Stop::Reply(Reply::challenged(response)));
-                    self.in_effect(journey, flow)?;
+                    self.in_effect(journey, Stop::Reply(Reply::challenged(response)))?;
                 }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
             }
         }
     }
@@ -386,14 +402,17 @@ impl<St: Store> Pipeline<St> {
         Continue(())
     }
 
-    /// The gate stage: takes a permit from each gate that covers the request.
-    fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    /// The gate stage: takes a permit from each gate that covers the request. Not inlined, as the room
+    /// stage.
+    #[inline(never)]
+    fn enter_gates(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         if self.gates.is_empty() {
             return Continue(());
         }
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
-        let (caller, arrived, now) = (self.caller(head, journey), journey.arrived, journey.now);
+        let (caller, RequestTimes { arrived, now }) =
+            (self.caller(head, journey), journey.times(&self.store));
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 

@@ -30,12 +30,12 @@ impl<St: Store> Pipeline<St> {
     pub(super) fn posted(
         &self,
         room: &RoomStage<St>,
-        head: RequestHead<'_>,
+        head: &RequestHead<'_>,
         journey: &Journey,
     ) -> Option<Stop> {
-        if room.is_leave(&head) {
+        if room.is_leave(head) {
             Some(self.leave(room, head, journey))
-        } else if room.is_transfer(&head) {
+        } else if room.is_transfer(head) {
             Some(Stop::Reply(self.transfer(room, head, journey)))
         } else {
             None
@@ -43,10 +43,10 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Answers a visitor who leaves.
-    fn leave(&self, room: &RoomStage<St>, head: RequestHead<'_>, journey: &Journey) -> Stop {
-        let (visitor, now) = (&journey.visitor, journey.now);
+    fn leave(&self, room: &RoomStage<St>, head: &RequestHead<'_>, journey: &Journey) -> Stop {
+        let (visitor, now) = (&journey.visitor, journey.times(&self.store).now);
         if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
-            && let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now)
+            && let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now)
         {
             return Stop::Reply(Reply::too_often(pause));
         }
@@ -57,9 +57,9 @@ impl<St: Store> Pipeline<St> {
     ///
     /// The ticket of the request is charged first, whatever the answer is, because the rate limits do
     /// not apply to tickets. A client without one is charged against the limits.
-    fn transfer(&self, room: &RoomStage<St>, head: RequestHead<'_>, journey: &Journey) -> Reply {
-        let (now, visitor) = (journey.now, &journey.visitor);
-        let charge = |ticket| room.pace.charge(ticket, &self.callers.of(head, None), now);
+    fn transfer(&self, room: &RoomStage<St>, head: &RequestHead<'_>, journey: &Journey) -> Reply {
+        let (now, visitor) = (journey.times(&self.store).now, &journey.visitor);
+        let charge = |ticket| room.pace.charge(ticket, &self.callers.of(*head, None), now);
         let own = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),
             _ => None,
@@ -71,7 +71,7 @@ impl<St: Store> Pipeline<St> {
             let link = own.and_then(|ticket| room.link(&ticket, now));
             return link.map_or_else(Reply::no_transfer, Reply::transferred);
         }
-        let Some(ticket) = room.linked(&head, now) else { return Reply::no_transfer() };
+        let Some(ticket) = room.linked(head, now) else { return Reply::no_transfer() };
         if own.is_none_or(|own| own.id != ticket.id)
             && let Err(pause) = charge(&ticket)
         {

@@ -57,19 +57,20 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// The stage of push: opens a stream for a waiting visitor, or refuses it.
+    #[inline(never)]
     pub(super) fn open_stream(
         &self,
-        head: RequestHead<'_>,
+        head: &RequestHead<'_>,
         journey: &mut Journey,
     ) -> ControlFlow<Stop> {
-        let now = journey.now;
+        let now = journey.times(&self.store).now;
         let (room, streams) = match &self.room {
             Some(room @ RoomStage { push: Some(streams), .. }) => (room, streams),
             _ => return ControlFlow::Continue(()),
         };
         let stop = |reply| Break(Stop::Reply(reply));
         let invalid = Reason::RefusedPushInvalid;
-        if head.method() != Method::GET || !accepts_events(&head) {
+        if head.method() != Method::GET || !accepts_events(head) {
             return stop(Reply::no_stream(invalid, StatusCode::NOT_ACCEPTABLE, None));
         }
         let rules = room.rules();
@@ -83,7 +84,7 @@ impl<St: Store> Pipeline<St> {
         if rules.mode() == RoomMode::Suspended {
             return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));
         }
-        if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(head, None), now) {
+        if let Err(pause) = room.pace.charge(&ticket, &self.callers.of(*head, None), now) {
             return stop(Reply::too_often(pause));
         }
         let order = order(&rules, &ticket, now);
@@ -91,7 +92,7 @@ impl<St: Store> Pipeline<St> {
             Ok(place) => {
                 journey.opening = Some(Box::new(Opening {
                     place,
-                    language: is_page(&head).then(|| self.responder.language(head.headers())),
+                    language: is_page(head).then(|| self.responder.language(head.headers())),
                     told: None,
                 }));
                 // A place is made when the first ticket is due, and not before.
@@ -111,11 +112,13 @@ impl<St: Store> Pipeline<St> {
     /// Applies the store's verdict to a request for a stream. Any verdict but that the visitor waits
     /// or is admitted is `None` here, and has the same effect as on a poll.
     pub(super) fn stream_decided(
+        &self,
         room: &RoomStage<St>,
         journey: &mut Journey,
         verdict: &Result<Verdict, StoreError>,
     ) -> Option<Reply> {
         let mut opening = journey.opening.take()?;
+        let now = journey.times(&self.store).now;
         match verdict {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let mut sealed = *ticket;
@@ -131,15 +134,14 @@ impl<St: Store> Pipeline<St> {
                 Some(Reply::stream(reason.clone()))
             }
             Ok(Verdict::Admit { pass, reason }) => {
-                journey.token = Some(room.admit(pass, journey.now));
+                journey.token = Some(room.admit(pass, now));
                 journey.visitor = Visitor::Inside(*pass);
                 opening.place.end = StreamEnd::Turn;
                 Some(Reply::nothing_to_push(reason.clone()))
             }
             // The stream is over either way, and its path never reaches the application.
             Err(error)
-                if error.kind() != StoreErrorKind::Busy
-                    && room.admits_without_store(journey.now) =>
+                if error.kind() != StoreErrorKind::Busy && room.admits_without_store(now) =>
             {
                 opening.place.end = StreamEnd::Refused;
                 Some(Reply::nothing_to_push(Reason::StoreUnavailable))

@@ -2,8 +2,8 @@
 //! answers that the layer itself gives.
 //!
 //! ```text
-//!  forwarded:  insert_extensions ─► application ─► answered ─► poll_finish ─► response
-//!                                                  (head)     (token, headers, reason)
+//!  forwarded:  insert_extensions ─► application ─► keep_for_body ─► poll_finish ─► response
+//!                                                  (head)          (token, headers, reason)
 //!  not:        reply ─► Responder ─► response
 //! ```
 //!
@@ -14,6 +14,7 @@
 
 use std::{
     mem,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -25,9 +26,9 @@ use waiting_room_core::{Reason, Store};
 use super::{journey::Journey, order::Pipeline, reply::Reply};
 use crate::{
     config::DebugHeader,
-    gate::PermitHandle,
+    gate::{PermitHandle, Permits},
     rate::RateReport,
-    rate_headers::{PolicyState, write},
+    rate_headers::{Field, PolicyState, write},
     request::{Findings, RequestHead},
     respond::{
         CLOUDFLARE_COMMAND_HEADER, COMMAND_HEADER, OUTCOME_HEADER, REASON_HEADER, Unforwarded,
@@ -41,6 +42,7 @@ impl<St: Store> Pipeline<St> {
     /// The permit and charge handles of an outer layer are merged with the handles of this layer,
     /// so that a single call by the application affects both layers. The `Visit` of an outer room
     /// is replaced.
+    #[inline]
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
         if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
             extensions.insert(room.visit(*pass, journey.admitted.clone()));
@@ -51,25 +53,30 @@ impl<St: Store> Pipeline<St> {
         if !journey.permits.is_empty() {
             // The handle contains clones of the `Arc`s, so the permits are held beyond the response
             // if the application keeps the handle.
-            let outer = extensions.insert(PermitHandle::new(journey.permits.clone()));
-            if let Some(outer) = outer
-                && let Some(ours) = extensions.get_mut::<PermitHandle>()
-            {
-                ours.add(outer);
-            }
+            PermitHandle::new(journey.permits.clone()).insert(extensions);
         }
     }
 
-    /// Returns whether the layer has nothing to do once the application has responded, so the
-    /// request needs no journey any more.
-    pub(crate) fn adds_nothing(&self, journey: &Journey) -> bool {
-        let reports = journey.report.is_some() && !self.rate_headers.is_empty();
+    /// Returns whether a request that is forwarded needs only its permits and its report until the
+    /// response: no room has a part in it, and the response does not state its reason.
+    #[inline]
+    pub(crate) fn is_apart_from_room(&self, journey: &Journey) -> bool {
         let is_inside = matches!(journey.visitor, Visitor::Inside(_));
         let has_token = journey.token.is_some() || journey.renewal.is_some();
         let is_explained = self.debug_header == DebugHeader::On || !is_common(journey.reason());
-        !(reports || is_inside || has_token || is_explained)
-            && journey.permits.is_empty()
-            && journey.undelivered.is_none()
+        !(is_inside || has_token || is_explained) && journey.undelivered.is_none()
+    }
+
+    /// Takes what a request holds until its response out of its journey, or returns `None` if it
+    /// holds nothing.
+    #[inline]
+    pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held<St>> {
+        let report = if self.rate_headers.is_empty() { None } else { journey.report.take() };
+        if report.is_none() && journey.permits.is_empty() {
+            return None;
+        }
+        let permits = mem::take(&mut journey.permits);
+        Some(Held { told: report.map(|report| (Arc::clone(self), report)), permits })
     }
 
     /// Completes the application's response: ends the session in the store if the application has
@@ -114,14 +121,8 @@ impl<St: Store> Pipeline<St> {
                 undelivered.sent();
             }
         }
-        // `write` needs the status, because clients would not follow a redirect whose headers
-        // report an exhausted quota.
-        if let Some(report) = &journey.report
-            && !self.rate_headers.is_empty()
-        {
-            let told = lines(report);
-            let status = response.status();
-            write(response.headers_mut(), status, self.rate_headers, &told, report.at);
+        if let Some(report) = &journey.report {
+            self.write_limits(report, response);
         }
         self.explain(response, journey.reason());
         // The future does nothing until it is first polled, which happens here. The slot is free by
@@ -129,6 +130,16 @@ impl<St: Store> Pipeline<St> {
         match &mut journey.leaving {
             Some(leaving) => leaving.as_mut().poll(cx),
             None => Poll::Ready(()),
+        }
+    }
+
+    /// Adds the rate limit headers to the application's response.
+    fn write_limits<B>(&self, report: &RateReport, response: &mut Response<B>) {
+        if !self.rate_headers.is_empty() {
+            // The status matters, because clients would not follow a redirect whose headers report
+            // an exhausted quota.
+            let status = response.status();
+            write_lines(report, response.headers_mut(), status, self.rate_headers);
         }
     }
 
@@ -190,7 +201,7 @@ impl<St: Store> Pipeline<St> {
                 told: &told,
                 token: token.as_deref(),
                 plan: plan.as_deref(),
-                now: journey.now,
+                now: journey.times(&self.store).now,
             })
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
@@ -227,6 +238,25 @@ const fn is_common(reason: &Reason) -> bool {
     matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass)
 }
 
+/// What a forwarded request in which no room has a part holds until its response.
+pub(crate) struct Held<St> {
+    /// The report of the limits that the headers of the response show, with the layer that writes
+    /// them.
+    told: Option<(Arc<Pipeline<St>>, Box<RateReport>)>,
+    permits: Permits,
+}
+
+impl<St: Store> Held<St> {
+    /// Completes the application's response, and returns the permits that its body holds.
+    pub(crate) fn finish<B>(mut self, response: &mut Response<B>) -> Permits {
+        keep_for_body(&mut self.permits, response);
+        if let Some((pipeline, report)) = &self.told {
+            pipeline.write_limits(report, response);
+        }
+        self.permits
+    }
+}
+
 impl Journey {
     /// Polls the renewal of the pass, if there is one, while the application handles the request.
     pub(crate) fn poll_renewal(&mut self, cx: &mut Context<'_>) {
@@ -234,22 +264,23 @@ impl Journey {
             renewal.advance(cx);
         }
     }
+}
 
-    /// Processes the head of the application's response. Permits that the body does not hold are
-    /// released here, before the response waits for the store.
-    ///
-    /// The waiting page of an inner room also has one of the [`OVERLOADED`] statuses, but does not
-    /// indicate an overload. The page is recognized by its outcome header.
-    pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
-        if self.permits.is_empty() {
-            return;
-        }
-        // The status is evaluated here, but an adaptive gate takes its sample only when the permit
-        // is released, which may be much later if the body holds the permit.
-        let is_overloaded = OVERLOADED.contains(&response.status())
-            && !response.headers().contains_key(OUTCOME_HEADER);
-        self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));
+/// Tells the permits of a request the head of the application's response, and releases those that
+/// the body does not hold. This happens before the response waits for the store.
+///
+/// The waiting page of an inner room also has one of the [`OVERLOADED`] statuses, but does not
+/// indicate an overload. The page is recognized by its outcome header.
+#[inline]
+pub(crate) fn keep_for_body<B>(permits: &mut Permits, response: &Response<B>) {
+    if permits.is_empty() {
+        return;
     }
+    // The status is evaluated here, but an adaptive gate takes its sample only when the permit is
+    // released, which may be much later if the body holds the permit.
+    let is_overloaded =
+        OVERLOADED.contains(&response.status()) && !response.headers().contains_key(OUTCOME_HEADER);
+    permits.retain(|permit| permit.is_held_after_head(is_overloaded));
 }
 
 /// Returns the state of each limit that applied to a request, for the headers of the response. The
@@ -259,6 +290,16 @@ fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
     let mut told = SmallVec::new();
     report.lines().for_each(|line| told.push(line));
     told
+}
+
+/// Writes the states of the limits into the headers of a response with this status.
+fn write_lines(
+    report: &RateReport,
+    headers: &mut HeaderMap,
+    status: StatusCode,
+    fields: &'static [Field],
+) {
+    write(headers, status, fields, &lines(report), report.at);
 }
 
 /// Removes the application's commands from the headers, and returns whether one of them is

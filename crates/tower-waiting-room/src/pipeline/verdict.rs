@@ -15,7 +15,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use waiting_room_core::{Pass, Reason, Store, StoreError, Verdict, error::StoreErrorKind};
 
 use super::{
-    journey::Journey,
+    journey::{Journey, RequestTimes},
     order::{Pipeline, Stop},
     reply::Reply,
 };
@@ -29,12 +29,12 @@ impl<St: Store> Pipeline<St> {
     /// with the reply if the request must not continue.
     pub(super) fn decided(
         &self,
-        head: RequestHead<'_>,
+        head: &RequestHead<'_>,
         journey: &mut Journey,
         mut verdict: Result<Verdict, StoreError>,
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let now = journey.now;
+        let now = journey.times(&self.store).now;
         if verdict.is_err()
             && let Some(pass) = Self::valid_pass(room, journey)
         {
@@ -42,10 +42,10 @@ impl<St: Store> Pipeline<St> {
         }
         if let Ok(verdict) = &mut verdict {
             room.observe(&journey.visitor, verdict);
-            room.grant(&head, verdict, now);
+            room.grant(head, verdict, now);
         }
         #[cfg(feature = "room")]
-        if let Some(reply) = Self::stream_decided(room, journey, &verdict) {
+        if let Some(reply) = self.stream_decided(room, journey, &verdict) {
             return Break(Stop::Reply(reply));
         }
         let reply = match verdict {
@@ -80,17 +80,17 @@ impl<St: Store> Pipeline<St> {
             // A busy store still answers other visitors, so this arm precedes the policy for an
             // outage.
             Err(error) if error.kind() == StoreErrorKind::Busy => {
-                Self::overloaded(room, head, journey)
+                self.overloaded(room, head, journey)
             }
             // The visitor gets no pass, because the store has not counted the visitor. Once the
             // store is back, the visitor's token proves only the visitor's order of arrival.
             Err(_) if room.admits_without_store(now) => {
-                Self::keep_order(room, journey);
+                self.keep_order(room, journey);
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
             }
             Err(_) => {
-                Self::keep_order(room, journey);
+                self.keep_order(room, journey);
                 Reply::room_unavailable(&room.rules())
             }
         };
@@ -102,7 +102,7 @@ impl<St: Store> Pipeline<St> {
     /// The network's quota of places may be exhausted because a proxy is missing from the
     /// configuration: all clients behind the proxy then appear to have the same address. The refused
     /// request is therefore checked for signs of such a proxy.
-    fn suspect(&self, head: RequestHead<'_>, reason: &Reason) {
+    fn suspect(&self, head: &RequestHead<'_>, reason: &Reason) {
         if *reason == Reason::RefusedNetworkFull
             && let Some(suspected) = head.suspect()
         {
@@ -120,7 +120,7 @@ impl<St: Store> Pipeline<St> {
 
     /// Continues a request with a valid pass on which the store could not decide. The store was asked
     /// only because the session may lapse soon, and a valid pass is good without the store.
-    fn undecided(pass: Pass, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    fn undecided(pass: Pass, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         journey.visitor = Visitor::Inside(pass);
         if is_poll(head.headers()) {
             return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
@@ -139,16 +139,16 @@ impl<St: Store> Pipeline<St> {
     /// its order of arrival.
     ///
     /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
-    fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
+    fn keep_order(&self, room: &RoomStage<St>, journey: &mut Journey) {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
         // The ticket is checked as of the request's arrival, so that the time spent waiting for the
         // store does not count against the visitor.
-        let (rules, arrived) = (room.rules(), journey.arrived);
+        let (rules, RequestTimes { arrived, now }) = (room.rules(), journey.times(&self.store));
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
         } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {
             let mut ticket = **shown;
-            ticket.last_check_in = journey.now.max(ticket.last_check_in);
+            ticket.last_check_in = now.max(ticket.last_check_in);
             journey.token = Some(room.ticket_token(&ticket));
             journey.visitor = Visitor::Outside(Some(ticket));
         }
@@ -159,10 +159,15 @@ impl<St: Store> Pipeline<St> {
     /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
     /// pass, because the store may still let the session continue, and so does a visitor with a pass
     /// of another site.
-    fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
-        let now = journey.now;
+    fn overloaded(
+        &self,
+        room: &RoomStage<St>,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> Reply {
+        let now = journey.times(&self.store).now;
         // The check-in of a visitor in the line counts even though the store has not decided.
-        Self::keep_order(room, journey);
+        self.keep_order(room, journey);
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
@@ -176,7 +181,7 @@ impl<St: Store> Pipeline<St> {
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }
-        let ticket = room.first_ticket(&head, now);
+        let ticket = room.first_ticket(head, now);
         journey.token = Some(room.ticket_token(&ticket));
         journey.visitor = Visitor::Outside(Some(ticket));
         Reply::room_overloaded(ticket.retry_after(now))

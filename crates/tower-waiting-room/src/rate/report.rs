@@ -6,7 +6,12 @@
 //! the [`Charged`] trait. The outcome is a [`RateReport`], which accompanies the request. It
 //! provides the handles for the application, and the state of each limit for the response headers.
 
-use std::{slice, sync::Arc, time::Duration};
+use std::{
+    borrow::{Borrow, BorrowMut},
+    slice,
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Extensions;
 use smallvec::SmallVec;
@@ -162,34 +167,32 @@ impl RateReport {
 pub(super) struct ChargeSet<'a> {
     /// All current limits.
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
-    /// The indices in `policies` of the limits that apply, in the order of `asks`.
-    applying: SmallVec<[usize; 2]>,
     /// One charge for each limit that applies.
-    pub(super) asks: SmallVec<[LimiterCharge<'a>; 2]>,
+    pub(super) charges: SmallVec<[LocalCharge<'a>; 2]>,
 }
 
 /// A charge against a limit that this process counts, with its outcome.
 pub(super) struct LocalCharge<'a> {
     /// The index of the limit in the list of current limits.
     pub(super) policy: usize,
-    ask: &'a LimiterCharge<'a>,
+    ask: LimiterCharge<'a>,
 }
 
 impl<'a> ChargeSet<'a> {
     /// Creates an empty set of charges.
     pub(super) fn of(policies: &'a Arc<Vec<Arc<Policy>>>) -> Self {
-        Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
+        Self { policies, charges: SmallVec::new() }
     }
 
     /// Adds a charge against the limit with this index. The limit is not charged yet.
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
-        self.applying.push(policy);
-        self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));
+        let ask = LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost);
+        self.charges.push(LocalCharge { policy, ask });
     }
 
     /// Returns the limits that apply, in the order of their charges.
     pub(super) fn policies(&self) -> impl Iterator<Item = &'a Arc<Policy>> {
-        self.applying.iter().map(|&index| &self.policies[index])
+        self.charges.iter().map(|charge| &self.policies[charge.policy])
     }
 
     /// Returns whether a request that these limits allow needs no further decision: none of them
@@ -199,25 +202,32 @@ impl<'a> ChargeSet<'a> {
     }
 
     /// Charges each limit separately, regardless of the decisions of the other limits.
-    pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
-        self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
-        self.charges()
-    }
-
-    /// Returns the charges with their outcomes so far.
-    pub(super) fn charges(&self) -> impl Iterator<Item = LocalCharge<'_>> + Clone {
-        self.applying.iter().zip(&self.asks).map(|(&policy, ask)| LocalCharge { policy, ask })
+    pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = &LocalCharge<'a>> {
+        self.charges.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
+        self.charges.iter()
     }
 
     /// Returns the decision that each limit would make at `now`, without charging any limit.
     pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = LazyDecision> {
-        self.charges().map(move |LocalCharge { policy, ask }| {
-            self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now).into()
+        self.charges.iter().map(move |LocalCharge { policy, ask }| {
+            self.policies[*policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now).into()
         })
     }
 }
 
-impl Charged for LocalCharge<'_> {
+impl<'a> BorrowMut<LimiterCharge<'a>> for LocalCharge<'a> {
+    fn borrow_mut(&mut self) -> &mut LimiterCharge<'a> {
+        &mut self.ask
+    }
+}
+
+impl<'a> Borrow<LimiterCharge<'a>> for LocalCharge<'a> {
+    fn borrow(&self) -> &LimiterCharge<'a> {
+        &self.ask
+    }
+}
+
+impl Charged for &LocalCharge<'_> {
     fn policy(&self) -> usize {
         self.policy
     }
@@ -235,6 +245,6 @@ impl Charged for LocalCharge<'_> {
     }
 
     fn spent(&self, policy: &Arc<Policy>) -> Option<Spent> {
-        Spent::new(policy, self.ask)
+        Spent::new(policy, &self.ask)
     }
 }

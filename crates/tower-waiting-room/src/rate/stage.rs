@@ -122,14 +122,15 @@ impl RateStage {
     /// With a store, this method only prepares the query, and returns [`Rated::Pending`] unless the
     /// request can be decided without the store. `policies` is a snapshot of the current limits. A
     /// pending request keeps its snapshot, so that a live change cannot mix two sets of limits.
+    /// `now` is called only if a limit applies.
     pub(crate) fn charge(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
         caller: &Caller<'_>,
-        now: Timestamp,
+        now: &dyn Fn() -> Timestamp,
     ) -> Rated {
         if let Some(shared) = &self.shared {
-            return self.ask_store(shared, policies, caller, now);
+            return self.ask_store(shared, policies, caller, now());
         }
         let is_watched = self.watch(caller, policies);
         let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
@@ -142,11 +143,13 @@ impl RateStage {
         if let Err(unknown) = self.each_applying(caller, policies, applies) {
             return unknown;
         }
-        if hard.asks.is_empty() && soft.asks.is_empty() {
+        if hard.charges.is_empty() && soft.charges.is_empty() {
             return Rated::Free;
         }
-        let is_allowed = charge_all(&mut hard.asks, now);
-        let is_silent = !self.has_headers && !is_watched && soft.asks.is_empty() && hard.is_plain();
+        let now = now();
+        let is_allowed = charge_all(&mut hard.charges, now);
+        let is_silent =
+            !self.has_headers && !is_watched && soft.charges.is_empty() && hard.is_plain();
         let rated = if is_allowed && is_silent {
             hard.policies().for_each(|it| self.telemetry.rated(&it.subject, Rate::Allowed));
             Rated::Free
@@ -160,10 +163,10 @@ impl RateStage {
 
     /// Decides on a request whose limits are counted in this process, after either all or none of
     /// its hard limits have been charged.
-    pub(super) fn conclude_here(
+    pub(super) fn conclude_here<'a>(
         &self,
-        hard: &ChargeSet<'_>,
-        soft: &mut ChargeSet<'_>,
+        hard: &ChargeSet<'a>,
+        soft: &mut ChargeSet<'a>,
         is_allowed: bool,
         is_watched: bool,
         now: Timestamp,
@@ -171,14 +174,14 @@ impl RateStage {
         // This closure runs before the soft limits are charged. The decisions are computed again
         // after the refund, so that the headers include the refunded units in the remaining quota.
         let give_back = |report: &mut RateReport| {
-            let spent = hard.charges().filter_map(|it| it.spent(&hard.policies[it.policy]));
+            let spent = hard.charges.iter().filter_map(|it| it.spent(&hard.policies[it.policy]));
             spent.for_each(|mut it| it.settle(0, now));
             report.refuse_to_hold(hard.looks(now));
         };
         let rated = self.conclude(
             hard.policies,
             is_allowed,
-            hard.charges(),
+            hard.charges.iter(),
             move || soft.charge_each(now),
             give_back,
             now,

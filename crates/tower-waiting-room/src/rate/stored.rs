@@ -119,7 +119,7 @@ impl RateStage {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
                     charges.push(policy, ask.key, ask.tier, ask.cost);
                 }
-                let is_allowed = charge_all(&mut hard.asks, now);
+                let is_allowed = charge_all(&mut hard.charges, now);
                 let mut rated =
                     self.conclude_here(&hard, &mut soft, is_allowed, asked.is_watched, now);
                 if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {

@@ -145,10 +145,6 @@ impl<'a> Report<'a> {
         let reset = |told: &PolicyState<'_>| told.decision.reset;
         match part {
             HeaderPart::Limit => self.binding.map(|told| told.line.limit.clone()),
-            HeaderPart::Limits => self.limits(|told| told.limit(false)),
-            HeaderPart::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
-            HeaderPart::Policies => list(self.told.iter().map(|told| &told.line.policy)),
-            HeaderPart::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
             HeaderPart::Remaining => self.binding.map(|told| value(told.decision.remaining)),
             HeaderPart::ResetAt => {
                 self.binding.map(|told| value(unix_seconds(self.now + reset(told))))
@@ -156,7 +152,24 @@ impl<'a> Report<'a> {
             HeaderPart::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
             // Only a refusal by a limit or a gate has this part, and not a wait for the room.
             HeaderPart::RetryAfter => self.binding.and(self.retry_after()),
+            composed => self.composed(composed),
+        }
+    }
+
+    /// Returns the value of one header, as [`value`](Self::value) does. A header that consists of
+    /// one number is not composed, so it has no value here.
+    fn composed(&self, part: HeaderPart) -> Option<HeaderValue> {
+        match part {
+            HeaderPart::Limits => self.limits(|told| told.limit(false)),
+            HeaderPart::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
+            HeaderPart::Policies => list(self.told.iter().map(|told| &told.line.policy)),
+            HeaderPart::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
             HeaderPart::Triple => self.shown().find(|told| self.is_binding(told))?.triple(),
+            HeaderPart::Limit
+            | HeaderPart::Remaining
+            | HeaderPart::ResetAt
+            | HeaderPart::ResetIn
+            | HeaderPart::RetryAfter => None,
         }
     }
 
@@ -238,6 +251,9 @@ pub(crate) fn write(
 /// remaining quota, then by the longest time until more units can be used. A policy under which the
 /// request can never succeed has the longest wait.
 fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
+    if let [only] = told {
+        return Some(only);
+    }
     let urgency = |told: &&PolicyState<'_>| {
         let Decision { retry_after, remaining, reset, .. } = told.decision;
         (Reverse(retry_after.unwrap_or(Duration::MAX)), remaining, Reverse(reset))

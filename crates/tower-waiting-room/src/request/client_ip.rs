@@ -194,7 +194,10 @@ impl ClientIp {
     /// Returns `None` if the peer is unknown, which is a mistake in the setup. A header cannot be
     /// trusted if its sender is unknown.
     pub(crate) fn find(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
-        let peer = peer?.to_canonical();
+        let peer = peer?;
+        // Without a header to read, the address is not taken apart for the comparison with proxies.
+        let Source::Report(_) = &self.source else { return Some(peer.to_canonical()) };
+        let peer = peer.to_canonical();
         Some(self.report_of(peer).map_or(peer, |report| report.read(peer, headers)))
     }
 

@@ -7,7 +7,7 @@
 #[cfg(feature = "axum")]
 use std::any::Any;
 use std::{
-    cell::OnceCell,
+    cell::{Cell, OnceCell},
     fmt,
     net::{IpAddr, SocketAddr},
 };
@@ -45,8 +45,8 @@ pub struct RequestHead<'a> {
 /// for that request too.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// The client's address, or `None` if the address has been found to be unknown.
-    client_ip: OnceCell<Option<IpAddr>>,
+    /// The client's address, or `Some(None)` if the address has been found to be unknown.
+    client_ip: Cell<Option<Option<IpAddr>>>,
     /// The readings of the path.
     readings: OnceCell<Readings>,
 }
@@ -130,11 +130,14 @@ impl<'a> RequestHead<'a> {
     /// ```
     #[must_use]
     pub fn client_ip(&self) -> Option<IpAddr> {
-        let find = || self.client_ip.find(self.peer(), self.headers);
-        match self.findings {
-            Some(kept) => *kept.client_ip.get_or_init(find),
-            None => find(),
+        if let Some(found) = self.findings.and_then(|kept| kept.client_ip.get()) {
+            return found;
         }
+        let found = self.client_ip.find(self.peer(), self.headers);
+        if let Some(kept) = self.findings {
+            kept.client_ip.set(Some(found));
+        }
+        found
     }
 
     /// Creates the head of `request`. `findings` must not belong to another request.
@@ -155,9 +158,9 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Calls `look` with the readings of the path, which are computed unless they are already
-    /// cached.
-    pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
-        let path = self.uri.path();
+    /// cached. `path` is the path of this request.
+    #[inline]
+    pub(super) fn readings<T>(&self, path: &str, look: impl FnOnce(&Readings) -> T) -> T {
         match self.findings {
             Some(kept) => look(kept.readings.get_or_init(|| Readings::of(path))),
             None => look(&Readings::of(path)),

@@ -156,6 +156,7 @@ impl Key {
     ///
     /// Each part is hashed before the parts are combined, so the boundary between parts matters:
     /// the cookies `a=1; b=23` and `a=12; b=3` are different keys. The order of parts matters too.
+    #[inline]
     pub(crate) fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         let (first, others) = self.0.split_first()?;
         let key = others.iter().try_fold(first.hash(caller)?, |so_far, part| {
@@ -171,12 +172,13 @@ impl Key {
 
     /// Returns the key of a request, or the treatment of a request without a key.
     ///
-    /// An unknown address takes precedence over `missing`, because it is a mistake in the setup and
-    /// not an omission by the client.
+    /// An unknown address, which is a mistake in the setup, takes precedence over `missing`.
     pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
-        if let Some(key) = self.hash(caller) {
-            return Found::Key(key);
-        }
+        self.hash(caller).map_or_else(|| self.missing(missing, caller), Found::Key)
+    }
+
+    /// Returns the treatment of a request without a key, or the key that takes its place.
+    fn missing(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if self.needs_address() && caller.address_hash().is_none() {
             return Found::Stranger;
         }

@@ -74,7 +74,18 @@ impl Matcher {
 
     /// Returns whether the request matches. `doubt` determines how ambiguous paths and hosts are
     /// treated.
+    #[inline]
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
+        // Most scopes are paths, and most requests are for another path, which takes few
+        // instructions to see if the comparison is inlined.
+        match self {
+            Self::Path(rule) => is_for(head, rule, doubt),
+            _ => self.covers_elsewhere(head, doubt),
+        }
+    }
+
+    /// Does the same as [`covers`](Self::covers). Only the comparison with a path is not inlined.
+    fn covers_elsewhere(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
             Self::All(all) => all.iter().all(|it| it.covers(head, doubt)),
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
@@ -176,6 +187,7 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
 }
 
 /// Returns whether the path of a request is covered by a rule.
+#[inline]
 fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
     let path = head.uri().path();
     match doubt {
@@ -183,11 +195,11 @@ fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
         // matches.
         Doubt::Covered => {
             rule.covers_text(path.as_bytes())
-                || head.readings(|readings| readings.may_be(path, rule))
+                || head.readings(path, |readings| readings.may_be(path, rule))
         }
         // The path itself must match, including any trailing slash, and no reading of the path may
         // leave the prefix that the rule names.
-        Doubt::Exempt => rule.is(path) && head.readings(Readings::is_clear),
+        Doubt::Exempt => rule.is(path) && head.readings(path, Readings::is_clear),
     }
 }
 
@@ -275,6 +287,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// Returns whether the limit or the gate with this scope applies to a request. An ambiguous
     /// request is covered if any reading matches.
+    #[inline]
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
             && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))

@@ -107,7 +107,13 @@ impl Readings {
 
     /// Returns whether a rule covers, or may cover, a reading of `path` other than the path itself.
     /// The caller compares the path itself before any reading is computed.
+    #[inline]
     pub(super) fn may_be(&self, path: &str, rule: &PathRule) -> bool {
+        !matches!(self, Self::One) && self.may_be_another(path, rule)
+    }
+
+    /// Does the same as [`may_be`](Self::may_be), for a path with several readings.
+    fn may_be_another(&self, path: &str, rule: &PathRule) -> bool {
         match self {
             Self::Escaped => rule.covers_escaped(Unescaped(path.as_bytes())),
             Self::One => false,

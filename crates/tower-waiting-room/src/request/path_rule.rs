@@ -61,6 +61,7 @@ impl PathRule {
     /// Routers that trim or add a trailing slash treat both forms as the same path. A prefix that
     /// ends with a slash therefore also covers the path without the slash, but not a longer
     /// segment: `/api/` covers `/api`, but not `/apis`.
+    #[inline]
     pub(crate) fn covers_text(&self, path: &[u8]) -> bool {
         let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
@@ -90,6 +91,7 @@ impl PathRule {
 }
 
 /// Returns a path or a prefix without its trailing slash, if it has one.
+#[inline]
 fn without_slash(text: &str) -> &str {
     text.strip_suffix('/').unwrap_or(text)
 }

@@ -6,6 +6,8 @@
 //!               └─ one refuses ────────────────────────────────────────────────────► refused
 //! ```
 
+use std::borrow::BorrowMut;
+
 use super::{Charge, KeyHash, LazyDecision, Limiter};
 use crate::Timestamp;
 
@@ -68,6 +70,7 @@ impl<'a> LimiterCharge<'a> {
     }
 
     /// Spends the cost if the limit allows it, and returns whether the cost was spent.
+    #[inline]
     fn spend(&mut self, now: Timestamp) -> bool {
         let decision = self.limiter.decide(self.key, self.tier, self.cost, now);
         self.decision.insert(decision).is_allowed()
@@ -92,15 +95,25 @@ impl<'a> LimiterCharge<'a> {
 ///
 /// If a limit is a [log that counts refusals](super::Refusals::Count), it still records the
 /// requests that it refuses.
-pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
-    if let [only] = asks {
-        return only.spend(now);
+///
+/// `asks` consists of [`LimiterCharge`]s, or of structs that contain one.
+#[inline]
+pub fn charge_all<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
+    match asks {
+        [only] => only.borrow_mut().spend(now),
+        several => charge_several(several, now),
     }
+}
+
+/// Charges any number of limits, or none of them.
+fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
     // All limits are checked, even after one limit has refused, because the decision of every limit
     // may be reported to the client.
-    let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
+    let each = asks.iter_mut().map(BorrowMut::borrow_mut);
+    let refused = each.map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
-        let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
+        let each = asks.iter_mut().map(BorrowMut::borrow_mut);
+        let refusals = each.filter(|ask| ask.limiter.counts_refusals());
         for ask in
             refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.is_allowed()))
         {
@@ -113,10 +126,11 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
         return false;
     }
     for index in 0..asks.len() {
-        if !asks[index].spend(now) {
+        if !asks[index].borrow_mut().spend(now) {
             // The charges are refunded in reverse order, because a leaky queue refunds only its
             // last charge, and the same limit and key may occur more than once.
-            asks[..index].iter_mut().rev().for_each(|ask| ask.give_back(now));
+            let charged = asks[..index].iter_mut().rev();
+            charged.for_each(|ask| ask.borrow_mut().give_back(now));
             return false;
         }
     }

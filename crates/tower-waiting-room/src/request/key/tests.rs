@@ -54,13 +54,13 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
     let first = from("192.0.2.1").uri("/a/../b").body(()).unwrap();
     let head = RequestHead::new(&first, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
-    assert!(!head.readings(|readings| readings.is_clear()));
+    assert!(!head.readings(head.uri().path(), |readings| readings.is_clear()));
     // Cached values are not computed again, so reusing the findings for a second request returns
     // the values of the first.
     let second = from("192.0.2.2").body(()).unwrap();
     let head = RequestHead::new(&second, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
-    assert!(!head.readings(|readings| readings.is_clear()));
+    assert!(!head.readings(head.uri().path(), |readings| readings.is_clear()));
     assert_eq!(
         Key::address().hash(&callers.of(head, None)),
         Key::address().hash(

@@ -5,6 +5,7 @@ use super::*;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
+use tower::Service;
 use tower_waiting_room::gate::{PermitHandle, ReleaseAt};
 
 /// A body with frames that the test sends.
@@ -221,6 +222,49 @@ async fn an_application_that_panics_frees_the_permit() {
     let request = layer.layer(app).oneshot(Request::new(()));
     assert!(tokio::spawn(request).await.unwrap_err().is_panic());
     assert_eq!(in_flight(&layer), 0);
+}
+
+/// The work of an application, which notes how many requests are running when it is dropped.
+struct Work {
+    layer: WaitingRoomLayer,
+    answer: Option<Response<String>>,
+    seen: Arc<AtomicU32>,
+}
+
+impl Future for Work {
+    type Output = Result<Response<String>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        self.answer.take().map_or(Poll::Pending, |answer| Poll::Ready(Ok(answer)))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.seen.store(in_flight(&self.layer), Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn the_permit_is_held_for_longer_than_the_work_exists() {
+    for is_answered in [false, true] {
+        let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
+        let seen = Arc::new(AtomicU32::new(u32::MAX));
+        let app = service_fn(|_: Request<()>| Work {
+            layer: layer.clone(),
+            answer: is_answered.then(Response::default),
+            seen: Arc::clone(&seen),
+        });
+        // `oneshot` would drop the future itself once it is ready.
+        let mut request = Box::pin(layer.layer(app).call(Request::new(())));
+        let polled = std::future::poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
+        assert_eq!(polled.is_ready(), is_answered);
+        drop(polled);
+        drop(request);
+        assert_eq!(seen.load(Ordering::Relaxed), 1, "answered: {is_answered}");
+        assert_eq!(in_flight(&layer), 0);
+    }
 }
 
 #[test]
