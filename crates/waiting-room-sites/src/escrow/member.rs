@@ -116,11 +116,13 @@ impl Member {
         }
     }
 
-    /// An account of which it is unknown what was kept, except for who must not continue it.
+    /// An account of which it is unknown what was kept, except for who must not continue it. `epoch`
+    /// is before all accounts of this term, so a fence does not hit those.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
+        let fence = kept.and_then(|kept| kept.fence);
         Self {
             is_drained: kept.is_some_and(|kept| kept.is_drained),
-            fence: kept.and_then(|kept| kept.fence),
+            fence: fence.map(|fence| Fence::new(fence.epoch.min(epoch), fence.incarnation)),
             ..Self::new(epoch, Standing::Unknown)
         }
     }
@@ -249,9 +251,13 @@ impl Member {
         })
     }
 
-    /// Returns whether the site was ever declared to be off since it is on the list.
-    pub(super) const fn has_fence(&self) -> bool {
-        self.fence.is_some()
+    /// Returns whether an incarnation is fenced, or the present account is. The fence of a site that
+    /// was just added is neither: it is about accounts from before the site was removed.
+    pub(super) fn shows_fence(&self) -> bool {
+        self.fence.is_some_and(|fence| {
+            fence.incarnation.is_some()
+                || (self.standing != Standing::Away && self.epoch <= fence.epoch)
+        })
     }
 
     /// Returns whether all passes of the account are void.

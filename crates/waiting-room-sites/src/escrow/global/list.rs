@@ -27,7 +27,7 @@ pub struct SiteState {
     pub lease_left: Duration,
     /// Whether the site is being drained.
     pub is_drained: bool,
-    /// Whether an account or an incarnation of the site is fenced.
+    /// Whether an incarnation of the site, or its present account, is fenced.
     pub is_fenced: bool,
 }
 
@@ -174,7 +174,7 @@ impl GlobalLedger {
                 used: member.used,
                 lease_left: if has_lease { member.lease_end.since(now) } else { Duration::ZERO },
                 is_drained: member.is_drained,
-                is_fenced: member.has_fence(),
+                is_fenced: member.shows_fence(),
             })
         })
     }
