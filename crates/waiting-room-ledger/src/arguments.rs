@@ -24,8 +24,8 @@ pub(crate) enum Command {
     SetUp(SetUp),
     /// Runs a ledger, or a standby while another one holds the room
     Serve(Serve),
-    /// Declares that PostgreSQL may have lost acknowledged changes: the next ledger learns from the
-    /// sites
+    /// Declares that PostgreSQL may have lost acknowledged changes, and corrects those of the list: the
+    /// next ledger learns from the sites
     Recover(Recover),
     /// Shows a room: its limit, and the account of each site
     Status(Operator),
@@ -133,6 +133,15 @@ pub(crate) struct Recover {
     /// The name of the room
     #[arg(long)]
     pub(crate) room: String,
+    /// The numbers of sites that were added, or whose draining was ended, and that the list lacks
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) add_site: Vec<u16>,
+    /// The numbers of sites that were fenced
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) fence: Vec<u16>,
+    /// The limit, if it was changed
+    #[arg(long)]
+    pub(crate) limit: Option<u32>,
 }
 
 /// Where the ledgers are.

@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 use waiting_room_ledger::{
     Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorError, OperatorLink, Order,
     ServerKeys, SharedKeys, TcpDial,
-    keeper::{PostgresKeeper, RedisKeeper},
+    keeper::{Corrections, PostgresKeeper, RedisKeeper},
 };
 use waiting_room_sites::{
     SiteId,
@@ -59,10 +59,28 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
 }
 
 async fn run_recover(recover: Recover) -> Result<(), Failure> {
-    let Recover { keeper, room } = recover;
-    postgres(&keeper, &room, "recover")?.recover().await?;
+    let Recover { keeper, room, add_site, fence, limit } = recover;
+    let mut corrections = Corrections::new();
+    corrections = add_site.into_iter().map(SiteId::new).fold(corrections, Corrections::add_site);
+    corrections = fence.into_iter().map(SiteId::new).fold(corrections, Corrections::fence);
+    if let Some(limit) = limit {
+        corrections = corrections.limit(limit);
+    }
+    let kept = postgres(&keeper, &room, "recover")?.recover(&corrections).await?;
     println!("the next ledger of room {room} learns from the sites before it grants anything");
+    println!("limit {}, sites {}", kept.limit, listed(&kept, |_| true));
+    let fenced = listed(&kept, |account| account.fence.is_some());
+    if !fenced.is_empty() {
+        println!("fenced: {fenced}");
+    }
     Ok(())
+}
+
+/// The numbers of those sites whose accounts are chosen.
+fn listed(kept: &Kept, is_chosen: impl Fn(&KeptAccount) -> bool) -> String {
+    let chosen = kept.accounts.iter().filter(|(_, account)| is_chosen(account));
+    let numbers: Vec<_> = chosen.map(|(site, _)| site.number().to_string()).collect();
+    numbers.join(", ")
 }
 
 async fn run_serve(serve: Serve) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ mod postgres;
 mod program;
 mod redis;
 mod roaming;
+mod rollback;
 mod sites;
 mod standby;
 mod wire;

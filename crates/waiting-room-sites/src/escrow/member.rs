@@ -85,9 +85,9 @@ impl Member {
     }
 
     /// The account of a site that was not on the list before. Any earlier account of that site is
-    /// from before the site was removed, so it is fenced.
-    pub(super) fn added(epoch: Epoch) -> Self {
-        Self { fence: Some(Fence::new(epoch, None)), ..Self::new(epoch, Standing::Away) }
+    /// from before the site was removed, so it is fenced; `last` is after all of them.
+    pub(super) fn added(last: Epoch, term: Term) -> Self {
+        Self { fence: Some(Fence::new(last, None)), ..Self::new(last.next(term), Standing::Away) }
     }
 
     /// Continues an account that another global ledger has kept.
@@ -251,13 +251,9 @@ impl Member {
         })
     }
 
-    /// Returns whether an incarnation is fenced, or the present account is. The fence of a site that
-    /// was just added is neither: it is about accounts from before the site was removed.
-    pub(super) fn shows_fence(&self) -> bool {
-        self.fence.is_some_and(|fence| {
-            fence.incarnation.is_some()
-                || (self.standing != Standing::Away && self.epoch <= fence.epoch)
-        })
+    /// Returns whether an incarnation is fenced, or the present account is.
+    pub(super) fn has_fence(&self) -> bool {
+        self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)
     }
 
     /// Returns whether all passes of the account are void.

@@ -59,7 +59,7 @@ impl GlobalLedger {
                 let epoch = Epoch::before_all_of(self.term).max(self.last_removed);
                 let member = match self.is_learning() {
                     true => Member::new(epoch, Standing::Unknown),
-                    false => Member::added(epoch),
+                    false => Member::added(epoch, self.term),
                 };
                 self.accounts.add(site, member, now);
             }
@@ -174,7 +174,7 @@ impl GlobalLedger {
                 used: member.used,
                 lease_left: if has_lease { member.lease_end.since(now) } else { Duration::ZERO },
                 is_drained: member.is_drained,
-                is_fenced: member.shows_fence(),
+                is_fenced: member.has_fence(),
             })
         })
     }
