@@ -58,6 +58,8 @@ pub(crate) enum Fault {
     SiteLost,
     /// A site is drained, and later added again.
     Drained,
+    /// A site is drained, removed from the list when it holds nothing, and later added again.
+    Removed,
 }
 
 /// The processes whose clock a fault moves.
@@ -73,7 +75,7 @@ impl Fault {
     /// The duration of the fault.
     pub(crate) const fn lasts(self) -> Duration {
         Duration::from_secs(match self {
-            Self::LedgerPaused => 30,
+            Self::LedgerPaused | Self::Removed => 30,
             // For longer than a lease and a session.
             Self::CutForLong | Self::Drained | Self::SiteFenced | Self::SiteLost => 20,
             Self::Jitter | Self::LedgerAndSite => 12,
