@@ -75,7 +75,7 @@ impl Nemesis<'_> {
             Fault::Database => self.kill_database(world).await?,
             Fault::SiteFenced | Fault::SiteLost => self.fence_site(world).await?,
             Fault::Drained => self.drain(world).await?,
-            Fault::Removed => self.remove(world).await?,
+            Fault::Added => self.add(world).await?,
         }
         Ok(struck)
     }
@@ -231,19 +231,14 @@ impl Nemesis<'_> {
         world.order(Order::AddSite(site)).await.map(drop)
     }
 
-    /// Removes a site as soon as it holds nothing, and adds it again some seconds later.
-    async fn remove(&self, world: &World) -> Result<()> {
-        let (site, end) = (SiteId::new(Site::THIRD), Instant::now() + self.fault.lasts());
-        world.order(Order::Drain(site)).await?;
-        self.tell("site 3 is drained");
-        while world.held(Site::THIRD).await? > 0 {
-            ensure!(Instant::now() + REMOVED_FOR < end, "site 3 still holds slots");
-            sleep(LOOK).await;
-        }
-        world.order(Order::Remove(site)).await?;
-        self.tell("site 3 is removed");
-        sleep(end - Instant::now()).await;
-        world.order(Order::AddSite(site)).await.map(drop)
+    async fn add(&self, world: &World) -> Result<()> {
+        ensure!(world.held(Site::THIRD).await.is_err(), "site 3 is on the list already");
+        world.order(Order::AddSite(SiteId::new(Site::THIRD))).await?;
+        self.tell("site 3 is added");
+        sleep(self.fault.lasts()).await;
+        let held = world.held(Site::THIRD).await?;
+        ensure!(held > 0, "site 3 was granted nothing");
+        Ok(())
     }
 
     fn tell(&self, news: &str) {
@@ -302,8 +297,6 @@ async fn another_holds(world: &World, term: u32, begin: Instant) -> Result<Durat
 const SESSIONS: &str = "{wr:shop}:visitors";
 /// How long a site is down before the next step.
 const DOWN: Duration = Duration::from_secs(2);
-/// How long a site is off the list, at least.
-const REMOVED_FOR: Duration = Duration::from_secs(5);
 /// How often the holder of the room is looked for, and for how long.
 const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(20);
