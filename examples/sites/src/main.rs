@@ -2,7 +2,7 @@
 //! injected.
 //!
 //! ```text
-//! cargo run --release -p sites                                   without a fault: each policy at two loads
+//! cargo run --release -p sites                                   without a fault: each policy at three loads
 //! cargo run --release -p sites -- --fault ledger                 with one fault
 //! cargo run --release -p sites -- --engine valkey faults         with each fault in turn
 //! cargo run --release -p sites -- summary runs.jsonl             the worst of what --record has kept
