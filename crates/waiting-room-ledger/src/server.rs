@@ -274,7 +274,7 @@ fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode, sentence: &str) 
     let mut response = Response::new(());
     *response.status_mut() = status;
     if let Ok(mut body) = respond.send_response(response, false) {
-        // If the client has gone, nobody waits for the sentence.
+        // If the client has gone, the sentence is lost.
         let _ = body.send_data(Bytes::copy_from_slice(sentence.as_bytes()), true);
     }
 }

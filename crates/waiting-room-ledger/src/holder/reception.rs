@@ -231,7 +231,7 @@ impl Told {
             Refusal::NotListed => "it is not on the list of sites",
             Refusal::Policy => "its policy differs from that of the other sites",
             Refusal::Rules { .. } => "its rules differ from those of this ledger",
-            _ => "of another reason",
+            _ => "its ledger has sent an unknown reason",
         };
         if self.refusals.insert((site, reason)) {
             tracing::warn!(room, site = site.number(), reason, "a site is refused");
