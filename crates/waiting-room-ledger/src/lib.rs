@@ -67,6 +67,8 @@
 mod holder;
 pub mod keeper;
 mod link;
+#[cfg(test)]
+mod logged;
 mod server;
 #[cfg(feature = "site")]
 mod site;

@@ -1,7 +1,8 @@
 //! What a holder is to its sites: their streams, what they say, and what they are told.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
+    mem::{Discriminant, discriminant},
     sync::Arc,
     time::Duration,
 };
@@ -61,7 +62,8 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     trouble: Option<String>,
-    refusals: BTreeSet<(SiteId, &'static str)>,
+    /// One entry for each site and kind of refusal.
+    refusals: HashSet<(SiteId, Discriminant<Refusal>)>,
 }
 
 impl Reception {
@@ -225,16 +227,8 @@ impl Told {
     }
 
     fn refusal(&mut self, room: &str, site: SiteId, reason: &Refusal) {
-        let reason = match reason {
-            Refusal::Drained => "it is being drained",
-            Refusal::Fenced => "its incarnation is fenced",
-            Refusal::NotListed => "it is not on the list of sites",
-            Refusal::Policy => "its policy differs from that of the other sites",
-            Refusal::Rules { .. } => "its rules differ from those of this ledger",
-            _ => "its ledger has sent an unknown reason",
-        };
-        if self.refusals.insert((site, reason)) {
-            tracing::warn!(room, site = site.number(), reason, "a site is refused");
+        if self.refusals.insert((site, discriminant(reason))) {
+            tracing::warn!(room, site = site.number(), %reason, "a site is refused");
         }
     }
 }

@@ -21,7 +21,9 @@ pub struct Refused {
     pub reason: Refusal,
 }
 
-/// The reason for which the global ledger refuses a site, as sent in a message.
+/// The reason for which the global ledger refuses a site, as sent in a message. Its text is for the
+/// operator of the global ledger, and begins with "it" for the site; that of [`JoinRefused`] is for the
+/// operator of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -68,7 +70,8 @@ pub enum JoinRefused {
         /// The site.
         site: SiteId,
     },
-    /// Other sites count, so no site may hold slots. Their visitors are in no account.
+    /// The site follows another policy than the other sites. The visitors of sites that count are
+    /// in no account, so none may count while others hold slots, or the other way round.
     PolicyDiffers {
         /// The site.
         site: SiteId,
@@ -141,9 +144,22 @@ impl Refused {
     }
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drained => "it is being drained",
+            Self::Fenced => "its incarnation is fenced",
+            Self::NotListed => "it is not on the list of sites",
+            Self::Policy => "its policy differs from that of the other sites",
+            Self::Rules { .. } => "its rules differ from those of this ledger",
+        })
+    }
+}
+
 impl JoinRefused {
     /// The reason in the words of the site that has these rules.
-    pub(super) fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
+    #[must_use]
+    pub fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
         match refused.reason {
             Refusal::Drained => Self::Drained { site },
             Refusal::Fenced => Self::Fenced { site, incarnation: refused.incarnation },
@@ -171,7 +187,8 @@ impl fmt::Display for JoinRefused {
             Self::PolicyDiffers { site } => {
                 write!(
                     f,
-                    "policy is escrow at site {}, expected that of the other sites: counters",
+                    "the policy of site {} is not that of the other sites: sites that hold slots \
+                     and sites that count exclude each other",
                     site.number()
                 )
             }
