@@ -189,11 +189,6 @@ impl World {
             && !self.rolling_minute
     }
 
-    /// Whether the limit is on new visitors.
-    pub(crate) const fn is_rolling_minute(&self) -> bool {
-        self.rolling_minute
-    }
-
     /// The limit and the sites, each of them once.
     pub(crate) fn limit_and_sites(&self) -> Result<(u32, BTreeSet<SiteId>), String> {
         let limit = self.limit.filter(|_| !self.sites.is_empty());

@@ -13,6 +13,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -35,8 +36,8 @@ use crate::{
     holder::{HolderHandle, Role},
     server::stream::{Greeted, serve_operator, serve_site},
     wire::{
-        FrameError, FrameReader, FrameWriter, Hello, Opener, Pulse, Purpose, Ready, Sealer,
-        SharedKeys, nonce,
+        FrameError, FrameReader, FrameWriter, Hello, KeyError, Opener, Pulse, Purpose, Ready,
+        Sealer, SharedKeys, nonce,
     },
 };
 
@@ -69,6 +70,23 @@ impl ServerKeys {
     #[must_use]
     pub const fn new(sites: SharedKeys) -> Self {
         Self { sites, operators: None }
+    }
+
+    /// Reads the keys of sites and, if there is a file of them, those of operators.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, and if one
+    /// key is in both files.
+    pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
+        let keys = Self::new(SharedKeys::read(sites)?);
+        let Some(path) = operators else { return Ok(keys) };
+        let operators = SharedKeys::read(path)?;
+        if keys.sites.overlaps(&operators) {
+            let [sites, operators] = [sites, path].map(|path| path.display().to_string());
+            return Err(KeyError::InBoth { sites, operators });
+        }
+        Ok(keys.operators(operators))
     }
 
     /// Accepts the orders of operators with these keys, which sites do not know.

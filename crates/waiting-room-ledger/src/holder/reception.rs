@@ -17,7 +17,7 @@ use waiting_room_core::{
 };
 use waiting_room_sites::{
     SiteId,
-    escrow::{Incarnation, Refusal, ToSite},
+    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
 };
 
 use crate::{
@@ -39,6 +39,8 @@ pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<S
 pub(super) struct Reception {
     pub(super) room: String,
     pub(super) told: Told,
+    /// The rules of which the operator was warned in any term of this process.
+    doubtful: Option<EscrowRules>,
     start: Instant,
     /// The calendar, by which sites that count have their minutes.
     calendar: Arc<dyn Clock>,
@@ -73,6 +75,7 @@ impl Reception {
         let reception = Self {
             room,
             told: Told::default(),
+            doubtful: None,
             start: Instant::now(),
             calendar: Arc::new(SystemClock::new()),
             inbox,
@@ -101,6 +104,14 @@ impl Reception {
     pub(super) fn open(&mut self) {
         self.told = Told::default();
         self.expected = Some((Instant::now() + EXPECTED_WITHIN, BTreeSet::new()));
+    }
+
+    /// Tells the operator once in this process if the rules of the room make little sense.
+    pub(super) fn warn_of_rules(&mut self, rules: &EscrowRules) {
+        let Some(warning) = rules.lease_warning() else { return };
+        if self.doubtful.replace(*rules) != Some(*rules) {
+            tracing::warn!(room = self.room, warning, "the rules of the room are doubtful");
+        }
     }
 
     /// Ends a term, and the streams of all sites.

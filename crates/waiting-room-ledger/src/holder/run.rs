@@ -130,6 +130,7 @@ impl<K: LedgerKeeper> Holder<K> {
         };
         let is_learning = desk.ledger().is_learning();
         tracing::info!(room = reception.room, term = term.number(), is_learning, "holds the room");
+        reception.warn_of_rules(&kept.rules);
         self.role.send_replace(Role::Holding(term));
         reception.open();
         let mut tenure = Tenure::new(desk, times, reception);

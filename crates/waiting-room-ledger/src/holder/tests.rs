@@ -19,7 +19,10 @@ use waiting_room_sites::{
 };
 
 use super::*;
-use crate::keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver};
+use crate::{
+    keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver},
+    logged::Logged,
+};
 
 const SITE: SiteId = SiteId::new(1);
 const INCARNATION: Incarnation = Incarnation::new(7);
@@ -266,4 +269,36 @@ async fn events_without_effect_count_towards_no_batch() {
     acknowledge(world.batch().await);
     assert!(matches!(world.answer().await, Some(ToSite::Welcome(_))));
     assert!(begin.elapsed() < HolderTimes::default().beat / 2, "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
+    let (logged, _guard) = Logged::begin();
+    let told =
+        || logged.with("WARN the rules of the room are doubtful room=shop warning=lease is 120s");
+    for (rules, warnings) in [
+        (EscrowRules::new(), 0),
+        (EscrowRules::rolling_minute(), 0),
+        (EscrowRules::new().session(Duration::from_secs(120)), 1),
+    ] {
+        let mut keeper = MemoryKeeper::new(10, [SITE], rules);
+        let (holder, mut handle) = Holder::new("shop", keeper.clone(), HolderTimes::default());
+        tokio::spawn(holder.run(std::future::pending()));
+        handle.holding().await.unwrap();
+        // Another process takes over and is killed, so this one holds the room in two terms.
+        let taken = loop {
+            let seen = keeper.watch().await.unwrap();
+            if let Some(taken) = keeper.take_over(seen, Term::default()).await.unwrap() {
+                break taken;
+            }
+        };
+        assert!(matches!(taken, TakenOver::Kept(kept) if kept.term == Term::new(2)));
+        let again = async {
+            while handle.holding().await != Some(Term::new(3)) {
+                tokio::time::sleep(SOON).await
+            }
+        };
+        timeout(Duration::from_secs(10), again).await.expect("it holds the room again");
+        assert_eq!(told().len(), warnings, "{rules:?}");
+    }
 }

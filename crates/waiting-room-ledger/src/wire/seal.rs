@@ -28,6 +28,13 @@ pub enum KeyError {
         /// The number of keys.
         given: usize,
     },
+    /// Sites and operators have a key in common.
+    InBoth {
+        /// The path of the file of sites.
+        sites: String,
+        /// The path of the file of operators.
+        operators: String,
+    },
     /// A line is not a key.
     Line {
         /// The number of the line, from 1.
@@ -77,6 +84,11 @@ impl SharedKeys {
         Self::parse(&text)
     }
 
+    /// Returns whether any of these keys is one of the others.
+    pub(crate) fn overlaps(&self, others: &Self) -> bool {
+        self.0.iter().any(|key| others.0.contains(key))
+    }
+
     /// Seals the greeting of a stream.
     pub(super) fn seal_hello(&self, content: &[u8]) -> [u8; SEAL_LEN] {
         // There is at least one key.
@@ -108,6 +120,11 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count { given } => write!(f, "keys is {given}, expected 1 to {MAX_KEYS}"),
+            Self::InBoth { sites, operators } => write!(
+                f,
+                "key files {sites} and {operators} have a key in common, expected none, because sites \
+                 could give the orders of operators"
+            ),
             Self::Line { line, length } => write!(
                 f,
                 "line {line} has {length} characters, expected a key of 64 hexadecimal digits"
