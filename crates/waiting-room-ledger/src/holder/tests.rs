@@ -244,6 +244,41 @@ async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
+    let (logged, _guard) = Logged::begin();
+    let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    let mut answers = Vec::new();
+    for (held, named) in [(1, 65_001), (65_002, 65_538), (65_539, 65_540)] {
+        let taken = async {
+            while handle.holding().await != Some(Term::new(held)) {
+                tokio::time::sleep(SOON).await;
+            }
+        };
+        timeout(Duration::from_secs(60), taken).await.expect("it holds the room");
+        let (outlet, mut deliveries) = mpsc::channel(64);
+        let (reply, opened) = oneshot::channel();
+        let (site, incarnation, stream) = (SITE, INCARNATION, held.into());
+        handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
+        opened.await.unwrap().unwrap();
+        let message = a_message_of_term(Term::new(named));
+        handle.deliver(Event::Message { stream, message }).await;
+        while let Ok(Some(delivery)) = timeout(Duration::from_secs(60), deliveries.recv()).await {
+            answers.push(delivery.message);
+        }
+    }
+    let refused = "WARN a site is refused room=shop site=1 reason=it names term 65540, expected at most \
+                   65539";
+    assert_eq!(logged.with("WARN a site is refused"), [refused]);
+    let told = logged.with("WARN a site knows a later term");
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].ends_with("room=shop term=1 site=1 later_term=65001"), "{told:?}");
+    assert!(matches!(answers.last(), Some(ToSite::Refused(_))), "{answers:?}");
+    assert_eq!(handle.holding().await, Some(Term::new(65_539)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_are_fresh_for_a_second_after_their_batch_has_begun() {
     let (mut world, first) = World::new().await;
     acknowledge(first);

@@ -43,6 +43,13 @@ pub enum Refusal {
         /// Their digest, as the global ledger computes it.
         digest: RulesDigest,
     },
+    /// The site names a term that is too far ahead of that of the global ledger to be believed.
+    TermTooHigh {
+        /// The term that the site names.
+        given: Term,
+        /// The latest term that the global ledger believes.
+        most: Term,
+    },
 }
 
 /// The reason for which a site has no account, for the operator of the site.
@@ -84,6 +91,15 @@ pub enum JoinRefused {
         site: Duration,
         /// Its value in the global ledger.
         global: Duration,
+    },
+    /// The site knows a term that is too far ahead of that of the global ledger to be believed.
+    TermTooHigh {
+        /// The site.
+        site: SiteId,
+        /// The term that the site knows.
+        given: Term,
+        /// The latest term that the global ledger believes.
+        most: Term,
     },
     /// The times are equal and the digests are not: the two run different versions of this crate.
     VersionsDiffer {
@@ -146,13 +162,17 @@ impl Refused {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Drained => "it is being drained",
-            Self::Fenced => "its incarnation is fenced",
-            Self::NotListed => "it is not on the list of sites",
-            Self::Policy => "its policy differs from that of the other sites",
-            Self::Rules { .. } => "its rules differ from those of this ledger",
-        })
+        match self {
+            Self::Drained => f.write_str("it is being drained"),
+            Self::Fenced => f.write_str("its incarnation is fenced"),
+            Self::NotListed => f.write_str("it is not on the list of sites"),
+            Self::Policy => f.write_str("its policy differs from that of the other sites"),
+            Self::Rules { .. } => f.write_str("its rules differ from those of this ledger"),
+            Self::TermTooHigh { given, most } => {
+                let (given, most) = (given.number(), most.number());
+                write!(f, "it names term {given}, expected at most {most}")
+            }
+        }
     }
 }
 
@@ -169,6 +189,7 @@ impl JoinRefused {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
                 None => Self::VersionsDiffer { site: rules.digest(), global: digest },
             },
+            Refusal::TermTooHigh { given, most } => Self::TermTooHigh { site, given, most },
         }
     }
 }
@@ -194,6 +215,14 @@ impl fmt::Display for JoinRefused {
             }
             Self::RulesDiffer { field, site, global } => {
                 write!(f, "{field} is {site:?} at the site and {global:?} in the global ledger")
+            }
+            Self::TermTooHigh { site, given, most } => {
+                let (site, given, most) = (site.number(), given.number(), most.number());
+                write!(
+                    f,
+                    "site {site} knows term {given}, expected at most {most}, the latest one that the \
+                     global ledger believes"
+                )
             }
             Self::VersionsDiffer { site, global } => {
                 let (site, global) = (site.bits(), global.bits());
