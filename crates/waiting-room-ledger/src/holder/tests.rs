@@ -279,6 +279,49 @@ async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() {
+    let (logged, _guard) = Logged::begin();
+    let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    let open = async |stream| {
+        let (outlet, deliveries) = mpsc::channel(1024);
+        let (reply, opened) = oneshot::channel();
+        let (site, incarnation) = (SITE, INCARNATION);
+        handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
+        opened.await.unwrap().unwrap();
+        deliveries
+    };
+    let pass = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
+    let first = open(1).await;
+    pass(600).await;
+    assert!(logged.with("a site").is_empty(), "{:?}", logged.with("a site"));
+    handle.deliver(Event::Close { site: SITE, stream: 1 }).await;
+    drop(first);
+    pass(59).await;
+    assert!(logged.with("a site").is_empty(), "{:?}", logged.with("a site"));
+    pass(600).await;
+    let away = "WARN a site on the list is not connected room=shop site=1 silent_for=60s";
+    assert_eq!(logged.with("a site"), [away]);
+    let second = open(2).await;
+    pass(600).await;
+    let told = logged.with("a site");
+    assert_eq!(told.len(), 2, "{told:?}");
+    let back = told[1].strip_prefix("INFO a site is connected again room=shop site=1 silent_for=");
+    // 659 s and up to two looks.
+    assert!(matches!(back, Some("659s" | "660s" | "661s")), "{told:?}");
+    // A site that is added and never seen.
+    handle.order(Order::AddSite(SiteId::new(2))).await.unwrap();
+    pass(600).await;
+    assert_eq!(logged.with("a site")[2..], [away.replace("site=1", "site=2")]);
+    // A connection that breaks ends its stream without a word.
+    drop(second);
+    pass(600).await;
+    assert_eq!(logged.with("a site")[3..], [away]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_are_fresh_for_a_second_after_their_batch_has_begun() {
     let (mut world, first) = World::new().await;
     acknowledge(first);
