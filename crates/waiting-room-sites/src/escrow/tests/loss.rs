@@ -185,7 +185,7 @@ fn a_later_term_is_not_believed_of_a_site_that_is_not_listed_or_has_other_rules(
     let ToGlobal::Heartbeat(heartbeat) = heartbeat_of_term(&mut net, 2, at(5)) else {
         unreachable!()
     };
-    let stranger = ToGlobal::Heartbeat(Heartbeat { site: SiteId::new(9), ..heartbeat.clone() });
+    let stranger = ToGlobal::Heartbeat(Heartbeat { site: SiteId::new(9), ..heartbeat });
     assert_eq!(refusal_in(&net.global.receive(&stranger, at(5))), Refusal::NotListed);
     let rules = RULES.session(Duration::from_secs(1)).digest();
     let other = ToGlobal::Heartbeat(Heartbeat { rules, ..heartbeat });
@@ -233,7 +233,7 @@ fn the_site_that_has_named_the_latest_term_is_remembered() {
     let ToGlobal::Heartbeat(first) = heartbeat_of_term(&mut net, 7, at(5)) else { unreachable!() };
     let site = SiteId::new(1);
     for (site, term) in [(SiteId::new(0), 7), (site, 9), (SiteId::new(0), 9), (SiteId::new(0), 8)] {
-        let message = Heartbeat { site, term: Term::new(term), ..first.clone() };
+        let message = Heartbeat { site, term: Term::new(term), ..first };
         net.global.receive(&ToGlobal::Heartbeat(message), at(5));
     }
     assert_eq!(net.global.later_term(), Some(LaterTerm { site, term: Term::new(9) }));
