@@ -332,6 +332,42 @@ async fn a_client_without_a_key_cannot_hold_a_connection_by_greeting_again_and_a
     assert!(kept <= 2 * GREETING_WITHIN, "silence: {kept:?}");
 }
 
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn http_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A client that answers neither settings nor pings, and goes on after it was told to go away.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_go_away_is_disconnected_after_its_first_refusal() {
+    let server = server().await;
+    let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+    let begin = Instant::now();
+    let served = tokio::spawn(Arc::clone(&server).serve(theirs, "test:1".to_owned()));
+    let settings = http_frame(4, 0, 0, &[]);
+    ours.write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat()).await.unwrap();
+    // POST, http, the path and the authority, by the static table of RFC 7541, appendix A.
+    let head = [&[0x83, 0x86, 0x04, 8][..], b"/v1/site", &[0x01, 6], b"ledger"].concat();
+    let garbage = frame(&[9, 9], &[0; 16]);
+    let first = [http_frame(1, 4, 1, &head), http_frame(0, 0, 1, &garbage)].concat();
+    ours.write_all(&first).await.unwrap();
+    for stream in (3..).step_by(2) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // It opens streams and says nothing.
+        if served.is_finished() || ours.write_all(&http_frame(1, 4, stream, &head)).await.is_err() {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is closed");
+    }
+    served.await.unwrap();
+    let kept = begin.elapsed();
+    assert!(
+        (Duration::from_secs(3)..=GREETING_WITHIN + Duration::from_secs(1)).contains(&kept),
+        "{kept:?}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_address_cannot_take_all_connections_without_a_key() {
     let (logged, _guard) = Logged::begin();

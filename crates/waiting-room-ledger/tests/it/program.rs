@@ -28,9 +28,10 @@ fn keys() -> TempDir {
     folder
 }
 
-/// Runs a command to its end, and returns its output, or its error.
+/// Runs a command to its end, and returns its output, or its error. A command that does not end is
+/// stopped, and prints no error.
 fn run(arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let output = Command::new("timeout").args(["20", PROGRAM]).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
