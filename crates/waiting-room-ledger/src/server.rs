@@ -281,7 +281,7 @@ impl LedgerServer {
         })?;
         let nonce =
             nonce().map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
-        let (ready, sealer, opener) = Hello::open(content, seal, keys, nonce).ok_or_else(|| {
+        let (ready, sealer, opener) = hello.open(content, seal, keys, nonce).ok_or_else(|| {
             (StatusCode::UNAUTHORIZED, "the key is not one of this ledger".to_owned())
         })?;
         let room = self.rooms.get(&hello.room).ok_or_else(|| {

@@ -332,6 +332,23 @@ async fn a_client_without_a_key_cannot_hold_a_connection_by_greeting_again_and_a
     assert!(kept <= 2 * GREETING_WITHIN, "silence: {kept:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_site_with_a_key_of_its_own_cannot_speak_as_another_site() {
+    let (sites, [a, b]) = ([1, 2].map(SiteId::new), ["a", "b"].map(|digit| digit.repeat(64)));
+    let keeper = MemoryKeeper::new(10, sites, EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    let own = SharedKeys::parse(&format!("1 {a}\n2 {b}\n")).unwrap();
+    let server = LedgerServer::new([("shop".to_owned(), handle)], ServerKeys::new(own));
+    for (number, key, status) in [(1, "a", 200), (2, "b", 200), (2, "a", 401), (1, "b", 401)] {
+        let (site, incarnation) = (SiteId::new(number), Incarnation::new(1));
+        let hello = hello(Purpose::Site { site, incarnation });
+        let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys(key))).await;
+        assert_eq!(raw.status.as_u16(), status, "site {number}, key {key}");
+    }
+}
+
 /// A frame of HTTP/2 (RFC 9113, section 4.1).
 fn http_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
