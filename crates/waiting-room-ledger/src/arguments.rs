@@ -113,7 +113,8 @@ pub(crate) struct Serve {
     /// The names of the rooms
     #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) room: Vec<String>,
-    /// The file with the keys that sites share with the ledger, one a line
+    /// The file with the keys that sites share with the ledger, one a line; after the number of a site
+    /// and a space, the key is one of this site
     #[arg(long)]
     pub(crate) site_keys: PathBuf,
     /// The file with the keys of operators; without it, no orders are accepted
@@ -196,11 +197,6 @@ impl World {
             && self.sites.is_empty()
             && times.iter().all(Option::is_none)
             && !self.rolling_minute
-    }
-
-    /// Whether the limit is on new visitors.
-    pub(crate) const fn is_rolling_minute(&self) -> bool {
-        self.rolling_minute
     }
 
     /// The limit and the sites, each of them once.
