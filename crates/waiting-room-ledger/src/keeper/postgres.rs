@@ -14,23 +14,20 @@
 //! and does not know it cannot commit, so it cannot confirm the term of an old holder.
 
 mod connect;
-mod corrections;
-mod lineage;
+mod durability;
+mod recovery;
 mod rows;
-mod settings;
 mod sql;
 
 use std::fmt;
 
-use waiting_room_sites::escrow::{
-    Changes, Epoch, EscrowRules, Fence, Kept, KeptAccount, Standing, Term,
-};
+use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
 
-pub use self::{connect::Failover, corrections::Corrections};
 use self::{
     connect::Session,
     rows::{AccountColumns, kept_account, kept_claim, kept_room, kept_term},
 };
+pub use self::{durability::Failover, recovery::Corrections};
 use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper on PostgreSQL 12 or later.
@@ -142,65 +139,6 @@ impl PostgresKeeper {
             .await
             .map_err(KeepError::unavailable)?;
         transaction.commit().await.map_err(KeepError::unavailable)
-    }
-
-    /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
-    /// the room. The ledger that holds it at present is fenced.
-    ///
-    /// The list of sites, their fences and the limit are still used, so what the database has lost of
-    /// them is corrected in the same transaction. Without a site, its slots would be granted to others.
-    /// The term is raised by 1 024, to be above the terms that are lost. Returns what is kept then.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error, and changes nothing, if the room is not set up, if a site to be fenced is not
-    /// on the list, or if the server cannot be used.
-    pub async fn recover(&mut self, corrections: &Corrections) -> Result<Kept, KeepError> {
-        let result = self.try_recover(corrections).await;
-        self.forget_on_error(result)
-    }
-
-    async fn try_recover(&mut self, corrections: &Corrections) -> Result<Kept, KeepError> {
-        let room = self.room.clone();
-        let session = self.session().await?;
-        let lineage = session.lineage.to_string();
-        let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
-        let limit = corrections.limit.map(i64::from);
-        let row = transaction
-            .query_opt(sql::RECOVER, &[&room, &lineage, &limit, &TERMS_LOST])
-            .await
-            .map_err(KeepError::unavailable)?;
-        let row = row.ok_or_else(|| KeepError::NoRoom { room: room.clone() })?;
-        let kept = kept_room(&row, kept_term(&row)?)?;
-        let added = corrections
-            .sites
-            .iter()
-            .map(|site| (*site, KeptAccount::new(Epoch::default(), Standing::Away)));
-        let added = AccountColumns::of(&added.collect());
-        transaction
-            .execute(
-                sql::INSERT_SITES,
-                &[&room, &added.site, &added.epoch_term, &added.epoch_count],
-            )
-            .await
-            .map_err(KeepError::unavailable)?;
-        let fenced: Vec<_> =
-            corrections.fences.iter().map(|site| i32::from(site.number())).collect();
-        let epoch = Fence::of_all_accounts().epoch;
-        let (term, count) = (i64::from(epoch.term().number()), i64::from(epoch.count()));
-        transaction
-            .execute(sql::FENCE, &[&room, &fenced, &term, &count])
-            .await
-            .map_err(KeepError::unavailable)?;
-        let kept = Self::read(&transaction, &room, kept).await?;
-        if let Some(missing) =
-            corrections.fences.iter().find(|site| !kept.accounts.contains_key(site))
-        {
-            let setting = format!("fence is {}, expected a site on the list", missing.number());
-            return Err(KeepError::Unfit { setting });
-        }
-        transaction.commit().await.map_err(KeepError::unavailable)?;
-        Ok(kept)
     }
 
     /// The connection in use, or a new one.
@@ -327,7 +265,7 @@ impl PostgresKeeper {
             )
             .await
             .map_err(KeepError::unavailable)?;
-        settings::recheck(&row, failover)?;
+        durability::recheck(&row, failover)?;
         if row.get::<_, i64>("stored") == 1 {
             self.newest = Position { term: changes.term, batch: self.batch };
             return Ok(());
@@ -341,7 +279,7 @@ impl PostgresKeeper {
         let session = self.session().await?;
         let row = session.client.query_opt(&session.watch, &[&room]).await;
         let row = row.map_err(KeepError::unavailable)?.ok_or(KeepError::NoRoom { room })?;
-        settings::recheck(&row, failover)?;
+        durability::recheck(&row, failover)?;
         let batch = row.get::<_, i64>("batch").cast_unsigned();
         let found = Position { term: kept_term(&row)?, batch };
         let newest = self.newest.max(found);
@@ -388,10 +326,6 @@ impl LedgerKeeper for PostgresKeeper {
         released.map(drop).map_err(KeepError::unavailable)
     }
 }
-
-/// The number of take-overs that may be lost with a database. A recovery raises the term by it, because
-/// sites do not obey a term that is lower than the last one they know.
-const TERMS_LOST: i64 = 1024;
 
 /// The five times of the rules, in nanoseconds, in the order of [`EscrowRules::times`].
 fn rules_row(rules: &EscrowRules) -> [i64; 5] {

@@ -8,24 +8,10 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 use crate::keeper::{
     KeepError,
     postgres::{
-        lineage::Lineage,
-        settings,
+        durability::{self, Failover, Lineage},
         sql::{KEEP, TABLES, WATCH},
     },
 };
-
-/// Whether another server may be promoted in place of this one, as the operator knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failover {
-    /// There is one server, which is repaired or started again. If another one takes its place all the
-    /// same, the room has to be recovered.
-    #[default]
-    None,
-    /// A standby that has confirmed every commit is promoted, so nothing is lost. A server without a
-    /// synchronous standby is refused.
-    Synchronous,
-}
 
 /// A connection, its prepared statements, and what its server continues.
 #[derive(Debug)]
@@ -59,7 +45,7 @@ impl Session {
         let (client, connection) = config.connect(NoTls).await.map_err(KeepError::unavailable)?;
         let task = Task(tokio::spawn(async move { drop(connection.await) }).abort_handle());
         client.batch_execute(LIMITS).await.map_err(KeepError::unavailable)?;
-        settings::check(&client, failover).await?;
+        durability::check(&client, failover).await?;
         let lineage = Lineage::of(&client).await?;
         let exists = client.query_one(EXISTS, &[]).await.map_err(KeepError::unavailable)?;
         if !exists.get::<_, bool>(0) {

@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS waiting_room_ledger_claim (
 );
 ";
 
-/// The settings that decide whether the server keeps what it acknowledges; see `settings.rs`. The first
+/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The first
 /// one is kept for the connection.
 pub(super) const SETTINGS: &str = "
 SELECT pg_is_in_recovery() AS is_recovering,
