@@ -64,6 +64,8 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     trouble: Option<String>,
+    /// The sites with slots that were not kept.
+    surplus: HashSet<SiteId>,
     /// One entry for each site and kind of refusal.
     refusals: HashSet<(SiteId, Discriminant<Refusal>)>,
 }
@@ -158,6 +160,7 @@ impl Reception {
             Event::Message { stream, message } => {
                 let open = self.streams.get(&message.from());
                 if open.is_some_and(|open| open.id == stream) {
+                    self.told.surplus(&self.room, message.from(), desk.ledger().surplus(&message));
                     desk.receive(&message, now, calendar);
                 }
             }
@@ -240,6 +243,13 @@ impl Told {
         if self.trouble.as_ref() != Some(&error) {
             tracing::warn!(room, error, "the keeper of the room is in trouble");
             self.trouble = Some(error);
+        }
+    }
+
+    fn surplus(&mut self, room: &str, site: SiteId, slots: u64) {
+        if slots > 0 && self.surplus.insert(site) {
+            let site = site.number();
+            tracing::warn!(room, site, slots, "a site was granted slots that were not kept");
         }
     }
 

@@ -116,11 +116,13 @@ impl World {
     }
 }
 
+/// The time of the site.
+const NOW: Timestamp = Timestamp::from_secs(1);
+
 /// The first message of the site.
 fn join() -> ToGlobal {
-    let (now, rules) = (Timestamp::from_secs(1), EscrowRules::new());
-    let mut site = SiteLedger::new(SITE, INCARNATION, rules, now).unwrap();
-    match &site.tick(now)[..] {
+    let mut site = SiteLedger::new(SITE, INCARNATION, EscrowRules::new(), NOW).unwrap();
+    match &site.tick(NOW)[..] {
         [SiteAction::Send(join)] => join.clone(),
         other => panic!("a site joins, and not {other:?}"),
     }
@@ -241,6 +243,34 @@ async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
         Term::new(10),
         "it takes over with a term that is higher than what sites know"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_that_was_granted_more_than_was_kept_is_told_of_once() {
+    let (logged, _guard) = Logged::begin();
+    let (mut world, first) = World::new().await;
+    world.say(join()).await;
+    acknowledge(first);
+    acknowledge(world.batch().await);
+    let mut site = SiteLedger::new(SITE, INCARNATION, EscrowRules::new(), NOW).unwrap();
+    site.tick(NOW);
+    while let Some(message) = world.answer().await {
+        site.receive(&message, NOW);
+    }
+    let asked = ToSite::Report { term: site.term() };
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.receive(&asked, NOW)[..] else {
+        panic!("the site reports")
+    };
+    world.say(ToGlobal::Heartbeat(report.clone())).await;
+    let mut more = report.clone();
+    more.granted += 3;
+    for _ in 0..2 {
+        world.say(ToGlobal::Heartbeat(more.clone())).await;
+        more.granted += 1;
+    }
+    world.batch().await;
+    let told = "WARN a site was granted slots that were not kept room=shop site=1 slots=3";
+    assert_eq!(logged.with("that were not kept"), [told]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,6 +47,24 @@ impl GlobalLedger {
         }
     }
 
+    /// The number of slots that a site reports to have been granted on its present account, beyond those
+    /// that this ledger knows of. They count from now on, since it is the greater total that counts.
+    ///
+    /// No grant leaves before it is stored, so a number above zero means that the keeper has lost what it
+    /// had acknowledged: slots of other sites may be missing too, and the room has to be recovered.
+    #[must_use]
+    pub fn surplus(&self, message: &ToGlobal) -> u64 {
+        let (ToGlobal::Heartbeat(heartbeat) | ToGlobal::Claim { heartbeat, .. }) = message else {
+            return 0;
+        };
+        let Some(member) = self.accounts.of(heartbeat.site) else { return 0 };
+        let is_current = member.standing == Standing::Open
+            && member.epoch == heartbeat.epoch
+            && member.incarnation == Some(heartbeat.incarnation)
+            && heartbeat.term == self.term;
+        if is_current { heartbeat.granted.saturating_sub(member.allowance.granted) } else { 0 }
+    }
+
     /// The reason to believe nothing that the sender of a message says, if there is one.
     fn refusal_of_stranger(&self, message: &ToGlobal) -> Option<Refusal> {
         if self.accounts.of(message.from()).is_none() {
