@@ -261,11 +261,11 @@ async fn a_site_that_was_granted_more_than_was_kept_is_told_of_once() {
     let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.receive(&asked, NOW)[..] else {
         panic!("the site reports")
     };
-    world.say(ToGlobal::Heartbeat(report.clone())).await;
-    let mut more = report.clone();
+    world.say(ToGlobal::Heartbeat(*report)).await;
+    let mut more = *report;
     more.granted += 3;
     for _ in 0..2 {
-        world.say(ToGlobal::Heartbeat(more.clone())).await;
+        world.say(ToGlobal::Heartbeat(more)).await;
         more.granted += 1;
     }
     world.batch().await;
