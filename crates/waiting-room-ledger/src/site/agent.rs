@@ -182,11 +182,12 @@ impl<D: Dial> Agent<D> {
         let heard = self.room.hear_for_site(limit, term, &news, &times).await;
         let Ok((is_due, free)) = heard else { return };
         self.state.show_free(free);
-        let is_recalled = matches!(message, ToSite::Grant(grant) if grant.recall);
+        // Visitors who have come to the door since the last message are asked for now.
+        let asks = matches!(message, ToSite::Grant(grant)
+            if grant.recall || self.state.has_visitors_at_door());
         if is_due {
             self.report(Cause::Asked(limit)).await;
-        } else if is_recalled || self.state.has_visitors_at_door() {
-            // Visitors who have come to the door since the last message are asked for now.
+        } else if asks {
             self.report(Cause::Usual).await;
         }
     }
