@@ -92,14 +92,15 @@ impl RoomRules {
     }
 
     /// Returns the time for which a ticket without a place keeps its order of arrival: one and a
-    /// half refresh intervals.
+    /// half refresh intervals, and at least a refresh interval and two seconds.
     ///
     /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
-    /// time keeps its order. A longer lifetime would let clients collect tickets and use them
-    /// later.
+    /// time keeps its order. So does one that is a little early by the clock of the store, which may
+    /// have been set back, and is asked to wait for another second. A longer lifetime would let
+    /// clients collect tickets and use them later.
     #[must_use]
     pub fn first_ticket_lifetime(&self) -> Duration {
-        self.refresh_interval * 3 / 2
+        (self.refresh_interval * 3 / 2).max(self.refresh_interval + Duration::from_secs(2))
     }
 
     /// Returns whether a ticket no longer keeps its order of arrival at `now`.

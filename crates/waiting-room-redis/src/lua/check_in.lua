@@ -62,9 +62,10 @@ local function stand(id, ticket, ahead, reason)
 end
 
 -- Returns the time for which a ticket keeps its order of arrival. For a ticket without a place, it
--- is one and a half refresh intervals.
+-- is one and a half refresh intervals, and at least a refresh interval and two seconds.
 local function ticket_lifetime_us(ticket)
-    return ticket.placed and room.retention_us or room.refresh_us * 1.5
+    return ticket.placed and room.retention_us
+        or math.max(room.refresh_us * 1.5, room.refresh_us + 2000000)
 end
 
 -- Makes a visitor present at its rank, and returns the number of visitors ahead. `stood_us` is the

@@ -18,7 +18,7 @@ pub struct Limits {
     /// A place outlives the last check-in by this long.
     pub place_retention: Duration,
     /// A visitor far back in line is asked to check in this often. A first ticket keeps its order
-    /// of arrival for one and a half of these intervals.
+    /// of arrival for one and a half of these intervals, and at least for one and two seconds.
     pub refresh_interval: Duration,
 }
 
@@ -37,7 +37,10 @@ impl Limits {
     pub(super) fn kept_for(&self, place: &Place) -> Duration {
         match place.second_touch {
             true => self.place_retention,
-            false => self.refresh_interval * 3 / 2,
+            false => {
+                let least = self.refresh_interval + Duration::from_secs(2);
+                least.max(self.refresh_interval * 3 / 2)
+            }
         }
     }
 

@@ -135,7 +135,8 @@ impl Model {
         if self.ended.iter().any(is_void) {
             return if stays { turn } else { self.newcomer(ticket.id, now, told) };
         }
-        let first_lifetime = self.settings.refresh * 3 / 2;
+        let refresh = self.settings.refresh;
+        let first_lifetime = (refresh * 3 / 2).max(refresh + Duration::from_secs(2));
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
         let has_lapsed = ticket.last_check_in + lifetime <= now;
         ticket.resumes = false;

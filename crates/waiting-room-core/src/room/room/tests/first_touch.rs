@@ -202,6 +202,19 @@ fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_awa
     assert_eq!(brought_back(&mut room, at(31)), at(31));
 }
 
+/// By the clock of the store, a client that is on time may be a little early. It is then asked to wait
+/// for another second, and comes back a second late.
+#[test]
+fn a_first_ticket_with_the_shortest_interval_keeps_its_order_for_two_seconds_more() {
+    let mut room = room(rules(1).with_refresh_interval(Duration::from_secs(2)));
+    pass(room.enter(id(0), at(0)));
+    let first = ticket(room.enter(id(1), at(1)));
+    let brought_back = |room: &mut Room, now| ticket(room.check_in(&first, now)).first_seen;
+    let last = at(1) + Duration::from_millis(3_999);
+    assert_eq!(brought_back(&mut room.clone(), last), at(1));
+    assert_eq!(brought_back(&mut room, at(5)), at(5));
+}
+
 /// Returns the number of requests in a minute in which newcomers arrive evenly. The second touch of
 /// each newcomer comes after the interval that `second` returns, and check-ins follow at the
 /// longest check-in interval.
