@@ -143,6 +143,9 @@ pub(crate) struct Recover {
     /// The limit, if it was changed
     #[arg(long)]
     pub(crate) limit: Option<u32>,
+    /// A number above all terms that sites know, if it has to be raised by more than 1024
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) first_term: Option<u32>,
 }
 
 /// Where the ledgers are.

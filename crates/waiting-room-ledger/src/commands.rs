@@ -59,17 +59,20 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
 }
 
 async fn run_recover(recover: Recover) -> Result<(), Failure> {
-    let Recover { keeper, room, add_site, fence, limit } = recover;
+    let Recover { keeper, room, add_site, fence, limit, first_term } = recover;
     let mut corrections = Corrections::new();
     corrections = add_site.into_iter().map(SiteId::new).fold(corrections, Corrections::add_site);
     corrections = fence.into_iter().map(SiteId::new).fold(corrections, Corrections::fence);
     if let Some(limit) = limit {
         corrections = corrections.limit(limit);
     }
+    if let Some(term) = first_term {
+        corrections = corrections.first_term(Term::new(term));
+    }
     let kept = postgres(&keeper, &room, "recover")?.recover(&corrections).await?;
     println!("the next ledger of room {room} learns from the sites before it grants anything");
     println!("limit {}, sites {}", kept.limit, listed(&kept, |_| true));
-    let fenced = listed(&kept, |account| account.fence.is_some());
+    let fenced = listed(&kept, KeptAccount::is_fenced);
     if !fenced.is_empty() {
         println!("fenced: {fenced}");
     }

@@ -114,9 +114,9 @@ pub enum TakenOver {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeepError {
-    /// Another process has taken over.
+    /// Another process has taken over, or an operator has recovered the room.
     Fenced {
-        /// Its term.
+        /// The term that is kept.
         term: Term,
     },
     /// The keeper may have lost what it had acknowledged. An operator has to decide: the room is
@@ -153,7 +153,11 @@ impl fmt::Display for KeepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fenced { term } => {
-                write!(f, "another ledger has taken over with term {}", term.number())
+                let term = term.number();
+                write!(
+                    f,
+                    "the term is {term}: another ledger has taken over, or the room is recovered"
+                )
             }
             Self::Lost { found } => {
                 write!(

@@ -78,12 +78,15 @@ impl ServerKeys {
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, and if one
-    /// key is in both files.
+    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, if one key
+    /// is in both files, and if one of operators belongs to a site.
     pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
         let keys = Self::new(SharedKeys::read(sites)?);
         let Some(path) = operators else { return Ok(keys) };
         let operators = SharedKeys::read(path)?;
+        if let Some(site) = operators.first_site() {
+            return Err(KeyError::OfSite { path: path.display().to_string(), site });
+        }
         if keys.sites.overlaps(&operators) {
             let [sites, operators] = [sites, path].map(|path| path.display().to_string());
             return Err(KeyError::InBoth { sites, operators });

@@ -139,8 +139,9 @@ impl<'a> Tenure<'a> {
         // The answers are dropped: sites ask again, and the answers then have the same totals.
         self.desk.not_stored(changes);
         for (reply, result) in orders {
-            // If the term is over, nothing was stored.
-            let error = if goes_on { OrderError::Unknown } else { OrderError::NotHolding };
+            // Nothing was stored if another ledger has taken over.
+            let is_fenced = matches!(error, KeepError::Fenced { .. });
+            let error = if is_fenced { OrderError::NotHolding } else { OrderError::Unknown };
             let _ = reply.send(result.and(Err(error)));
         }
         goes_on

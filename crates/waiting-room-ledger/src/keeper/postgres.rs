@@ -54,11 +54,19 @@ pub struct PostgresKeeper {
     lineage: String,
 }
 
-/// A batch of a ledger. What is kept never goes back behind one that was acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A batch of a ledger. The numbers of batches and terms only grow, also with a recovery, and what is kept
+/// never goes back behind a batch that was acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Position {
     term: Term,
     batch: u64,
+}
+
+impl Position {
+    /// Whether something that was kept is missing if `found` is kept now.
+    fn is_ahead_of(self, found: Self) -> bool {
+        self.term > found.term || self.batch > found.batch
+    }
 }
 
 impl fmt::Display for Position {
@@ -176,14 +184,9 @@ impl PostgresKeeper {
         at_least: Term,
     ) -> Result<Option<TakenOver>, KeepError> {
         let (room, holder, failover) = (self.room.clone(), self.holder.clone(), self.failover);
-        // In a room that has to be recovered, the term may have been rolled back.
-        let known = match self.newest.term > seen.term {
-            true => next_term(self.newest.term, at_least)?,
-            false => at_least,
-        };
         let session = self.session().await?;
         let lineage = session.lineage.to_string();
-        let term = next_term(seen.term, known)?;
+        let term = next_term(seen.term, at_least)?;
         let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
         let (number, before) = (i64::from(term.number()), i64::from(seen.term.number()));
         let row = transaction
@@ -275,18 +278,20 @@ impl PostgresKeeper {
     }
 
     async fn try_watch(&mut self) -> Result<Seen, KeepError> {
-        let (room, failover) = (self.room.clone(), self.failover);
+        let (room, failover, newest) = (self.room.clone(), self.failover, self.newest);
         let session = self.session().await?;
         let row = session.client.query_opt(&session.watch, &[&room]).await;
-        let row = row.map_err(KeepError::unavailable)?.ok_or(KeepError::NoRoom { room })?;
+        let row = row.map_err(KeepError::unavailable)?;
+        let row = row.ok_or_else(|| KeepError::NoRoom { room: room.clone() })?;
         durability::recheck(&row, failover)?;
         let batch = row.get::<_, i64>("batch").cast_unsigned();
         let found = Position { term: kept_term(&row)?, batch };
-        let newest = self.newest.max(found);
-        if found < newest && !row.get::<_, bool>("must_recover") {
+        if newest.is_ahead_of(found) && !row.get::<_, bool>("must_recover") {
+            // Other processes may not have seen the newest batch. A failure is repaired by the next look.
+            let _ = session.client.execute(sql::LOSE, &[&room]).await;
             return Err(KeepError::Lost { found: format!("{found} is kept, expected {newest}") });
         }
-        self.newest = newest;
+        self.newest = found;
         Ok(Seen { term: found.term, batch, is_held: row.get("is_held") })
     }
 

@@ -99,8 +99,9 @@ impl RedisKeeper {
             .await
             .map_err(KeepError::unavailable)?;
         let (term, batch, holder, sites, rules) = found;
-        self.check_list(&sites.unwrap_or_default())?;
-        self.check_rules(&rules.unwrap_or_default())?;
+        let rules = rules.unwrap_or_default();
+        self.check_list(&sites.unwrap_or_default(), &rules)?;
+        self.check_rules(&rules)?;
         Ok(Seen {
             term: Term::new(term.unwrap_or_default()),
             batch: batch.unwrap_or_default(),
@@ -158,16 +159,22 @@ impl RedisKeeper {
         Ok(())
     }
 
-    /// The time, in seconds, after which a site that is switched off holds nothing.
-    fn seconds_off(&self) -> u64 {
-        self.rules.reclaim_after().as_secs() + 1
+    /// The time, in seconds, after which a site that is switched off holds nothing, by these rules and by
+    /// those that are stored.
+    fn seconds_off(&self, stored: &str) -> u64 {
+        let times: Vec<_> = words(stored).map(Duration::from_nanos).collect();
+        let before = match times[..] {
+            [session, lease, margin, ..] => session + lease + margin,
+            _ => Duration::ZERO,
+        };
+        before.max(self.rules.reclaim_after()).as_secs() + 1
     }
 
     /// Refuses a list that lacks a site of the last ledger.
-    fn check_list(&self, stored: &str) -> Result<(), KeepError> {
+    fn check_list(&self, stored: &str, rules: &str) -> Result<(), KeepError> {
         let listed = |number: &u16| self.sites.iter().any(|site| site.number() == *number);
         let Some(missing) = words(stored).find(|number| !listed(number)) else { return Ok(()) };
-        let (sites, key, off) = (numbers(&self.sites), &self.key, self.seconds_off());
+        let (sites, key, off) = (numbers(&self.sites), &self.key, self.seconds_off(rules));
         Err(KeepError::Unfit {
             setting: format!(
                 "sites is {sites}, expected also {missing}, which the last ledger had; when that site \
@@ -184,7 +191,7 @@ impl RedisKeeper {
         else {
             return Ok(());
         };
-        let (key, off) = (&self.key, self.seconds_off());
+        let (key, off) = (&self.key, self.seconds_off(stored));
         Err(KeepError::Unfit {
             setting: format!(
                 "{field} is {given:?}, expected {before:?} as before; when all sites have been off for \

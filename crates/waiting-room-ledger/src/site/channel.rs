@@ -42,12 +42,13 @@ struct Sent {
 }
 
 impl Sent {
-    /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them. It
-    /// grants them as soon as they are free. New visitors without a line are told of at once, because
-    /// they wait for a moment only.
+    /// Returns whether the global ledger knows that visitors want slots, and had too few of them. It grants
+    /// them as soon as they are free. Further visitors at the door are told of at once, because they wait
+    /// for a moment only; further ones in line are not.
     fn is_served_later(&self, account: &AccountReport) -> bool {
         let granted = account.granted.saturating_sub(self.granted);
-        !account.front.is_empty() && self.wanted > granted
+        let missing = self.wanted.saturating_sub(granted);
+        missing > 0 && (!account.front.is_empty() || account.wanted <= missing)
     }
 }
 
@@ -223,8 +224,9 @@ mod tests {
         assert!(is_due(&account(10, 3), with_line(13, 1)));
         // The slots that are missing come as soon as they are free.
         assert!(!is_due(&account(10, 3), with_line(12, 2)));
-        // Visitors at the door wait for a moment only.
+        // Visitors at the door wait for a moment only, so further ones are told of at once.
         assert!(is_due(&account(10, 3), account(12, 2)));
+        assert!(!is_due(&account(10, 3), account(12, 1)));
     }
 
     #[test]

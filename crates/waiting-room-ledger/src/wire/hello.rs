@@ -45,8 +45,8 @@ impl Hello {
         (content, seal)
     }
 
-    /// Answers this greeting if it was sealed with one of the keys for its sender: with the ledger's nonce, and the keys
-    /// of the stream. `None` if no key opens it.
+    /// Answers this greeting if it was sealed with one of the keys for its sender: with the ledger's
+    /// nonce, and the keys of the stream. `None` if no key opens it.
     pub(crate) fn open(
         &self,
         content: &[u8],

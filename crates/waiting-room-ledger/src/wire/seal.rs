@@ -59,6 +59,13 @@ pub enum KeyError {
         /// The number of its characters.
         length: usize,
     },
+    /// The file of operators has a key that belongs to a site, and would open nothing.
+    OfSite {
+        /// Its path.
+        path: String,
+        /// The site.
+        site: SiteId,
+    },
     /// The file cannot be read.
     Read {
         /// Its path.
@@ -127,6 +134,11 @@ impl SharedKeys {
         Self::parse(&text)
     }
 
+    /// The first site that has a key of its own.
+    pub(crate) fn first_site(&self) -> Option<SiteId> {
+        self.0.iter().find_map(|key| key.site)
+    }
+
     /// Returns whether any of these keys is one of the others.
     pub(crate) fn overlaps(&self, others: &Self) -> bool {
         let theirs = |key: &OneKey| others.0.iter().any(|other| other.bytes == key.bytes);
@@ -180,6 +192,11 @@ impl fmt::Display for KeyError {
                 f,
                 "line {line} has {length} characters, expected a key of 64 hexadecimal digits, or the \
                  number of a site and one"
+            ),
+            Self::OfSite { path, site } => write!(
+                f,
+                "key file {path} has a key of site {}, expected keys of operators only",
+                site.number()
             ),
             Self::Read { path, source } => write!(f, "key file {path}: {source}"),
             Self::Repeated { line } => {

@@ -298,6 +298,15 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
          because sites could give the orders of operators\n"
     );
     assert_eq!(error, expected);
+    let of_site = keys.path().join("of-site.key");
+    std::fs::write(&of_site, format!("3 {}\n", "b".repeat(64))).unwrap();
+    let of_site = of_site.to_str().unwrap();
+    let error = serve(&[&shop[..], &["--operator-keys", of_site]].concat()).unwrap_err();
+    let expected = format!(
+        "waiting-room-ledger: key file {of_site} has a key of site 3, expected keys of operators \
+         only\n"
+    );
+    assert_eq!(error, expected);
     let redis = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
     let redis = redis.url();
     let error = serve(&["--keeper", &redis, "--room", "shop", "--site-keys", sites]).unwrap_err();

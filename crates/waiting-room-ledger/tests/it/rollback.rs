@@ -49,20 +49,38 @@ async fn a_room_that_goes_back_is_noticed_by_its_holder_and_by_a_standby() {
     for _ in 0..3 {
         holder.keep(&no_changes(term)).await.unwrap();
     }
-    let mut standby = PostgresKeeper::new(server.url(), Failover::None, "shop", "a standby");
+    let keeper = || PostgresKeeper::new(server.url(), Failover::None, "shop", "a standby");
+    let (mut standby, mut behind) = (keeper(), keeper());
     standby.watch().await.unwrap();
     // As if a snapshot of the disk had been put back: the server and its timeline are the same.
     raw(&server).await.execute("UPDATE waiting_room_ledger SET batch = 2", &[]).await.unwrap();
-    let expected = "batch 2 of term 1 is kept, expected batch 3 of term 1, so acknowledged changes may \
-                    be lost: the room has to be recovered";
+    // A process that has not seen the newest batch takes over before the holder looks.
+    let seen = behind.watch().await.unwrap();
+    let taken = behind.take_over(seen, Term::default()).await.unwrap();
+    assert!(matches!(taken, Some(TakenOver::Kept(_))));
+    let lost = |found: &str| {
+        format!("{found}, so acknowledged changes may be lost: the room has to be recovered")
+    };
     let error = holder.keep(&no_changes(term)).await.unwrap_err();
-    assert_eq!(error.to_string(), expected);
+    assert_eq!(error.to_string(), lost("batch 2 of term 2 is kept, expected batch 3 of term 1"));
     let error = standby.watch().await.unwrap_err();
-    assert_eq!(error.to_string(), expected);
+    assert_eq!(error.to_string(), lost("batch 2 of term 3 is kept, expected batch 3 of term 1"));
+
+    // That process is fenced, and neither it nor one that has just been started takes over again.
+    let error = behind.keep(&no_changes(Term::new(2))).await.unwrap_err();
+    assert!(matches!(error, KeepError::Fenced { term } if term == Term::new(3)), "{error}");
+    for mut keeper in [behind, keeper()] {
+        let seen = keeper.watch().await.unwrap();
+        let error = keeper.take_over(seen, Term::default()).await.unwrap_err();
+        assert_eq!(error.to_string(), lost("a ledger has seen batches that are not kept any more"));
+    }
     standby.recover(&Corrections::new()).await.unwrap();
     let seen = standby.watch().await.unwrap();
     let taken = standby.take_over(seen, Term::default()).await.unwrap();
-    assert!(matches!(taken, Some(TakenOver::Lost(_))));
+    let Some(TakenOver::Lost(kept)) = taken else { panic!("the room is recovered: {taken:?}") };
+    // What the old holder has seen is not expected any more.
+    standby.keep(&no_changes(kept.term)).await.unwrap();
+    assert!(holder.watch().await.unwrap().is_held);
 }
 
 /// The settings are also those of the batches that an open connection stores.
@@ -121,6 +139,10 @@ async fn what_a_backup_lacks_is_added_with_the_recovery() {
     let corrections = Corrections::new().add_site(SiteId::new(4)).fence(SiteId::new(2)).limit(7);
     let kept = keeper.recover(&corrections).await.unwrap();
     assert_eq!((kept.limit, kept.accounts.len()), (7, 4));
+    assert_eq!(kept.term, Term::new(1 + 1024));
+    let far = corrections.clone().first_term(Term::new(100_000));
+    assert_eq!(keeper.recover(&far).await.unwrap().term, Term::new(99_999));
+    assert_eq!(keeper.recover(&far).await.unwrap().term, Term::new(99_999 + 1024));
     let unknown = corrections.clone().fence(SiteId::new(5));
     let error = keeper.recover(&unknown).await.unwrap_err();
     assert_eq!(error.to_string(), "fence is 5, expected a site on the list");

@@ -246,6 +246,13 @@ impl KeptAccount {
             fence: None,
         }
     }
+
+    /// Returns whether an incarnation of the site, or its present account, is fenced. The fence of a site
+    /// that was only added is about accounts from before it was removed.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)
+    }
 }
 
 impl KeptClaim {

@@ -116,8 +116,8 @@ impl Member {
         }
     }
 
-    /// An account of which it is unknown what was kept, except for who must not continue it. `epoch`
-    /// is before all accounts of this term, so a fence does not hit those.
+    /// An account of which only the fence and the draining are known. `epoch` is before all accounts
+    /// of this term, so a fence does not hit those.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
         let fence = kept.and_then(|kept| kept.fence);
         Self {
@@ -253,7 +253,7 @@ impl Member {
 
     /// Returns whether an incarnation is fenced, or the present account is.
     pub(super) fn has_fence(&self) -> bool {
-        self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)
+        self.kept().is_fenced()
     }
 
     /// Returns whether all passes of the account are void.

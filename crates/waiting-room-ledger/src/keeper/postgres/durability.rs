@@ -61,6 +61,9 @@ fn unfit(setting: impl Into<String>) -> Result<(), KeepError> {
     Err(KeepError::Unfit { setting: setting.into() })
 }
 
+/// The lineage of a room that has lost batches, which no server has.
+const LOST: &str = "lost";
+
 /// The database cluster of a server, and its timeline.
 ///
 /// A standby and a copy of the disk are of the same cluster. A promotion, and a restoration from an
@@ -86,6 +89,10 @@ impl Lineage {
         };
         if is_same {
             return Ok(());
+        }
+        if before == LOST {
+            let found = "a ledger has seen batches that are not kept any more".to_owned();
+            return Err(KeepError::Lost { found });
         }
         let found =
             format!("the cluster and the timeline of the server are {self}, expected {before}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use waiting_room_sites::{
     SiteId,
-    escrow::{Epoch, Fence, Kept, KeptAccount, Standing},
+    escrow::{Epoch, Fence, Kept, KeptAccount, Standing, Term},
 };
 
 use crate::keeper::{
@@ -22,6 +22,7 @@ pub struct Corrections {
     pub(super) sites: BTreeSet<SiteId>,
     pub(super) fences: BTreeSet<SiteId>,
     pub(super) limit: Option<u32>,
+    pub(super) first_term: Option<Term>,
 }
 
 impl Corrections {
@@ -51,6 +52,14 @@ impl Corrections {
         self.limit = Some(limit);
         self
     }
+
+    /// Sets the least term of the next ledger, which is above all terms that sites know. Otherwise it is
+    /// 1 025 or more above the kept one.
+    #[must_use]
+    pub const fn first_term(mut self, term: Term) -> Self {
+        self.first_term = Some(term);
+        self
+    }
 }
 
 impl PostgresKeeper {
@@ -76,8 +85,10 @@ impl PostgresKeeper {
         let lineage = session.lineage.to_string();
         let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
         let limit = corrections.limit.map(i64::from);
+        // The next take-over raises the term by one.
+        let above = corrections.first_term.map_or(0, |term| i64::from(term.number()) - 1);
         let row = transaction
-            .query_opt(sql::RECOVER, &[&room, &lineage, &limit, &TERMS_LOST])
+            .query_opt(sql::RECOVER, &[&room, &lineage, &limit, &TERMS_LOST, &above, &BATCHES_LOST])
             .await
             .map_err(KeepError::unavailable)?;
         let row = row.ok_or_else(|| KeepError::NoRoom { room: room.clone() })?;
@@ -117,3 +128,5 @@ impl PostgresKeeper {
 /// The number of take-overs that may be lost with a database. A recovery raises the term by it, because
 /// sites do not obey a term that is lower than the last one they know.
 const TERMS_LOST: i64 = 1024;
+/// The number of batches that may be lost with a database, which is more than ever are.
+const BATCHES_LOST: i64 = 1 << 32;

@@ -84,17 +84,25 @@ ON CONFLICT (room, site) DO UPDATE SET is_drained = false
 /// Fences the holder: its next batch has another term. The next take-over raises the term again.
 pub(super) const RECOVER: &str = "
 UPDATE waiting_room_ledger
-SET must_recover = true, timeline = $2, holder = NULL,
-    term = least(term + $4, 4294967294), limit_slots = coalesce($3, limit_slots)
+SET must_recover = true, timeline = $2, holder = NULL, batch = batch + $6,
+    term = greatest(term, least(greatest(term + $4, $5), 4294967294)),
+    limit_slots = coalesce($3, limit_slots)
 WHERE room = $1
 RETURNING term, limit_slots, session_ns, lease_ns, drift_margin_ns, heartbeat_ns, borrow_wait_ns
+";
+
+/// Declares that acknowledged batches are missing: no ledger holds the room any more, and none takes over
+/// before the room is recovered, because no server has this lineage.
+pub(super) const LOSE: &str = "
+UPDATE waiting_room_ledger
+SET timeline = 'lost', holder = NULL, term = least(term + 1, 4294967295)
+WHERE room = $1 AND NOT must_recover AND timeline <> 'lost'
 ";
 
 /// Fences accounts of which it is unknown which one was the last.
 pub(super) const FENCE: &str = "
 UPDATE waiting_room_ledger_site SET fence_term = $3, fence_count = $4
 WHERE room = $1 AND site = ANY ($2::integer[])
-RETURNING site
 ";
 
 pub(super) const RELEASE: &str =

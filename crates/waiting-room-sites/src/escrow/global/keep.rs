@@ -82,9 +82,9 @@ impl GlobalLedger {
     /// # Errors
     ///
     /// Returns an error if `sites` lacks a site that was kept: it may hold slots, and learning would
-    /// end without it. It is also an error if it contains a site twice, if a rule is invalid or differs from the one that was
-    /// kept, if `term` is not the one that was kept (see [`Kept::take_over`]), or if there is no
-    /// site.
+    /// end without it. It is also an error if it contains a site twice, if a rule is invalid or
+    /// differs from the one that was kept, if `term` is not the one that was kept (see
+    /// [`Kept::take_over`]), or if there is no site.
     pub fn recover(
         kept: &Kept,
         limit: u32,

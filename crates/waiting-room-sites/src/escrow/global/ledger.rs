@@ -109,8 +109,9 @@ impl GlobalLedger {
     }
 
     /// Sets how many terms ahead of this ledger a site is believed to be,
-    /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a later term than that, or the
-    /// last one of all, is refused ([`Refusal::TermTooHigh`](crate::escrow::Refusal::TermTooHigh)).
+    /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a later term than that, or
+    /// the last one of all, is refused
+    /// ([`Refusal::TermTooHigh`](crate::escrow::Refusal::TermTooHigh)).
     ///
     /// A process that follows sites to later terms again and again passes on what is left, so that they
     /// cannot use all terms up in small steps.
@@ -154,8 +155,8 @@ impl GlobalLedger {
     /// over, or this world was set up with a term that is too low.
     ///
     /// Only sites on the list with the rules of this ledger are believed, and only within
-    /// [`term_jump`](Self::term_jump). This ledger is over then. Sites ignore its answers, so its caller stops it, and tells the
-    /// operator.
+    /// [`term_jump`](Self::term_jump). This ledger is over then. Sites ignore its answers, so its caller
+    /// stops it, and tells the operator.
     #[must_use]
     pub const fn later_term(&self) -> Option<LaterTerm> {
         self.later_term
