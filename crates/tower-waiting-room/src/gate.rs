@@ -26,6 +26,7 @@
 mod concurrency;
 mod lease;
 mod options;
+mod permits;
 mod registry;
 mod stage;
 mod sweeper;
@@ -42,7 +43,8 @@ pub use self::{
     options::{ClientDeadline, GateStatuses, ReleaseAt},
 };
 pub(crate) use self::{
-    lease::{BodyPermits, Permits, body_read_timeout},
+    lease::{BodyPermits, body_read_timeout},
+    permits::Permits,
     registry::{GateLine, GateRef, GateSet},
     stage::{GateStage, Gated},
     waiting::{Waited, Waiting},

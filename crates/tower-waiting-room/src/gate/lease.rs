@@ -34,7 +34,6 @@ use std::{
 };
 
 use http::Extensions;
-use smallvec::SmallVec;
 use waiting_room_core::{
     Timestamp,
     gate::{Permit, PermitOutcome},
@@ -42,6 +41,7 @@ use waiting_room_core::{
 
 use super::{
     options::ReleaseAt,
+    permits::Permits,
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
 };
@@ -69,10 +69,6 @@ pub(crate) struct HeldPermit {
     /// client rather than the service, so it is not sampled.
     is_over: AtomicBool,
 }
-
-/// The permits of all gates that a request has passed. One permit is stored inline, because most
-/// layers have only one gate.
-pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
 
 /// Returns how long the application may wait for a frame of the request's body: the shortest
 /// `body_read_timeout` of the gates whose permits the request holds, or `None` for no bound.
@@ -163,7 +159,7 @@ impl BodyPermits {
     /// Records that the server took a frame of the body and that more frames may follow. Until the
     /// server asks for the next frame, the client is responsible for any delay.
     pub(crate) fn taken(&self) {
-        self.0.iter().for_each(HeldPermit::taken);
+        self.0.iter().for_each(|held| held.taken());
     }
 
     /// Records that the server asked for a frame that the application has not produced yet. Until

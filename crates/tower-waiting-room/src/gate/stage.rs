@@ -25,7 +25,8 @@ use waiting_room_core::{
 
 use super::{
     concurrency::{Concurrency, suspects},
-    lease::{HeldPermit, PermitHandle, Permits},
+    lease::{HeldPermit, PermitHandle},
+    permits::Permits,
     registry::{GateRef, GateSet, Lookup},
     sweeper::Sweeper,
     waiting::{Queued, WaitEnd, Waited, Waiting},

@@ -295,11 +295,9 @@ impl RateStage {
 
     /// Reports the limits that refuse a request. The other limits are not reported, because the
     /// request was not charged against them.
-    fn refuse(&self, policies: &[Arc<Policy>], mut report: Box<RateReport>) -> Rated {
-        for it in report.decisions.iter_mut().filter(|it| !it.decision.is_allowed()) {
+    fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
+        for it in report.decisions.iter().filter(|it| !it.decision.is_allowed()) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
-            // The reason needs the numbers, and so do the headers.
-            it.decision = it.decision.describe().into();
         }
         Rated::Refuse(report)
     }

@@ -139,17 +139,17 @@ impl PreparedHeaders {
 
     /// Copies the headers, and sets the values that vary.
     pub(super) fn with(&self, values: &Values<'_>) -> HeaderMap {
-        self.set(self.headers.clone(), values)
+        self.copied(&self.headers, values)
     }
 
     /// Does the same, and adds an empty `Set-Cookie` header, whose value the caller sets.
     pub(super) fn with_cookie(&self, values: &Values<'_>) -> HeaderMap {
-        self.set(self.with_cookie.clone(), values)
+        self.copied(&self.with_cookie, values)
     }
 
-    /// Sets the values that vary. `headers` begins with all headers.
-    #[inline]
-    fn set(&self, mut headers: HeaderMap, values: &Values<'_>) -> HeaderMap {
+    /// Copies a map that begins with all headers, and sets the values that vary.
+    fn copied(&self, prepared: &HeaderMap, values: &Values<'_>) -> HeaderMap {
+        let mut headers = prepared.clone();
         let mut is_complete = true;
         for (value, part) in headers.values_mut().zip(&self.parts) {
             let new = match part {
