@@ -29,7 +29,7 @@ pub(crate) fn dozen() -> impl Iterator<Item = Preferences> {
 /// After [`MADE_UP`] of them, the first follows again, which a memory of the last headers that is
 /// bounded has forgotten by then.
 pub(crate) fn made_up() -> impl Iterator<Item = Preferences> {
-    let (types, languages) = (repeated(",;;;;;;;;;;;"), repeated(",xy;q=1"));
+    let (types, languages) = (repeated(",;q;q ;q;q"), repeated(",xy;q=1"));
     let value = |list: String| HeaderValue::try_from(list).expect("it is visible ASCII");
     (0..MADE_UP).map(move |client| Preferences {
         types: value(format!("text/html;q=0.9{client:04}{types}")),

@@ -14,24 +14,34 @@ pub(super) struct Element<'a> {
 }
 
 /// Returns the first elements of a list.
+#[inline]
 pub(super) fn elements(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
-    let mut rest = Some(list);
-    let element = move || {
-        let (element, after) = first(rest?);
-        rest = after.split_first().map(|(_comma, after)| after);
-        Some(element)
-    };
-    std::iter::from_fn(element).take(MAX_ELEMENTS)
+    Elements(Some(list)).take(MAX_ELEMENTS)
 }
 
-/// Returns the first element of a list, and the text from the comma after it. The function is
-/// inlined, because both kinds of lists spend most of their time in it.
+/// All elements of a list, of which `None` is left after the last one.
+struct Elements<'a>(Option<&'a [u8]>);
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Element<'a>;
+
+    /// Reads an element. The method is inlined, because both kinds of lists spend most of their time
+    /// in it.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Element<'a>> {
+        let (element, after) = first(self.0?);
+        self.0 = after.split_first().map(|(_comma, after)| after);
+        Some(element)
+    }
+}
+
+/// Returns the first element of a list, and the text from the comma after it.
 #[inline(always)]
 fn first(list: &[u8]) -> (Element<'_>, &[u8]) {
     let (name, mut rest) = until_delimiter(without_spaces(list));
     let mut weight = None;
     while let [b';', after @ ..] = rest {
-        rest = without_spaces(after);
+        rest = without_empty_parameters(after);
         if let [b'q' | b'Q', after @ ..] = rest
             && let [b'=', after @ ..] = without_spaces(after)
         {
@@ -114,6 +124,21 @@ fn without_spaces(text: &[u8]) -> &[u8] {
 #[inline(never)]
 fn after_spaces(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|byte| *byte > b' ');
+    &text[end.unwrap_or(text.len())..]
+}
+
+/// Returns the rest of a text after spaces, tabs and semicolons.
+#[inline(always)]
+fn without_empty_parameters(text: &[u8]) -> &[u8] {
+    match text {
+        [..=b' ' | b';', ..] => after_empty_parameters(text),
+        _ => text,
+    }
+}
+
+#[inline(never)]
+fn after_empty_parameters(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| *byte > b' ' && *byte != b';');
     &text[end.unwrap_or(text.len())..]
 }
 
