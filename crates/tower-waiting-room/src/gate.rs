@@ -24,9 +24,9 @@
 //! continues even if its permit is taken back or the limit is lowered.
 
 mod concurrency;
+mod few;
 mod lease;
 mod options;
-mod permits;
 mod registry;
 mod stage;
 mod sweeper;
@@ -43,8 +43,7 @@ pub use self::{
     options::{ClientDeadline, GateStatuses, ReleaseAt},
 };
 pub(crate) use self::{
-    lease::{BodyPermits, body_read_timeout},
-    permits::Permits,
+    lease::{BodyPermits, Permits, body_read_timeout},
     registry::{GateLine, GateRef, GateSet},
     stage::{GateStage, Gated},
     waiting::{Waited, Waiting},

@@ -40,8 +40,8 @@ use waiting_room_core::{
 };
 
 use super::{
+    few::Few,
     options::ReleaseAt,
-    permits::Permits,
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
 };
@@ -69,6 +69,9 @@ pub(crate) struct HeldPermit {
     /// client rather than the service, so it is not sampled.
     is_over: AtomicBool,
 }
+
+/// The permits of all gates that a request has passed. Most layers have no gate or one.
+pub(crate) type Permits = Few<Arc<HeldPermit>>;
 
 /// Returns how long the application may wait for a frame of the request's body: the shortest
 /// `body_read_timeout` of the gates whose permits the request holds, or `None` for no bound.

@@ -25,8 +25,7 @@ use waiting_room_core::{
 
 use super::{
     concurrency::{Concurrency, suspects},
-    lease::{HeldPermit, PermitHandle},
-    permits::Permits,
+    lease::{HeldPermit, PermitHandle, Permits},
     registry::{GateRef, GateSet, Lookup},
     sweeper::Sweeper,
     waiting::{Queued, WaitEnd, Waited, Waiting},
