@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""Checks that the words of docs/glossary.md have one meaning each in the published crates.
+"""Checks that the words of docs/glossary.md have one meaning each in the published crates, and the style
+of the docs.
 
 - A word that the glossary lists as retired names no type, Lua file, metric or reason any more.
 - Two types of the published crates have the same name only if `SHARED` says why.
 - The labels of metrics and the left parts of reasons are words of the glossary, or plain English of `PLAIN`.
 - Each Lua script of a verb has the name of a variant of `Verb`, and the reverse.
+
+In the pages of docs, and in the comments of the published crates without their tests:
+
+- No sentence says "nobody", "anybody" or "whoever". Code, links and docs/style.md are left out.
+- No heading of a design note begins with a question word.
 
     scripts/check-words.py [--self-test]
 """
@@ -14,6 +20,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
+# The crates whose comments are checked for vague subjects.
+PUBLISHED = [*CRATES, "waiting-room-ledger", "waiting-room-sites"]
+
+VAGUE = re.compile(r"\b(nobody|anybody|whoever)\b", re.IGNORECASE)
+QUESTION = re.compile(r"^(?:\*\*|#+ )(?:Who|Whose|What|Which|Where|When|Why|How)\b")
 
 # Names that several private types have, each with the one meaning that they share.
 SHARED = {
@@ -102,6 +113,44 @@ def findings(found, words, retired):
         yield f"the verb `{verb}` has no script of its name"
 
 
+def prose(text):
+    """The lines of a page with their numbers, without code and without the targets of links."""
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", "", line)
+
+
+def comments(text):
+    """The comments of a Rust or Lua file with the numbers of their lines."""
+    for number, line in enumerate(without_tests(text).splitlines(), 1):
+        if comment := re.search(r"(?:^|\s)(?://|--)(.*)", line):
+            yield number, comment.group(1)
+
+
+def vague(name, lines):
+    """One line for each vague subject and each question in a heading of a design note."""
+    for number, line in lines:
+        if word := VAGUE.search(line):
+            yield f"{name}:{number}: `{word.group()}` is vague: name the visitor, the client or the process"
+        if name.startswith("docs/design/") and QUESTION.search(line):
+            yield f"{name}:{number}: the heading is a question, expected a noun phrase"
+
+
+def vague_in_tree():
+    """The findings of `vague` in the docs and in the published crates."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        if page.name != "style.md":
+            yield from vague(str(page.relative_to(ROOT)), prose(page.read_text()))
+    for crate in PUBLISHED:
+        folder = ROOT / "crates" / crate / "src"
+        for path in sorted([*folder.rglob("*.rs"), *folder.rglob("*.lua")]):
+            if "tests" not in str(path.relative_to(folder)):
+                yield from vague(str(path.relative_to(ROOT)), comments(path.read_text()))
+
+
 def self_test():
     """Each kind of finding is found."""
     found = {"Spend": ["a.rs"], "Twice": ["a.rs", "b.rs"], "Permit": ["a.rs"]}
@@ -110,6 +159,12 @@ def self_test():
     assert any("Twice" in line for line in lines), lines
     assert not any("Permit" in line for line in lines), lines
     assert any("label" in line for line in lines), lines
+    page = "`nobody`\n```\nnobody\n```\n[a](nobody.md)\nWhoever\n**Who waits.** A visitor"
+    lines = list(vague("docs/design/001.md", prose(page)))
+    assert [line.split(":")[1] for line in lines] == ["6", "7"], lines
+    source = 'let text = "Nobody"; // Nobody waits.\n--- anybody\nlet url = "http://nobody";'
+    lines = list(vague("a.rs", comments(source)))
+    assert [line.split(":")[1] for line in lines] == ["1", "2"], lines
 
 
 if sys.argv[1:] == ["--self-test"]:
@@ -117,6 +172,6 @@ if sys.argv[1:] == ["--self-test"]:
     sys.exit()
 words, retired = glossary()
 assert retired, "docs/glossary.md lists retired words"
-problems = list(findings(types(), words, retired))
+problems = [*findings(types(), words, retired), *vague_in_tree()]
 print("\n".join(problems) or f"{len(words)} words, {len(retired)} retired, no second word")
 sys.exit(1 if problems else 0)

@@ -24,8 +24,8 @@ pub(crate) enum Command {
     SetUp(SetUp),
     /// Runs a ledger, or a standby while another one holds the room
     Serve(Serve),
-    /// Declares that PostgreSQL may have lost acknowledged changes: the next ledger learns from the
-    /// sites
+    /// Declares that PostgreSQL may have lost acknowledged changes, and corrects those of the list: the
+    /// next ledger learns from the sites
     Recover(Recover),
     /// Shows a room: its limit, and the account of each site
     Status(Operator),
@@ -113,7 +113,8 @@ pub(crate) struct Serve {
     /// The names of the rooms
     #[arg(long, required = true, value_delimiter = ',')]
     pub(crate) room: Vec<String>,
-    /// The file with the keys that sites share with the ledger, one a line
+    /// The file with the keys that sites share with the ledger, one a line; after the number of a site
+    /// and a space, the key is one of this site
     #[arg(long)]
     pub(crate) site_keys: PathBuf,
     /// The file with the keys of operators; without it, no orders are accepted
@@ -133,6 +134,15 @@ pub(crate) struct Recover {
     /// The name of the room
     #[arg(long)]
     pub(crate) room: String,
+    /// The numbers of sites that were added, or whose draining was ended, and that the list lacks
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) add_site: Vec<u16>,
+    /// The numbers of sites that were fenced
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) fence: Vec<u16>,
+    /// The limit, if it was changed
+    #[arg(long)]
+    pub(crate) limit: Option<u32>,
 }
 
 /// Where the ledgers are.
@@ -187,11 +197,6 @@ impl World {
             && self.sites.is_empty()
             && times.iter().all(Option::is_none)
             && !self.rolling_minute
-    }
-
-    /// Whether the limit is on new visitors.
-    pub(crate) const fn is_rolling_minute(&self) -> bool {
-        self.rolling_minute
     }
 
     /// The limit and the sites, each of them once.

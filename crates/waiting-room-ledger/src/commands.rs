@@ -12,14 +12,14 @@ use tracing_subscriber::EnvFilter;
 use waiting_room_ledger::{
     Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorError, OperatorLink, Order,
     ServerKeys, SharedKeys, TcpDial,
-    keeper::{PostgresKeeper, RedisKeeper},
+    keeper::{Corrections, PostgresKeeper, RedisKeeper},
 };
 use waiting_room_sites::{
     SiteId,
-    escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+    escrow::{Epoch, Kept, KeptAccount, Standing, Term},
 };
 
-use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp, World};
+use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
 
 /// An error that ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -52,26 +52,41 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
     postgres(&keeper, &room, "set-up")?.set_up(&kept).await?;
     let sites = kept.accounts.len();
     println!("room {room} is set up: limit {limit}, {sites} sites");
-    if let Some(warning) = lease_warning(&world, &rules) {
+    if let Some(warning) = rules.lease_warning() {
         println!("{warning}");
     }
     Ok(())
 }
 
 async fn run_recover(recover: Recover) -> Result<(), Failure> {
-    let Recover { keeper, room } = recover;
-    postgres(&keeper, &room, "recover")?.recover().await?;
+    let Recover { keeper, room, add_site, fence, limit } = recover;
+    let mut corrections = Corrections::new();
+    corrections = add_site.into_iter().map(SiteId::new).fold(corrections, Corrections::add_site);
+    corrections = fence.into_iter().map(SiteId::new).fold(corrections, Corrections::fence);
+    if let Some(limit) = limit {
+        corrections = corrections.limit(limit);
+    }
+    let kept = postgres(&keeper, &room, "recover")?.recover(&corrections).await?;
     println!("the next ledger of room {room} learns from the sites before it grants anything");
+    println!("limit {}, sites {}", kept.limit, listed(&kept, |_| true));
+    let fenced = listed(&kept, |account| account.fence.is_some());
+    if !fenced.is_empty() {
+        println!("fenced: {fenced}");
+    }
     Ok(())
+}
+
+/// The numbers of those sites whose accounts are chosen.
+fn listed(kept: &Kept, is_chosen: impl Fn(&KeptAccount) -> bool) -> String {
+    let chosen = kept.accounts.iter().filter(|(_, account)| is_chosen(account));
+    let numbers: Vec<_> = chosen.map(|(site, _)| site.number().to_string()).collect();
+    numbers.join(", ")
 }
 
 async fn run_serve(serve: Serve) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let mut keys = ServerKeys::new(SharedKeys::read(&serve.site_keys)?);
-    if let Some(path) = &serve.operator_keys {
-        keys = keys.operators(SharedKeys::read(path)?);
-    }
+    let keys = ServerKeys::read(&serve.site_keys, serve.operator_keys.as_deref())?;
     let (stop, stopped) = watch::channel(false);
     let (mut rooms, mut holders) = (Vec::new(), JoinSet::new());
     let is_redis = ["redis:", "rediss:", "redis+unix:", "valkey:"]
@@ -154,23 +169,8 @@ fn redis(serve: &Serve, room: &str) -> Result<RedisKeeper, Failure> {
         .world
         .limit_and_sites()
         .map_err(|flaw| format!("{flaw}; Redis keeps the term of a room only"))?;
-    if let Some(warning) = lease_warning(&serve.world, &rules) {
-        tracing::warn!(room, "{warning}");
-    }
     let (url, name) = (&serve.keeper.keeper, &serve.name);
     Ok(RedisKeeper::new(url, room, name, limit, sites, rules))
-}
-
-/// A hint about rules with which no visitor of a dead site can be claimed. A place in the minute is
-/// never claimed.
-fn lease_warning(world: &World, rules: &EscrowRules) -> Option<String> {
-    let [(_, session), (_, lease), ..] = rules.times();
-    (lease >= session && !world.is_rolling_minute()).then(|| {
-        format!(
-            "lease is {lease:?}, and session is {session:?}: visitors of a dead site are not \
-             continued at other sites, expected a lease that is shorter than a session"
-        )
-    })
 }
 
 /// Completes when the program is told to stop.

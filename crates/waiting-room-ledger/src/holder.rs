@@ -23,6 +23,7 @@
 
 mod desk;
 mod events;
+mod presence;
 mod reception;
 mod run;
 mod term;

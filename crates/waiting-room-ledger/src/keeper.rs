@@ -29,7 +29,7 @@ mod redis;
 
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
-pub use self::postgres::{Failover, PostgresKeeper};
+pub use self::postgres::{Corrections, Failover, PostgresKeeper};
 #[cfg(feature = "redis")]
 pub use self::redis::RedisKeeper;
 

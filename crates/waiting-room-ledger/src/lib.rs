@@ -61,12 +61,14 @@
 //! # What it does not do
 //!
 //! It decides about no visitor: that is what the ledgers of the sites do. It encrypts nothing: the
-//! frames are sealed, so nobody can forge, repeat or reorder them, but they can be read. It does not
+//! frames are sealed, so they cannot be forged, repeated or reordered, but they can be read. It does not
 //! elect anything by itself: the keeper says which process holds a room.
 
 mod holder;
 pub mod keeper;
 mod link;
+#[cfg(test)]
+mod logged;
 mod server;
 #[cfg(feature = "site")]
 mod site;

@@ -18,7 +18,7 @@ use tokio::{
 use waiting_room_core::Timestamp;
 use waiting_room_sites::{
     SiteId,
-    escrow::{EscrowRules, Incarnation, ToGlobal, ToSite},
+    escrow::{EscrowRules, Incarnation, Term, ToGlobal, ToSite},
 };
 
 pub use self::{
@@ -136,7 +136,8 @@ impl LedgerLink {
         let (answers, down) = mpsc::channel(MAX_WAITING);
         let begun = LinkState::Disconnected { reason: "it has just begun".to_owned() };
         let (states, state) = watch::channel(begun);
-        let task = Task { dial, options, messages, answers, states, start: Instant::now() };
+        let (start, heard) = (Instant::now(), Term::default());
+        let task = Task { dial, options, messages, answers, states, start, heard };
         let task = tokio::spawn(task.run()).abort_handle();
         Self { up, down, state, task }
     }
@@ -180,6 +181,8 @@ struct Task<D> {
     answers: mpsc::Sender<ToSite>,
     states: watch::Sender<LinkState>,
     start: Instant,
+    /// The highest term of a message so far.
+    heard: Term,
 }
 
 impl<D: Dial> Task<D> {
@@ -195,7 +198,7 @@ impl<D: Dial> Task<D> {
                         self.states.send_replace(LinkState::Connected { address: address.clone() });
                         let site = self.options.site.number();
                         tracing::info!(site, address, "connected to the global ledger");
-                        self.exchange(opened).await
+                        self.exchange(opened, &address).await
                     }
                     Err(error) => error,
                 };
@@ -220,7 +223,7 @@ impl<D: Dial> Task<D> {
     }
 
     /// Carries messages until the stream ends, and returns the reason.
-    async fn exchange(&mut self, opened: Opened) -> io::Error {
+    async fn exchange(&mut self, opened: Opened, address: &str) -> io::Error {
         let Opened { mut reader, mut writer, mut sealer, mut opener, pulse, _connection } = opened;
         // What was said to an earlier stream is out of date.
         while self.messages.try_recv().is_ok() {}
@@ -230,7 +233,13 @@ impl<D: Dial> Task<D> {
         }
         let mut thinning = Thinning::new(self.options.lease);
         let awaits_answer = AtomicBool::new(false);
-        let messages = &mut self.messages;
+        let (messages, heard, options) = (&mut self.messages, &mut self.heard, &self.options);
+        let note = |term: Term| {
+            if term > std::mem::replace(heard, term.max(*heard)) {
+                let (room, site, term) = (&options.room, options.site.number(), term.number());
+                tracing::info!(room, site, term, address, "the global ledger has a new term");
+            }
+        };
         let up = async {
             while let Some(message) = messages.recv().await {
                 if thinning.passes(&message) {
@@ -244,18 +253,19 @@ impl<D: Dial> Task<D> {
         };
         tokio::select! {
             error = up => error,
-            error = receive(&mut reader, &mut opener, &self.answers, &awaits_answer) => error,
+            error = receive(&mut reader, &mut opener, &self.answers, &awaits_answer, note) => error,
             error = watch_pulse(pulse, &awaits_answer) => error,
         }
     }
 }
 
-/// Hands the answers of the ledger to the site, until the stream ends.
+/// Hands the answers of the ledger to the site, until the stream ends. Each term is noted.
 async fn receive(
     reader: &mut FrameReader,
     opener: &mut Opener,
     answers: &mpsc::Sender<ToSite>,
     awaits_answer: &AtomicBool,
+    mut note: impl FnMut(Term),
 ) -> io::Error {
     loop {
         let content = match reader.next(opener).await {
@@ -267,8 +277,11 @@ async fn receive(
         }
         awaits_answer.store(false, Ordering::Relaxed);
         match ToSite::decode(&content) {
-            // A site that does not read loses answers, and asks again.
-            Ok(message) => drop(answers.try_send(message)),
+            Ok(message) => {
+                note(message.term());
+                // A site that does not read loses answers, and asks again.
+                drop(answers.try_send(message));
+            }
             Err(error) => return io::Error::new(io::ErrorKind::InvalidData, error),
         }
     }

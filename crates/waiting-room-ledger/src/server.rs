@@ -5,16 +5,18 @@
 //! connection, the time until a greeting is complete, the bytes of a frame, the messages that wait
 //! for a slow reader, and the headers.
 
+mod peers;
 mod stream;
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
+    path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -28,15 +30,18 @@ use tokio::{
     net::TcpListener,
     sync::Semaphore,
     task::JoinSet,
-    time::timeout,
+    time::{Instant, sleep_until, timeout},
 };
 
 use crate::{
     holder::{HolderHandle, Role},
-    server::stream::{Greeted, serve_operator, serve_site},
+    server::{
+        peers::{Caller, Peers},
+        stream::{Greeted, serve_operator, serve_site},
+    },
     wire::{
-        FrameError, FrameReader, FrameWriter, Hello, Opener, Pulse, Purpose, Ready, Sealer,
-        SharedKeys, nonce,
+        FrameError, FrameReader, FrameWriter, Hello, KeyError, Opener, Pulse, Purpose, Ready,
+        Sealer, SharedKeys, nonce,
     },
 };
 
@@ -48,13 +53,11 @@ const MAX_STREAMS: u32 = 2;
 const MAX_HEADERS: u32 = 4096;
 /// The most bytes of a greeting.
 const MAX_GREETING_LEN: usize = 256;
-/// The time in which a connection and a greeting have to be complete. A connection without a stream is
-/// closed after it, too.
+/// The time in which a connection and a greeting have to be complete, and in which a client whose greeting
+/// was refused has to read why. A connection without a stream is closed after it, too.
 const GREETING_WITHIN: Duration = Duration::from_secs(5);
 /// The time in which a peer has to take a frame, and to answer a ping.
 const PEER_PATIENCE: Duration = Duration::from_secs(5);
-/// The most kinds of refusals that are remembered, so that each is logged once.
-const MAX_TOLD: usize = 1024;
 
 /// The keys of a server.
 #[derive(Clone, Debug)]
@@ -69,6 +72,23 @@ impl ServerKeys {
     #[must_use]
     pub const fn new(sites: SharedKeys) -> Self {
         Self { sites, operators: None }
+    }
+
+    /// Reads the keys of sites and, if there is a file of them, those of operators.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read or is not as [`SharedKeys::parse`] expects, and if one
+    /// key is in both files.
+    pub fn read(sites: &Path, operators: Option<&Path>) -> Result<Self, KeyError> {
+        let keys = Self::new(SharedKeys::read(sites)?);
+        let Some(path) = operators else { return Ok(keys) };
+        let operators = SharedKeys::read(path)?;
+        if keys.sites.overlaps(&operators) {
+            let [sites, operators] = [sites, path].map(|path| path.display().to_string());
+            return Err(KeyError::InBoth { sites, operators });
+        }
+        Ok(keys.operators(operators))
     }
 
     /// Accepts the orders of operators with these keys, which sites do not know.
@@ -86,7 +106,7 @@ pub struct LedgerServer {
     keys: ServerKeys,
     connections: Semaphore,
     next_stream: AtomicU64,
-    told: Mutex<BTreeSet<String>>,
+    peers: Arc<Peers>,
 }
 
 impl LedgerServer {
@@ -101,7 +121,7 @@ impl LedgerServer {
             keys,
             connections: Semaphore::new(MAX_CONNECTIONS),
             next_stream: AtomicU64::new(1),
-            told: Mutex::new(BTreeSet::new()),
+            peers: Arc::default(),
         })
     }
 
@@ -146,9 +166,14 @@ impl LedgerServer {
         Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Ok(_permit) = self.connections.try_acquire() else {
-            self.tell(&peer, "there are too many connections");
+            self.peers.tell(&peer, "there are too many connections");
             return;
         };
+        let Some(caller) = self.peers.arrive(&peer) else {
+            self.peers.tell(&peer, "its address has too many connections without a greeting");
+            return;
+        };
+        let caller = Arc::new(caller);
         let mut builder = h2::server::Builder::new();
         builder.max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADERS);
         let Ok(Ok(mut connection)) = timeout(GREETING_WITHIN, builder.handshake(io)).await else {
@@ -156,36 +181,55 @@ impl LedgerServer {
         };
         let mut pulse = Some(Pulse::new(connection.ping_pong(), PEER_PATIENCE));
         let mut streams = JoinSet::new();
+        // After a refusal, the connection is open until the client has read the sentence.
+        let mut closes_at = None;
         loop {
+            let until = closes_at.unwrap_or_else(|| Instant::now() + GREETING_WITHIN);
             tokio::select! {
                 accepted = connection.accept() => {
-                    let Some(Ok((request, respond))) = accepted else { return };
+                    let Some(Ok((request, mut respond))) = accepted else { return };
+                    if closes_at.is_some() {
+                        respond.send_reset(h2::Reason::REFUSED_STREAM);
+                        continue;
+                    }
                     let (server, peer) = (Arc::clone(&self), peer.clone());
-                    let pulse = pulse.take();
-                    streams.spawn(async move { server.greet(request, respond, peer, pulse).await });
+                    let (pulse, caller) = (pulse.take(), Arc::clone(&caller));
+                    let greeted = server.greet(request, respond, peer, pulse, caller);
+                    streams.spawn(greeted);
                 }
-                () = tokio::time::sleep(GREETING_WITHIN), if streams.is_empty() => return,
-                Some(_) = streams.join_next() => {}
+                () = sleep_until(until), if streams.is_empty() => return,
+                Some(ended) = streams.join_next() => {
+                    let is_welcome = matches!(ended, Ok(true)) && caller.is_confirmed();
+                    if !is_welcome && closes_at.is_none() {
+                        connection.graceful_shutdown();
+                        closes_at = Some(Instant::now() + GREETING_WITHIN);
+                    }
+                }
             }
         }
     }
 
-    /// Reads the greeting of a stream, and serves the stream.
+    /// Reads the greeting of a stream, and serves the stream. Returns whether the greeting was accepted.
     async fn greet(
         self: Arc<Self>,
         request: Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         peer: String,
         pulse: Option<Pulse>,
-    ) {
+        caller: Arc<Caller>,
+    ) -> bool {
         let is_site = match (request.method(), request.uri().path()) {
             (&Method::POST, "/v1/site") => true,
             (&Method::POST, "/v1/operator") => false,
-            _ => return refuse(respond, StatusCode::NOT_FOUND, "there is no such path"),
+            _ => {
+                refuse(respond, StatusCode::NOT_FOUND, "there is no such path");
+                return false;
+            }
         };
         let mut reader = FrameReader::new(request.into_body(), MAX_GREETING_LEN);
         let Ok(Ok((content, seal))) = timeout(GREETING_WITHIN, reader.next_sealed()).await else {
-            return refuse(respond, StatusCode::BAD_REQUEST, "there is no greeting");
+            refuse(respond, StatusCode::BAD_REQUEST, "there is no greeting");
+            return false;
         };
         let answer =
             Hello::decode(&content).map_err(|flaw| (StatusCode::BAD_REQUEST, flaw)).and_then(
@@ -195,27 +239,29 @@ impl LedgerServer {
             Ok(answer) => answer,
             Err((status, sentence)) => {
                 if status != StatusCode::SERVICE_UNAVAILABLE {
-                    self.tell(&peer, &sentence);
+                    self.peers.tell(&peer, &sentence);
                 }
-                return refuse(respond, status, &sentence);
+                refuse(respond, status, &sentence);
+                return false;
             }
         };
-        let Ok(stream) = respond.send_response(Response::new(()), false) else { return };
+        let Ok(stream) = respond.send_response(Response::new(()), false) else { return false };
         let mut writer = FrameWriter::new(stream, PEER_PATIENCE);
         let sent = match nonce_frame(&mut writer, ready, &mut sealer).await {
             Ok(()) => self.next_stream.fetch_add(1, Ordering::Relaxed),
-            Err(_) => return,
+            Err(_) => return false,
         };
-        let greeted = Greeted { id: sent, room, reader, writer, sealer, opener };
+        let greeted = Greeted { id: sent, room, reader, writer, sealer, opener, caller };
         match hello.purpose {
             Purpose::Operator => serve_operator(greeted).await,
             Purpose::Site { site, incarnation } => {
                 let ended = serve_site(greeted, site, incarnation, pulse).await;
                 if let Err(sentence) = ended {
-                    self.tell(&peer, &format!("site {}: {sentence}", site.number()));
+                    self.peers.tell(&peer, &format!("site {}: {sentence}", site.number()));
                 }
             }
         }
+        true
     }
 
     /// Checks a greeting, and derives the keys of its stream.
@@ -235,7 +281,7 @@ impl LedgerServer {
         })?;
         let nonce =
             nonce().map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
-        let (ready, sealer, opener) = Hello::open(content, seal, keys, nonce).ok_or_else(|| {
+        let (ready, sealer, opener) = hello.open(content, seal, keys, nonce).ok_or_else(|| {
             (StatusCode::UNAUTHORIZED, "the key is not one of this ledger".to_owned())
         })?;
         let room = self.rooms.get(&hello.room).ok_or_else(|| {
@@ -247,16 +293,6 @@ impl LedgerServer {
             return Err((StatusCode::SERVICE_UNAVAILABLE, sentence));
         }
         Ok((room.clone(), ready, sealer, opener))
-    }
-
-    /// Tells the operator of this server once why a peer was refused.
-    fn tell(&self, peer: &str, sentence: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let address = peer.rsplit_once(':').map_or(peer, |(address, _port)| address);
-        let both = format!("{address} {sentence}");
-        if told.len() < MAX_TOLD && told.insert(both) {
-            tracing::warn!(peer, reason = sentence, "a stream was refused or ended");
-        }
     }
 }
 
@@ -274,7 +310,7 @@ fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode, sentence: &str) 
     let mut response = Response::new(());
     *response.status_mut() = status;
     if let Ok(mut body) = respond.send_response(response, false) {
-        // If the client has gone, nobody waits for the sentence.
+        // If the client has gone, the sentence is lost.
         let _ = body.send_data(Bytes::copy_from_slice(sentence.as_bytes()), true);
     }
 }

@@ -9,7 +9,7 @@
 //!  ──────────────┼───────────────────┼──────────────────┼──────────► time
 //!   phase 0      │ phase 1           │ phase 2          │ phase 3
 //!   the room's   │ the event's rules,│ the event's      │ the room's
-//!   own rules    │ nobody is admitted│ rules            │ own rules
+//!   own rules    │ no admissions     │ rules            │ own rules
 //! ```
 //!
 //! The scripts thus need to know neither which rules an event overrides nor what it inherits. A

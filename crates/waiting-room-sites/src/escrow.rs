@@ -166,7 +166,7 @@ pub use self::{
     census::Census,
     epoch::{Epoch, Incarnation, Term},
     front::LineFront,
-    global::{GlobalLedger, SiteState},
+    global::{GlobalLedger, LaterTerm, SiteState},
     kept::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver},
     message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
     refusal::{JoinRefused, ListRefused, Refusal, Refused},

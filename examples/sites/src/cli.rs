@@ -83,7 +83,7 @@ pub(crate) struct Plan {
     /// The number of visitors that arrive each second at the full load.
     #[arg(long, value_name = "VISITORS", default_value_t = 75, value_parser = clap::value_parser!(u32).range(1..=200))]
     per_second: u32,
-    /// The time over which visitors arrive, to which the duration of a fault is added [default: 26s,
+    /// The time over which visitors arrive, to which the duration of a fault is added [default: 32s,
     /// and 60s without a fault]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     over: Option<Duration>,
@@ -103,6 +103,9 @@ pub(crate) enum Load {
     Light,
     /// More than the sites can admit.
     Full,
+    /// The same visitors, with a quarter of the limit on new visitors, which binds in place of the limit
+    /// on active ones.
+    Minute,
 }
 
 /// The engine that stores a room.
@@ -149,14 +152,21 @@ impl Plan {
         self.lease
     }
 
-    /// The time at which a fault begins. By default, the room has just become full.
+    /// The same plan with the limit on new visitors of a load.
+    pub(crate) fn with_rate_of(&self, load: Load) -> Self {
+        let rate = if load == Load::Minute { self.rate.div_ceil(4) } else { self.rate };
+        Self { rate, ..self.clone() }
+    }
+
+    /// The time at which a fault begins. By default, the room is full, and the sessions of the first
+    /// visitors have lapsed.
     pub(crate) fn fault_at(&self) -> Duration {
-        self.over(Fault::Cut) * 6 / 13
+        self.over(Fault::Cut) * 9 / 16
     }
 
     /// The time over which visitors arrive, apart from the duration of the fault.
     fn over(&self, fault: Fault) -> Duration {
-        self.over.unwrap_or(Duration::from_secs(if fault == Fault::None { 60 } else { 26 }))
+        self.over.unwrap_or(Duration::from_secs(if fault == Fault::None { 60 } else { 32 }))
     }
 
     /// The crowd to send.
@@ -166,7 +176,7 @@ impl Plan {
         let seconds = u32::try_from(over.as_secs()).unwrap_or(u32::MAX).max(1);
         let visitors = match load {
             Load::Light => self.per_second.div_ceil(3),
-            Load::Full => self.per_second,
+            Load::Full | Load::Minute => self.per_second,
         };
         CrowdOrder::even(visitors.saturating_mul(seconds), over, Self::drain(fault), self.seed)
     }

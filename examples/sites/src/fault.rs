@@ -58,6 +58,8 @@ pub(crate) enum Fault {
     SiteLost,
     /// A site is drained, and later added again.
     Drained,
+    /// A site that has served visitors without being on the list is added to it.
+    Added,
 }
 
 /// The processes whose clock a fault moves.
@@ -126,6 +128,11 @@ impl Fault {
     /// store, their time has passed. This is what the condition on clocks excludes.
     pub(crate) const fn ends_sessions_early(self) -> bool {
         matches!(self, Self::StoreClockForward)
+    }
+
+    /// The number of sites that are not on the list at the beginning.
+    pub(crate) const fn unlisted(self) -> u16 {
+        if matches!(self, Self::Added) { 1 } else { 0 }
     }
 
     /// The processes whose clock is moved, and by how many seconds.

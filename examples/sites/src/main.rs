@@ -2,7 +2,7 @@
 //! injected.
 //!
 //! ```text
-//! cargo run --release -p sites                                   without a fault: each policy at two loads
+//! cargo run --release -p sites                                   without a fault: each policy at three loads
 //! cargo run --release -p sites -- --fault ledger                 with one fault
 //! cargo run --release -p sites -- --engine valkey faults         with each fault in turn
 //! cargo run --release -p sites -- summary runs.jsonl             the worst of what --record has kept
@@ -69,6 +69,10 @@ async fn run(cli: Cli) -> Result<ExitCode> {
             return Ok(conclude(&records));
         }
         Some(Command::Faults { faults }) => {
+            ensure!(
+                cli.policy.is_none(),
+                "policy is given, expected none, because the sites of runs with faults hold slots"
+            );
             let all = Fault::value_variants().iter().skip(1).copied();
             let faults = if faults.is_empty() { all.collect() } else { faults };
             faults.into_iter().map(with_fault).collect()

@@ -75,6 +75,7 @@ impl Nemesis<'_> {
             Fault::Database => self.kill_database(world).await?,
             Fault::SiteFenced | Fault::SiteLost => self.fence_site(world).await?,
             Fault::Drained => self.drain(world).await?,
+            Fault::Added => self.add(world).await?,
         }
         Ok(struck)
     }
@@ -228,6 +229,16 @@ impl Nemesis<'_> {
         self.tell("site 3 is drained");
         sleep(self.fault.lasts()).await;
         world.order(Order::AddSite(site)).await.map(drop)
+    }
+
+    async fn add(&self, world: &World) -> Result<()> {
+        ensure!(world.held(Site::THIRD).await.is_err(), "site 3 is on the list already");
+        world.order(Order::AddSite(SiteId::new(Site::THIRD))).await?;
+        self.tell("site 3 is added");
+        sleep(self.fault.lasts()).await;
+        let held = world.held(Site::THIRD).await?;
+        ensure!(held > 0, "site 3 was granted nothing");
+        Ok(())
     }
 
     fn tell(&self, news: &str) {

@@ -52,6 +52,7 @@ impl Trial {
     /// Starts a world and a crowd, injects the fault, and stops everything.
     pub(crate) async fn run(run: Run, plan: &Plan) -> Result<Self> {
         let Run { fault, load, policy } = run;
+        let plan = &plan.with_rate_of(load);
         let mut world = World::start(plan, policy, fault).await?;
         let crowd = Crowd::new(&plan.order(load, fault), &plan.promised());
         let crowd = crowd.map_err(|error| anyhow!("{error}"))?;

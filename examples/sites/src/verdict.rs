@@ -41,8 +41,11 @@ pub(crate) fn violations(trial: &Trial) -> Vec<&'static str> {
     let mut violations = report.violations();
     violations.retain(holds);
     let keeps_passes = !fault.takes_site() && !fault.ends_sessions_early();
+    let limit = report.new_users_per_minute.map_or(u64::MAX, u64::from);
+    let most_new = report.max_new_in_any_60s;
     let others = [
         ("void", is_void(fault, trial.admissions, trial.needed)),
+        ("limit_not_reached", misses_limit(trial.run.load, most_new, limit)),
         ("unheard", trial.heard.to_ledgers == 0),
         ("places_lost", trial.places_lost > 0 && keeps_places),
         ("passes_interrupted", trial.passes_interrupted > 0 && keeps_passes),
@@ -70,6 +73,11 @@ fn is_void(fault: Fault, admissions: Admissions, needed: u64) -> bool {
     least < needed
 }
 
+/// Returns whether the limit on new visitors was never nearly reached, although it is meant to bind.
+const fn misses_limit(load: Load, most: u64, limit: u64) -> bool {
+    matches!(load, Load::Minute) && most * 10 < limit * 9
+}
+
 /// Returns whether newcomers have made more than one call each.
 const fn exceeds_one(newcomers: Tally) -> bool {
     newcomers.calls > newcomers.requests
@@ -79,7 +87,7 @@ const fn exceeds_one(newcomers: Tally) -> bool {
 const fn wan_bar(load: Load) -> f64 {
     match load {
         Load::Light => 0.1,
-        Load::Full => 1.2,
+        Load::Full | Load::Minute => 1.2,
     }
 }
 
@@ -98,5 +106,12 @@ mod tests {
         assert!(void(Fault::Cut, 100, 100, 99));
         assert!(!void(Fault::None, 100, 0, 0));
         assert!(void(Fault::None, 99, 0, 0));
+    }
+
+    #[test]
+    fn a_limit_that_is_meant_to_bind_has_to_be_nearly_reached() {
+        assert!(misses_limit(Load::Minute, 1_349, 1_500));
+        assert!(!misses_limit(Load::Minute, 1_350, 1_500));
+        assert!(!misses_limit(Load::Full, 1, 1_500));
     }
 }

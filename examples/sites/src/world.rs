@@ -49,7 +49,8 @@ impl World {
     pub(crate) async fn start(plan: &Plan, policy: PolicyName, fault: Fault) -> Result<Self> {
         let database = PostgresServer::start()?;
         let (slots, minute) = (plan.escrow()?, minute(plan.lease())?);
-        set_up(&database.url(), ROOM, plan.limit, slots, Plan::SITES).await?;
+        let listed = Plan::SITES - fault.unlisted();
+        set_up(&database.url(), ROOM, plan.limit, slots, listed).await?;
         set_up(&database.url(), MINUTE_ROOM, plan.rate, minute, Plan::SITES).await?;
         let clock = fault.moves_clock().map(|_| ShiftedClock::new()).transpose()?;
         let clock_of = |processes| match (fault.moves_clock(), &clock) {

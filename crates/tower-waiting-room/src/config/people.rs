@@ -56,10 +56,10 @@ impl WaitingRoomConfigBuilder {
     ///
     /// Whether visitors wait is known without a call to the store: from the number of visitors in
     /// line, and from this node's answers of the last
-    /// [`refresh_interval`](Self::refresh_interval). While the room is full but nobody waits, a
-    /// crawler passes.
+    /// [`refresh_interval`](Self::refresh_interval). While the room is full but no visitor
+    /// waits, a crawler passes.
     ///
-    /// Anybody can send the `User-Agent` of a crawler, so the closure must rely on something that the
+    /// Any client can send the `User-Agent` of a crawler, so the closure must rely on something that the
     /// client cannot forge: a header that a trusted proxy sets, or an address that was looked up
     /// before. A client for which the closure returns `true` is never counted, so a forged one
     /// would skip the room whenever it does not queue. The closure runs on the task of each request

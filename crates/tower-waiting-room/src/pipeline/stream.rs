@@ -15,7 +15,7 @@
 //! never older than the moment at which the server asks for it.
 //!
 //! While the client does not read, the stream does not check in, and its visitor is away after a
-//! while. Visitors who are away hold up nobody.
+//! while. Visitors who are away delay no other visitor.
 
 use std::{
     convert::Infallible,
@@ -166,7 +166,7 @@ impl<St: Store> EventStream<St> {
             if self.asked.is_none() {
                 due = due.min(next);
             }
-            // A call that came in the meantime wakes nobody, so the stream looks again.
+            // A call that came in the meantime wakes no stream, so the stream looks again.
             if !self.place.waits(due, cx.waker()) && self.asked.is_none() {
                 continue;
             }

@@ -67,7 +67,7 @@ pub(super) fn newcomer() -> Answer {
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// The answer to a newcomer who has no place yet, and nobody ahead.
+/// The answer to a newcomer who has no place yet, and no visitor ahead.
 pub(super) fn alone() -> Answer {
     Answer { ahead: Some(0), ..newcomer() }
 }

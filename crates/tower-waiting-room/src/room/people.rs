@@ -130,7 +130,7 @@ impl Crawlers {
 
     /// Notes a verdict, at `now`.
     pub(super) fn observe(&self, verdict: &Verdict, now: Timestamp) {
-        // A newcomer who only has to show that it returns cookies waits for nobody.
+        // A newcomer who only has to show that it returns cookies waits for no other visitor.
         let is_test = matches!(verdict, Verdict::Wait { reason: Reason::QueuedCookieTest, .. });
         if !is_test && !matches!(verdict, Verdict::Admit { .. }) {
             self.queued_at.store(now.as_nanos(), Ordering::Relaxed);

@@ -7,7 +7,7 @@ use waiting_room_core::{ConfigError, Timestamp};
 use waiting_room_sites::{
     SiteId,
     escrow::{
-        Census, Changes, GlobalLedger, Outgoing, Refusal, Refused, Standing, Term, TermOver,
+        Census, Changes, GlobalLedger, LaterTerm, Outgoing, Refusal, Refused, Standing, TermOver,
         ToGlobal, ToSite,
     },
 };
@@ -49,6 +49,12 @@ impl Desk {
             }
         };
         Ok(Self { ledger, census, unstored: None, answers: Vec::new(), keeps_orders: true })
+    }
+
+    /// Sets how many terms ahead of this ledger a site is believed to be.
+    pub(super) fn term_jump(mut self, terms: u32) -> Self {
+        self.ledger = self.ledger.term_jump(terms);
+        self
     }
 
     /// Refuses orders whose effect the keeper would not keep.
@@ -141,7 +147,7 @@ impl Desk {
     }
 
     /// The higher term that a site knows, if there is one: this ledger is over.
-    pub(super) const fn later_term(&self) -> Option<Term> {
+    pub(super) const fn later_term(&self) -> Option<LaterTerm> {
         self.ledger.later_term()
     }
 
@@ -220,7 +226,7 @@ mod tests {
         Minute,
         escrow::{
             Admission, Draw, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
-            Tally,
+            Tally, Term,
         },
     };
 

@@ -59,8 +59,9 @@ impl fmt::Display for OrderError {
             Self::NotHolding => f.write_str("this process is a standby, expected the holder"),
             Self::Refused(refused) => refused.fmt(f),
             Self::TermOnly => f.write_str(
-                "keeper is Redis, which keeps the term only, expected PostgreSQL for this order; \
-                 change the list in the configuration of all ledgers and start them again",
+                "keeper is Redis, which keeps the term only, expected PostgreSQL for this order; to \
+                 add a site, start all ledgers again with a longer list; a site may be left out when \
+                 it has been off for a lease, a session and a margin",
             ),
             Self::Unknown => f.write_str(
                 "the keeper has not acknowledged the change in time: look at the status",

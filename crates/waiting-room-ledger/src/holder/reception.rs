@@ -1,7 +1,8 @@
 //! What a holder is to its sites: their streams, what they say, and what they are told.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, HashSet},
+    mem::{Discriminant, discriminant},
     sync::Arc,
     time::Duration,
 };
@@ -16,19 +17,20 @@ use waiting_room_core::{
 };
 use waiting_room_sites::{
     SiteId,
-    escrow::{Incarnation, Refusal, ToSite},
+    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
 };
 
 use crate::{
-    holder::{Delivery, Event, OpenRefused, OrderError, StreamId, desk::Desk},
+    holder::{
+        Delivery, Event, OpenRefused, OrderError, StreamId,
+        desk::Desk,
+        presence::{News, Presence},
+    },
     keeper::KeepError,
 };
 
 /// The most events that wait for a holder. Streams of sites wait beyond that.
 const INBOX: usize = 4096;
-
-/// The time after a take-over in which each site on the list is expected to connect.
-const EXPECTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// An order whose result waits for the keeper.
 pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<String, OrderError>);
@@ -38,6 +40,8 @@ pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<S
 pub(super) struct Reception {
     pub(super) room: String,
     pub(super) told: Told,
+    /// The rules of which the operator was warned in any term of this process.
+    doubtful: Option<EscrowRules>,
     start: Instant,
     /// The calendar, by which sites that count have their minutes.
     calendar: Arc<dyn Clock>,
@@ -45,8 +49,7 @@ pub(super) struct Reception {
     /// Keeps the inbox open: a holder without handles goes on.
     _own_inbox: mpsc::Sender<Event>,
     streams: BTreeMap<SiteId, Stream>,
-    /// The sites that have connected in this term, until those that have not are reported.
-    expected: Option<(Instant, BTreeSet<SiteId>)>,
+    presence: Presence,
 }
 
 /// The stream of a site.
@@ -61,7 +64,10 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     trouble: Option<String>,
-    refusals: BTreeSet<(SiteId, &'static str)>,
+    /// The sites with slots that were not kept.
+    surplus: HashSet<SiteId>,
+    /// One entry for each site and kind of refusal.
+    refusals: HashSet<(SiteId, Discriminant<Refusal>)>,
 }
 
 impl Reception {
@@ -71,12 +77,13 @@ impl Reception {
         let reception = Self {
             room,
             told: Told::default(),
+            doubtful: None,
             start: Instant::now(),
             calendar: Arc::new(SystemClock::new()),
             inbox,
             _own_inbox: sender.clone(),
             streams: BTreeMap::new(),
-            expected: None,
+            presence: Presence::new(Instant::now()),
         };
         (reception, sender)
     }
@@ -98,13 +105,20 @@ impl Reception {
     /// Begins a term: nothing was said yet, and all sites are expected to connect.
     pub(super) fn open(&mut self) {
         self.told = Told::default();
-        self.expected = Some((Instant::now() + EXPECTED_WITHIN, BTreeSet::new()));
+        self.presence = Presence::new(Instant::now());
+    }
+
+    /// Tells the operator once in this process if the rules of the room make little sense.
+    pub(super) fn warn_of_rules(&mut self, rules: &EscrowRules) {
+        let Some(warning) = rules.lease_warning() else { return };
+        if self.doubtful.replace(*rules) != Some(*rules) {
+            tracing::warn!(room = self.room, warning, "the rules of the room are doubtful");
+        }
     }
 
     /// Ends a term, and the streams of all sites.
     pub(super) fn close(&mut self) {
         self.streams.clear();
-        self.expected = None;
     }
 
     /// Waits for events, and moves up to `most` of them to `events`.
@@ -146,13 +160,11 @@ impl Reception {
             Event::Message { stream, message } => {
                 let open = self.streams.get(&message.from());
                 if open.is_some_and(|open| open.id == stream) {
+                    self.told.surplus(&self.room, message.from(), desk.ledger().surplus(&message));
                     desk.receive(&message, now, calendar);
                 }
             }
             Event::Open { site, incarnation, stream, outlet, reply } => {
-                if let Some((_, seen)) = &mut self.expected {
-                    seen.insert(site);
-                }
                 let opened = self.accept(site, Stream { id: stream, incarnation, outlet });
                 if opened.is_ok() {
                     desk.greet(site);
@@ -182,18 +194,28 @@ impl Reception {
         }
     }
 
-    /// Tells the operator once which sites on the list have not connected.
+    /// Tells the operator of sites on the list that are away, each once until it is back.
     pub(super) fn report_missing(&mut self, desk: &Desk) {
-        let Some((_, seen)) = self.expected.take_if(|(until, _)| *until <= Instant::now()) else {
+        let now = Instant::now();
+        if !self.presence.is_due(now) {
             return;
-        };
-        let states = desk.ledger().site_states(self.now());
-        let missing: Vec<_> = states
-            .filter(|state| !seen.contains(&state.site))
-            .map(|state| state.site.number())
-            .collect();
-        if !missing.is_empty() {
-            tracing::warn!(room = self.room, sites = ?missing, "sites on the list are not connected");
+        }
+        let listed = desk.ledger().site_states(self.now()).map(|state| state.site);
+        // A stream whose connection breaks ends without an event.
+        let is_open = |stream: &Stream| !stream.outlet.is_closed();
+        let is_connected = |site| self.streams.get(&site).is_some_and(is_open);
+        for news in self.presence.look(now, listed, is_connected) {
+            let (News::Away(site, silent_for) | News::Back(site, silent_for)) = news;
+            let (room, site) = (&self.room, site.number());
+            let silent_for = Duration::from_secs(silent_for.as_secs());
+            match news {
+                News::Away(..) => {
+                    tracing::warn!(room, site, ?silent_for, "a site on the list is not connected");
+                }
+                News::Back(..) => {
+                    tracing::info!(room, site, ?silent_for, "a site is connected again");
+                }
+            }
         }
     }
 
@@ -224,17 +246,16 @@ impl Told {
         }
     }
 
+    fn surplus(&mut self, room: &str, site: SiteId, slots: u64) {
+        if slots > 0 && self.surplus.insert(site) {
+            let site = site.number();
+            tracing::warn!(room, site, slots, "a site was granted slots that were not kept");
+        }
+    }
+
     fn refusal(&mut self, room: &str, site: SiteId, reason: &Refusal) {
-        let reason = match reason {
-            Refusal::Drained => "it is being drained",
-            Refusal::Fenced => "its incarnation is fenced",
-            Refusal::NotListed => "it is not on the list of sites",
-            Refusal::Policy => "its policy differs from that of the other sites",
-            Refusal::Rules { .. } => "its rules differ from those of this ledger",
-            _ => "of another reason",
-        };
-        if self.refusals.insert((site, reason)) {
-            tracing::warn!(room, site = site.number(), reason, "a site is refused");
+        if self.refusals.insert((site, discriminant(reason))) {
+            tracing::warn!(room, site = site.number(), %reason, "a site is refused");
         }
     }
 }

@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use waiting_room_core::time::Clock;
-use waiting_room_sites::escrow::Term;
+use waiting_room_sites::escrow::{GlobalLedger, Term};
 
 use crate::{
     holder::{
@@ -29,6 +29,9 @@ pub struct Holder<K> {
     role: watch::Sender<Role>,
     /// The least term to take over with, because a site knows the one before.
     at_least: Term,
+    /// How many terms further this process follows sites. Together, the jumps in its life are at most as
+    /// long as one that is believed, so that a site cannot use all terms up in small steps.
+    term_jump: u32,
 }
 
 impl<K: LedgerKeeper> Holder<K> {
@@ -38,7 +41,8 @@ impl<K: LedgerKeeper> Holder<K> {
         let (reception, inbox) = Reception::new(room.into());
         let (role, role_of_handle) = watch::channel(Role::Standby);
         let handle = HolderHandle { inbox, role: role_of_handle };
-        (Self { keeper, times, reception, role, at_least: Term::default() }, handle)
+        let (at_least, term_jump) = (Term::default(), GlobalLedger::MAX_TERM_JUMP);
+        (Self { keeper, times, reception, role, at_least, term_jump }, handle)
     }
 
     /// Replaces the clock of the calendar, for tests. Only sites that count depend on it, under
@@ -119,7 +123,8 @@ impl<K: LedgerKeeper> Holder<K> {
         let Self { keeper, times, reception, .. } = self;
         let (TakenOver::Kept(kept) | TakenOver::Lost(kept)) = taken;
         let term = kept.term;
-        let desk = match Desk::open(taken, reception.now(), reception.calendar_now()) {
+        let desk = Desk::open(taken, reception.now(), reception.calendar_now());
+        let desk = match desk.map(|desk| desk.term_jump(self.term_jump)) {
             Ok(desk) if K::KEEPS_ACCOUNTS => desk,
             Ok(desk) => desk.without_orders(),
             Err(error) => {
@@ -130,6 +135,7 @@ impl<K: LedgerKeeper> Holder<K> {
         };
         let is_learning = desk.ledger().is_learning();
         tracing::info!(room = reception.room, term = term.number(), is_learning, "holds the room");
+        reception.warn_of_rules(&kept.rules);
         self.role.send_replace(Role::Holding(term));
         reception.open();
         let mut tenure = Tenure::new(desk, times, reception);
@@ -154,7 +160,9 @@ impl<K: LedgerKeeper> Holder<K> {
                 return;
             }
         };
-        self.at_least = next_term(later, Term::default()).unwrap_or(later);
+        let jump = later.term.number().saturating_sub(term.number());
+        self.term_jump = self.term_jump.saturating_sub(jump);
+        self.at_least = next_term(later.term, Term::default()).unwrap_or(later.term);
     }
 }
 

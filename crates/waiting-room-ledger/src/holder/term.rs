@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
 use waiting_room_sites::{
     SiteId,
-    escrow::{Changes, Term, ToSite},
+    escrow::{Changes, LaterTerm, ToSite},
 };
 
 use crate::{
@@ -105,7 +105,7 @@ impl<'a> Tenure<'a> {
     }
 
     /// The higher term that a site knows, if there is one: this term is over.
-    pub(super) fn later_term(&self) -> Option<Term> {
+    pub(super) fn later_term(&self) -> Option<LaterTerm> {
         self.desk.later_term()
     }
 
@@ -147,11 +147,12 @@ impl<'a> Tenure<'a> {
     }
 
     /// Says nothing of a batch, because sites obey a later term. It is unknown which of them do.
-    pub(super) fn give_way(&mut self, batch: Option<Batch>, later: Term) {
-        tracing::error!(
+    pub(super) fn give_way(&mut self, batch: Option<Batch>, later: LaterTerm) {
+        tracing::warn!(
             room = self.reception.room,
             term = self.desk.ledger().term().number(),
-            later_term = later.number(),
+            site = later.site.number(),
+            later_term = later.term.number(),
             "a site knows a later term: another ledger has taken over, or the keeper has lost \
              what it had acknowledged"
         );

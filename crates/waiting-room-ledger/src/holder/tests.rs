@@ -19,7 +19,10 @@ use waiting_room_sites::{
 };
 
 use super::*;
-use crate::keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver};
+use crate::{
+    keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver},
+    logged::Logged,
+};
 
 const SITE: SiteId = SiteId::new(1);
 const INCARNATION: Incarnation = Incarnation::new(7);
@@ -113,11 +116,13 @@ impl World {
     }
 }
 
+/// The time of the site.
+const NOW: Timestamp = Timestamp::from_secs(1);
+
 /// The first message of the site.
 fn join() -> ToGlobal {
-    let (now, rules) = (Timestamp::from_secs(1), EscrowRules::new());
-    let mut site = SiteLedger::new(SITE, INCARNATION, rules, now).unwrap();
-    match &site.tick(now)[..] {
+    let mut site = SiteLedger::new(SITE, INCARNATION, EscrowRules::new(), NOW).unwrap();
+    match &site.tick(NOW)[..] {
         [SiteAction::Send(join)] => join.clone(),
         other => panic!("a site joins, and not {other:?}"),
     }
@@ -241,6 +246,112 @@ async fn a_batch_says_nothing_if_a_site_has_named_a_later_term_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_site_that_was_granted_more_than_was_kept_is_told_of_once() {
+    let (logged, _guard) = Logged::begin();
+    let (mut world, first) = World::new().await;
+    world.say(join()).await;
+    acknowledge(first);
+    acknowledge(world.batch().await);
+    let mut site = SiteLedger::new(SITE, INCARNATION, EscrowRules::new(), NOW).unwrap();
+    site.tick(NOW);
+    while let Some(message) = world.answer().await {
+        site.receive(&message, NOW);
+    }
+    let asked = ToSite::Report { term: site.term() };
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.receive(&asked, NOW)[..] else {
+        panic!("the site reports")
+    };
+    world.say(ToGlobal::Heartbeat(*report)).await;
+    let mut more = *report;
+    more.granted += 3;
+    for _ in 0..2 {
+        world.say(ToGlobal::Heartbeat(more)).await;
+        more.granted += 1;
+    }
+    world.batch().await;
+    let told = "WARN a site was granted slots that were not kept room=shop site=1 slots=3";
+    assert_eq!(logged.with("that were not kept"), [told]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
+    let (logged, _guard) = Logged::begin();
+    let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    let mut answers = Vec::new();
+    for (held, named) in [(1, 65_001), (65_002, 65_538), (65_539, 65_540)] {
+        let taken = async {
+            while handle.holding().await != Some(Term::new(held)) {
+                tokio::time::sleep(SOON).await;
+            }
+        };
+        timeout(Duration::from_secs(60), taken).await.expect("it holds the room");
+        let (outlet, mut deliveries) = mpsc::channel(64);
+        let (reply, opened) = oneshot::channel();
+        let (site, incarnation, stream) = (SITE, INCARNATION, held.into());
+        handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
+        opened.await.unwrap().unwrap();
+        let message = a_message_of_term(Term::new(named));
+        handle.deliver(Event::Message { stream, message }).await;
+        while let Ok(Some(delivery)) = timeout(Duration::from_secs(60), deliveries.recv()).await {
+            answers.push(delivery.message);
+        }
+    }
+    let refused = "WARN a site is refused room=shop site=1 reason=it names term 65540, expected at most \
+                   65539";
+    assert_eq!(logged.with("WARN a site is refused"), [refused]);
+    let told = logged.with("WARN a site knows a later term");
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].ends_with("room=shop term=1 site=1 later_term=65001"), "{told:?}");
+    assert!(matches!(answers.last(), Some(ToSite::Refused(_))), "{answers:?}");
+    assert_eq!(handle.holding().await, Some(Term::new(65_539)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() {
+    let (logged, _guard) = Logged::begin();
+    let keeper = MemoryKeeper::new(10, [SITE], EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    let open = async |stream| {
+        let (outlet, deliveries) = mpsc::channel(1024);
+        let (reply, opened) = oneshot::channel();
+        let (site, incarnation) = (SITE, INCARNATION);
+        handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
+        opened.await.unwrap().unwrap();
+        deliveries
+    };
+    let pass = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
+    let first = open(1).await;
+    pass(600).await;
+    assert!(logged.with("a site").is_empty(), "{:?}", logged.with("a site"));
+    handle.deliver(Event::Close { site: SITE, stream: 1 }).await;
+    drop(first);
+    pass(59).await;
+    assert!(logged.with("a site").is_empty(), "{:?}", logged.with("a site"));
+    pass(600).await;
+    let away = "WARN a site on the list is not connected room=shop site=1 silent_for=60s";
+    assert_eq!(logged.with("a site"), [away]);
+    let second = open(2).await;
+    pass(600).await;
+    let told = logged.with("a site");
+    assert_eq!(told.len(), 2, "{told:?}");
+    let back = told[1].strip_prefix("INFO a site is connected again room=shop site=1 silent_for=");
+    // 659 s and up to two looks.
+    assert!(matches!(back, Some("659s" | "660s" | "661s")), "{told:?}");
+    // A site that is added and never seen.
+    handle.order(Order::AddSite(SiteId::new(2))).await.unwrap();
+    pass(600).await;
+    assert_eq!(logged.with("a site")[2..], [away.replace("site=1", "site=2")]);
+    // A connection that breaks ends its stream without a word.
+    drop(second);
+    pass(600).await;
+    assert_eq!(logged.with("a site")[3..], [away]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_are_fresh_for_a_second_after_their_batch_has_begun() {
     let (mut world, first) = World::new().await;
     acknowledge(first);
@@ -266,4 +377,36 @@ async fn events_without_effect_count_towards_no_batch() {
     acknowledge(world.batch().await);
     assert!(matches!(world.answer().await, Some(ToSite::Welcome(_))));
     assert!(begin.elapsed() < HolderTimes::default().beat / 2, "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
+    let (logged, _guard) = Logged::begin();
+    let told =
+        || logged.with("WARN the rules of the room are doubtful room=shop warning=lease is 120s");
+    for (rules, warnings) in [
+        (EscrowRules::new(), 0),
+        (EscrowRules::rolling_minute(), 0),
+        (EscrowRules::new().session(Duration::from_secs(120)), 1),
+    ] {
+        let mut keeper = MemoryKeeper::new(10, [SITE], rules);
+        let (holder, mut handle) = Holder::new("shop", keeper.clone(), HolderTimes::default());
+        tokio::spawn(holder.run(std::future::pending()));
+        handle.holding().await.unwrap();
+        // Another process takes over and is killed, so this one holds the room in two terms.
+        let taken = loop {
+            let seen = keeper.watch().await.unwrap();
+            if let Some(taken) = keeper.take_over(seen, Term::default()).await.unwrap() {
+                break taken;
+            }
+        };
+        assert!(matches!(taken, TakenOver::Kept(kept) if kept.term == Term::new(2)));
+        let again = async {
+            while handle.holding().await != Some(Term::new(3)) {
+                tokio::time::sleep(SOON).await
+            }
+        };
+        timeout(Duration::from_secs(10), again).await.expect("it holds the room again");
+        assert_eq!(told().len(), warnings, "{rules:?}");
+    }
 }

@@ -14,17 +14,20 @@
 //! and does not know it cannot commit, so it cannot confirm the term of an old holder.
 
 mod connect;
+mod durability;
+mod recovery;
 mod rows;
 mod sql;
 
-use waiting_room_core::Timestamp;
+use std::fmt;
+
 use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
 
-pub use self::connect::Failover;
 use self::{
     connect::Session,
-    rows::{AccountColumns, kept_account, kept_claim},
+    rows::{AccountColumns, kept_account, kept_claim, kept_room, kept_term},
 };
+pub use self::{durability::Failover, recovery::Corrections};
 use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper on PostgreSQL 12 or later.
@@ -45,6 +48,23 @@ pub struct PostgresKeeper {
     session: Option<Session>,
     /// The number of the last batch that was sent.
     batch: u64,
+    /// The newest batch that was seen or acknowledged.
+    newest: Position,
+    /// What the server continued when this process took over.
+    lineage: String,
+}
+
+/// A batch of a ledger. What is kept never goes back behind one that was acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    term: Term,
+    batch: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "batch {} of term {}", self.batch, self.term.number())
+    }
 }
 
 impl PostgresKeeper {
@@ -61,7 +81,8 @@ impl PostgresKeeper {
         holder: impl Into<String>,
     ) -> Self {
         let (url, room, holder) = (url.into(), room.into(), holder.into());
-        Self { url, failover, room, holder, session: None, batch: 0 }
+        let (newest, lineage) = (Position::default(), String::new());
+        Self { url, failover, room, holder, session: None, batch: 0, newest, lineage }
     }
 
     /// Creates the tables unless they exist.
@@ -83,7 +104,7 @@ impl PostgresKeeper {
     /// Returns an error if the room is set up already, or the server cannot be used.
     pub async fn set_up(&mut self, kept: &Kept) -> Result<(), KeepError> {
         let room = self.room.clone();
-        let timeline = self.session().await?.timeline.clone();
+        let lineage = self.session().await?.lineage.to_string();
         let rules = rules_row(&kept.rules);
         let columns = AccountColumns::of(&kept.accounts);
         let session = self.session().await?;
@@ -101,7 +122,7 @@ impl PostgresKeeper {
                     &rules[2],
                     &rules[3],
                     &rules[4],
-                    &timeline,
+                    &lineage,
                 ],
             )
             .await
@@ -118,26 +139,6 @@ impl PostgresKeeper {
             .await
             .map_err(KeepError::unavailable)?;
         transaction.commit().await.map_err(KeepError::unavailable)
-    }
-
-    /// Declares that what is kept may be older than what was acknowledged: the next ledger recovers
-    /// the room. The ledger that holds it at present is fenced.
-    ///
-    /// The list of sites and their fences are still used, so the operator first makes sure that they
-    /// are complete.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the room is not set up, or the server cannot be used.
-    pub async fn recover(&mut self) -> Result<(), KeepError> {
-        let room = self.room.clone();
-        let timeline = self.session().await?.timeline.clone();
-        let session = self.session().await?;
-        let changed = session.client.execute(sql::RECOVER, &[&room, &timeline]).await;
-        match changed.map_err(KeepError::unavailable)? {
-            0 => Err(KeepError::NoRoom { room }),
-            _ => Ok(()),
-        }
     }
 
     /// The connection in use, or a new one.
@@ -175,45 +176,27 @@ impl PostgresKeeper {
         at_least: Term,
     ) -> Result<Option<TakenOver>, KeepError> {
         let (room, holder, failover) = (self.room.clone(), self.holder.clone(), self.failover);
+        // In a room that has to be recovered, the term may have been rolled back.
+        let known = match self.newest.term > seen.term {
+            true => next_term(self.newest.term, at_least)?,
+            false => at_least,
+        };
         let session = self.session().await?;
-        let timeline = session.timeline.clone();
-        let term = next_term(seen.term, at_least)?;
+        let lineage = session.lineage.to_string();
+        let term = next_term(seen.term, known)?;
         let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
         let (number, before) = (i64::from(term.number()), i64::from(seen.term.number()));
         let row = transaction
             .query_opt(
                 sql::TAKE_OVER,
-                &[&room, &number, &holder, &timeline, &before, &seen.batch.cast_signed()],
+                &[&room, &number, &holder, &lineage, &before, &seen.batch.cast_signed()],
             )
             .await
             .map_err(KeepError::unavailable)?;
         let Some(row) = row else { return Ok(None) };
-        let limit: i64 = row.get("limit_slots");
-        let limit = u32::try_from(limit)
-            .map_err(|_| KeepError::Unfit { setting: format!("limit is {limit}") })?;
-        let mut rules =
-            ["session_ns", "lease_ns", "drift_margin_ns", "heartbeat_ns", "borrow_wait_ns"]
-                .into_iter()
-                .map(|field| Timestamp::from_nanos(row.get::<_, i64>(field).cast_unsigned()))
-                .map(|time| time.since(Timestamp::ZERO));
-        let mut next = || rules.next().unwrap_or_default();
-        let rules = EscrowRules::new()
-            .session(next())
-            .lease(next())
-            .drift_margin(next())
-            .heartbeat(next())
-            .borrow_wait(next());
         let must_recover: bool = row.get("must_recover");
-        let timeline_before: String = row.get("timeline_before");
         if !must_recover {
-            let is_promoted = timeline_before != timeline && failover == Failover::None;
-            if is_promoted {
-                return Err(KeepError::Lost {
-                    found: format!(
-                        "the timeline of the server is {timeline}, expected {timeline_before}"
-                    ),
-                });
-            }
+            session.lineage.check(row.get("timeline_before"), failover)?;
             if at_least.number() > seen.term.number().saturating_add(1) {
                 let (known, kept) = (at_least.number() - 1, seen.term.number());
                 return Err(KeepError::Lost {
@@ -221,9 +204,11 @@ impl PostgresKeeper {
                 });
             }
         }
-        let kept = Self::read(&transaction, &room, Kept::new(term, limit, rules)).await?;
+        let kept = Self::read(&transaction, &room, kept_room(&row, term)?).await?;
         transaction.commit().await.map_err(KeepError::unavailable)?;
         self.batch = seen.batch;
+        self.newest = Position { term, batch: seen.batch };
+        self.lineage = lineage;
         Ok(Some(if must_recover { TakenOver::Lost(kept) } else { TakenOver::Kept(kept) }))
     }
 
@@ -231,6 +216,8 @@ impl PostgresKeeper {
         // The number of a batch whose fate is unknown is not used again.
         self.batch = self.batch.saturating_add(1);
         let (room, batch) = (self.room.clone(), self.batch.cast_signed());
+        let (failover, lineage) = (self.failover, self.lineage.clone());
+        let acknowledged = self.newest.batch.cast_signed();
         let term = i64::from(changes.term.number());
         let limit = changes.limit.map(i64::from);
         let rules = changes.rules.as_ref().map(rules_row);
@@ -240,6 +227,8 @@ impl PostgresKeeper {
             changes.removed.iter().map(|site| i32::from(site.number())).collect();
         let claims = rows::ClaimColumns::of(&changes.claims);
         let session = self.session().await?;
+        // The connection may be a new one.
+        session.lineage.check(&lineage, failover)?;
         let row = session
             .client
             .query_one(
@@ -271,11 +260,14 @@ impl PostgresKeeper {
                     &claims.epoch_term,
                     &claims.epoch_count,
                     &claims.visitor,
+                    &acknowledged,
                 ],
             )
             .await
             .map_err(KeepError::unavailable)?;
-        if row.get::<_, i64>(0) == 1 {
+        durability::recheck(&row, failover)?;
+        if row.get::<_, i64>("stored") == 1 {
+            self.newest = Position { term: changes.term, batch: self.batch };
             return Ok(());
         }
         let seen = self.try_watch().await?;
@@ -283,15 +275,19 @@ impl PostgresKeeper {
     }
 
     async fn try_watch(&mut self) -> Result<Seen, KeepError> {
-        let room = self.room.clone();
+        let (room, failover) = (self.room.clone(), self.failover);
         let session = self.session().await?;
         let row = session.client.query_opt(&session.watch, &[&room]).await;
         let row = row.map_err(KeepError::unavailable)?.ok_or(KeepError::NoRoom { room })?;
-        let term: i64 = row.get(0);
-        let term = u32::try_from(term)
-            .map_err(|_| KeepError::Unfit { setting: format!("term is {term}") })?;
-        let batch = row.get::<_, i64>(1).cast_unsigned();
-        Ok(Seen { term: Term::new(term), batch, is_held: row.get(2) })
+        durability::recheck(&row, failover)?;
+        let batch = row.get::<_, i64>("batch").cast_unsigned();
+        let found = Position { term: kept_term(&row)?, batch };
+        let newest = self.newest.max(found);
+        if found < newest && !row.get::<_, bool>("must_recover") {
+            return Err(KeepError::Lost { found: format!("{found} is kept, expected {newest}") });
+        }
+        self.newest = newest;
+        Ok(Seen { term: found.term, batch, is_held: row.get("is_held") })
     }
 
     /// Closes the connection after an error, because its server may be another one by now.

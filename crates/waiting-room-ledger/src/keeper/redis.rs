@@ -8,7 +8,7 @@
 //! It is safe as long as no server answers that was replaced by another one: an isolated primary
 //! would confirm the term of an old ledger. `min-replicas-to-write` makes such a server refuse.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use redis::{AsyncConnectionConfig, Client, InfoDict, Script, aio::MultiplexedConnection};
 use tokio::time::Instant;
@@ -28,7 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// The limit, the rules and the list of sites are those of the configuration, so all ledgers of a
 /// room have the same one. Sites cannot be added, drained, removed or fenced while they run
-/// ([`OrderError::TermOnly`](crate::OrderError::TermOnly)).
+/// ([`OrderError::TermOnly`](crate::OrderError::TermOnly)). The rules and the list are stored beside the
+/// term. A ledger with other rules, or without one of the sites, is refused: it would not wait for what
+/// that site holds.
 ///
 /// A server that evicts keys is refused, and looked at again each minute.
 #[derive(Debug)]
@@ -89,13 +91,16 @@ impl RedisKeeper {
     async fn try_watch(&mut self) -> Result<Seen, KeepError> {
         let key = self.key.clone();
         let session = self.session().await?;
-        let found: (Option<u32>, Option<u64>, Option<String>) = redis::cmd("HMGET")
+        type Found = (Option<u32>, Option<u64>, Option<String>, Option<String>, Option<String>);
+        let found: Found = redis::cmd("HMGET")
             .arg(key)
-            .arg(&["term", "batch", "holder"])
+            .arg(&["term", "batch", "holder", "sites", "rules"])
             .query_async(&mut session.connection)
             .await
             .map_err(KeepError::unavailable)?;
-        let (term, batch, holder) = found;
+        let (term, batch, holder, sites, rules) = found;
+        self.check_list(&sites.unwrap_or_default())?;
+        self.check_rules(&rules.unwrap_or_default())?;
         Ok(Seen {
             term: Term::new(term.unwrap_or_default()),
             batch: batch.unwrap_or_default(),
@@ -109,6 +114,7 @@ impl RedisKeeper {
         at_least: Term,
     ) -> Result<Option<TakenOver>, KeepError> {
         let (key, holder) = (self.key.clone(), self.holder.clone());
+        let (sites, rules) = (numbers(&self.sites), nanos(&self.rules));
         let session = self.session().await?;
         let term: u32 = Script::new(TAKE_OVER)
             .key(key)
@@ -116,6 +122,8 @@ impl RedisKeeper {
             .arg(seen.batch)
             .arg(at_least.number())
             .arg(holder)
+            .arg(sites)
+            .arg(rules)
             .invoke_async(&mut session.connection)
             .await
             .map_err(KeepError::unavailable)?;
@@ -148,6 +156,41 @@ impl RedisKeeper {
             return Err(KeepError::Lost { found });
         }
         Ok(())
+    }
+
+    /// The time, in seconds, after which a site that is switched off holds nothing.
+    fn seconds_off(&self) -> u64 {
+        self.rules.reclaim_after().as_secs() + 1
+    }
+
+    /// Refuses a list that lacks a site of the last ledger.
+    fn check_list(&self, stored: &str) -> Result<(), KeepError> {
+        let listed = |number: &u16| self.sites.iter().any(|site| site.number() == *number);
+        let Some(missing) = words(stored).find(|number| !listed(number)) else { return Ok(()) };
+        let (sites, key, off) = (numbers(&self.sites), &self.key, self.seconds_off());
+        Err(KeepError::Unfit {
+            setting: format!(
+                "sites is {sites}, expected also {missing}, which the last ledger had; when that site \
+                 has been off for {off} s, let the store forget the list: HDEL {key} sites"
+            ),
+        })
+    }
+
+    /// Refuses rules that differ from those of the last ledger.
+    fn check_rules(&self, stored: &str) -> Result<(), KeepError> {
+        let before = words(stored).map(Duration::from_nanos);
+        let Some(((field, given), before)) =
+            self.rules.times().into_iter().zip(before).find(|((_, given), before)| given != before)
+        else {
+            return Ok(());
+        };
+        let (key, off) = (&self.key, self.seconds_off());
+        Err(KeepError::Unfit {
+            setting: format!(
+                "{field} is {given:?}, expected {before:?} as before; when all sites have been off for \
+                 {off} s, let the store forget the rules: HDEL {key} rules"
+            ),
+        })
     }
 
     /// Closes the connection after an error, because its server may be another one by now.
@@ -228,14 +271,31 @@ impl LedgerKeeper for RedisKeeper {
     }
 }
 
+/// The numbers of sites, as they are stored and shown.
+fn numbers(sites: &[SiteId]) -> String {
+    sites.iter().map(|site| site.number().to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// The times of the rules in nanoseconds, as they are stored.
+fn nanos(rules: &EscrowRules) -> String {
+    rules.times().map(|(_, time)| time.as_nanos().to_string()).join(",")
+}
+
+/// Reads numbers that are stored. Text that no ledger has written is skipped.
+fn words<T: FromStr>(stored: &str) -> impl Iterator<Item = T> {
+    stored.split(',').filter_map(|number| number.parse().ok())
+}
+
 /// Raises the term if it and the batch are those that were seen. KEYS: the hash of the room. ARGV:
-/// the term, the batch, the least new term, and the name of the process. Returns the new term, or 0.
+/// the term, the batch, the least new term, the name of the process, its sites, and its rules. Returns
+/// the new term, or 0.
 const TAKE_OVER: &str = "
 local found = redis.call('HMGET', KEYS[1], 'term', 'batch')
 local term, batch = tonumber(found[1] or 0), tonumber(found[2] or 0)
 if term ~= tonumber(ARGV[1]) or batch ~= tonumber(ARGV[2]) then return 0 end
 local next = math.max(term + 1, tonumber(ARGV[3]))
-redis.call('HSET', KEYS[1], 'term', next, 'batch', batch, 'holder', ARGV[4])
+redis.call('HSET', KEYS[1], 'term', next, 'batch', batch, 'holder', ARGV[4],
+    'sites', ARGV[5], 'rules', ARGV[6])
 return next
 ";
 

@@ -1,6 +1,6 @@
 //! A stream of a site or of an operator, after its greeting.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{mpsc, oneshot},
@@ -13,6 +13,7 @@ use waiting_room_sites::{
 
 use crate::{
     holder::{Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId},
+    server::peers::Caller,
     wire::{
         FrameError, FrameReader, FrameWriter, MAX_FRAME_LEN, Opener, Pulse, Sealer, close,
         parse_order,
@@ -35,6 +36,8 @@ pub(super) struct Greeted {
     pub(super) writer: FrameWriter,
     pub(super) sealer: Sealer,
     pub(super) opener: Opener,
+    /// The connection of the stream, which is confirmed by a frame that only a client with a key can seal.
+    pub(super) caller: Arc<Caller>,
 }
 
 /// Serves the stream of a site until it ends. Returns a sentence if the operator should know why.
@@ -44,12 +47,12 @@ pub(super) async fn serve_site(
     incarnation: Incarnation,
     pulse: Option<Pulse>,
 ) -> Result<(), String> {
-    let Greeted { id, room, mut reader, mut writer, mut sealer, mut opener } = greeted;
+    let Greeted { id, room, mut reader, mut writer, mut sealer, mut opener, caller } = greeted;
     // Until the client has sealed a frame with the keys of the stream, the greeting may be one that
     // was recorded.
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
-        Ok(Ok(confirm)) if confirm.is_empty() => {}
+        Ok(Ok(confirm)) if confirm.is_empty() => caller.confirm(),
         Ok(Err(FrameError::Seal)) => return Err(FrameError::Seal.to_string()),
         _ => return Ok(()),
     }
@@ -151,8 +154,9 @@ async fn lose_pulse(pulse: Option<Pulse>) {
 
 /// Serves one order of an operator.
 pub(super) async fn serve_operator(greeted: Greeted) {
-    let Greeted { room, mut reader, mut writer, mut sealer, mut opener, .. } = greeted;
+    let Greeted { room, mut reader, mut writer, mut sealer, mut opener, caller, .. } = greeted;
     let Ok(Ok(content)) = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await else { return };
+    caller.confirm();
     let order = std::str::from_utf8(&content).map_err(|_| "the order is not text".to_owned());
     let result = match order.and_then(parse_order) {
         Ok(order) => match room.order(order).await {

@@ -5,17 +5,21 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use h2::{RecvStream, SendStream, client};
 use http::{Request, StatusCode};
-use tokio::{io::AsyncWriteExt, time::timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    time::{Instant, timeout},
+};
 use waiting_room_core::Timestamp;
 use waiting_room_sites::{
     SiteId,
     escrow::{EscrowRules, Incarnation, SiteAction, SiteLedger, ToGlobal},
 };
 
-use super::*;
+use super::{peers::MAX_UNCONFIRMED, *};
 use crate::{
     Holder, HolderTimes, SharedKeys,
     keeper::MemoryKeeper,
+    logged::Logged,
     wire::{FrameError, FrameReader, Hello, Opener, Purpose, Ready, Sealer},
 };
 
@@ -277,4 +281,139 @@ async fn bytes_that_are_not_http_end_their_connection_only() {
     }
     let raw = Raw::send(&server, "/", Vec::new()).await;
     assert_eq!(raw.status, StatusCode::NOT_FOUND);
+}
+
+/// Sends these bytes as a greeting on one connection, again and again. Returns for how long the server
+/// keeps the connection.
+async fn insist(server: &Arc<LedgerServer>, bytes: &[u8], end: &[u8]) -> Duration {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let begin = Instant::now();
+    let served = tokio::spawn(Arc::clone(server).serve(theirs, "test:1".to_owned()));
+    let (mut requests, connection) = client::handshake(ours).await.unwrap();
+    tokio::spawn(connection);
+    let client = async {
+        let mut streams = Vec::new();
+        loop {
+            let Ok(()) = std::future::poll_fn(|cx| requests.poll_ready(cx)).await else { break };
+            let request = Request::post("http://ledger/v1/site").body(()).unwrap();
+            let Ok((response, mut up)) = requests.send_request(request, false) else { break };
+            // The server may refuse the stream meanwhile.
+            let _ = up.send_data(Bytes::copy_from_slice(bytes), false);
+            if let Ok(Ok(response)) = timeout(Duration::from_secs(1), response).await {
+                let _ = up.send_data(Bytes::copy_from_slice(end), false);
+                streams.push(response);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        ended = timeout(Duration::from_secs(120), served) => ended.expect("it is closed").unwrap(),
+        () = client => {}
+    }
+    begin.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_a_key_cannot_hold_a_connection_by_greeting_again_and_again() {
+    let server = server().await;
+    let wrong = greeting(&hello(site(1)), &keys("c"));
+    let kept = insist(&server, &wrong, &[]).await;
+    assert!(kept <= GREETING_WITHIN, "another key: {kept:?}");
+    let kept = insist(&server, &frame(&[9, 9], &[0; 16]), &[]).await;
+    assert!(kept <= GREETING_WITHIN, "garbage: {kept:?}");
+    // A greeting that was recorded is accepted, and cannot be confirmed.
+    let recorded = greeting(&hello(site(1)), &keys("a"));
+    let kept = insist(&server, &recorded, &frame(&[], &[0; 16])).await;
+    assert!(kept <= GREETING_WITHIN, "a recorded one: {kept:?}");
+    let kept = insist(&server, &recorded, &[]).await;
+    assert!(kept <= 2 * GREETING_WITHIN, "a recorded one without an end: {kept:?}");
+    let kept = insist(&server, &[], &[]).await;
+    assert!(kept <= 2 * GREETING_WITHIN, "silence: {kept:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_with_a_key_of_its_own_cannot_speak_as_another_site() {
+    let (sites, [a, b]) = ([1, 2].map(SiteId::new), ["a", "b"].map(|digit| digit.repeat(64)));
+    let keeper = MemoryKeeper::new(10, sites, EscrowRules::new());
+    let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
+    tokio::spawn(holder.run(std::future::pending()));
+    handle.holding().await.unwrap();
+    let own = SharedKeys::parse(&format!("1 {a}\n2 {b}\n")).unwrap();
+    let server = LedgerServer::new([("shop".to_owned(), handle)], ServerKeys::new(own));
+    for (number, key, status) in [(1, "a", 200), (2, "b", 200), (2, "a", 401), (1, "b", 401)] {
+        let (site, incarnation) = (SiteId::new(number), Incarnation::new(1));
+        let hello = hello(Purpose::Site { site, incarnation });
+        let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys(key))).await;
+        assert_eq!(raw.status.as_u16(), status, "site {number}, key {key}");
+    }
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn http_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A client that answers neither settings nor pings, and goes on after it was told to go away.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_go_away_is_disconnected_after_its_first_refusal() {
+    let server = server().await;
+    let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+    let begin = Instant::now();
+    let served = tokio::spawn(Arc::clone(&server).serve(theirs, "test:1".to_owned()));
+    let settings = http_frame(4, 0, 0, &[]);
+    ours.write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat()).await.unwrap();
+    // POST, http, the path and the authority, by the static table of RFC 7541, appendix A.
+    let head = [&[0x83, 0x86, 0x04, 8][..], b"/v1/site", &[0x01, 6], b"ledger"].concat();
+    let garbage = frame(&[9, 9], &[0; 16]);
+    let first = [http_frame(1, 4, 1, &head), http_frame(0, 0, 1, &garbage)].concat();
+    ours.write_all(&first).await.unwrap();
+    for stream in (3..).step_by(2) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // It opens streams and says nothing.
+        if served.is_finished() || ours.write_all(&http_frame(1, 4, stream, &head)).await.is_err() {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is closed");
+    }
+    served.await.unwrap();
+    let kept = begin.elapsed();
+    assert!(
+        (Duration::from_secs(3)..=GREETING_WITHIN + Duration::from_secs(1)).contains(&kept),
+        "{kept:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_address_cannot_take_all_connections_without_a_key() {
+    let (logged, _guard) = Logged::begin();
+    let server = server().await;
+    let serve = |peer: &str| {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        (ours, tokio::spawn(Arc::clone(&server).serve(theirs, peer.to_owned())))
+    };
+    // A site has a stream by then, and does not count.
+    let hello = hello(site(1));
+    let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys("a"))).await;
+    let (mut up, mut reader, mut sealer, mut opener) = raw.ready(&hello, &keys("a")).await;
+    up.send_data(frame(&[], &sealer.seal(&[])).into(), false).unwrap();
+    assert!(reader.next(&mut opener).await.is_ok());
+    let silent: Vec<_> = (0..MAX_UNCONFIRMED).map(|_| serve("test:2")).collect();
+    tokio::task::yield_now().await;
+    for _ in 0..2 {
+        let (_ours, refused) = serve("test:3");
+        timeout(Duration::from_millis(1), refused).await.expect("it is closed at once").unwrap();
+    }
+    let told = "WARN a stream was refused or ended peer=test:3 reason=its address has too many \
+                connections without a greeting";
+    assert_eq!(logged.with("WARN"), [told]);
+    let (_ours, other) = serve("other:1");
+    assert!(timeout(Duration::from_millis(1), other).await.is_err(), "another address is served");
+    // Those that say nothing make room for others.
+    for (_ours, served) in silent {
+        timeout(GREETING_WITHIN, served).await.expect("it is closed").unwrap();
+    }
+    let (_ours, served) = serve("test:4");
+    assert!(timeout(Duration::from_millis(1), served).await.is_err(), "it is served");
 }

@@ -185,7 +185,8 @@ impl<D: Dial> Agent<D> {
         let is_recalled = matches!(message, ToSite::Grant(grant) if grant.recall);
         if is_due {
             self.report(Cause::Asked(limit)).await;
-        } else if is_recalled {
+        } else if is_recalled || self.state.has_visitors_at_door() {
+            // Visitors who have come to the door since the last message are asked for now.
             self.report(Cause::Usual).await;
         }
     }

@@ -6,7 +6,7 @@ use std::{future::pending, time::Duration};
 use tokio::time::Instant;
 use waiting_room_core::Timestamp;
 use waiting_room_redis::site::{AccountReport, SharedLimit, SiteReport, SiteTimes};
-use waiting_room_sites::escrow::{EscrowRules, Incarnation, Refusal, ToGlobal, ToSite};
+use waiting_room_sites::escrow::{EscrowRules, Incarnation, JoinRefused, ToGlobal, ToSite};
 
 use crate::{
     Dial, LedgerLink,
@@ -27,7 +27,7 @@ pub(super) struct Channel {
     /// The link, while this node speaks for the site, and the incarnation that it belongs to.
     link: Option<(u64, LedgerLink)>,
     sent: Option<Sent>,
-    warned: Option<Refusal>,
+    warned: Option<JoinRefused>,
 }
 
 /// The last message to the global ledger.
@@ -142,16 +142,17 @@ impl Channel {
             sent.is_answered = true;
         }
         match message {
-            ToSite::Refused(refused) if self.warned != Some(refused.reason) => {
-                let (site, reason) = (options.site.number(), &refused.reason);
-                tracing::warn!(
-                    room = self.room,
-                    site,
-                    policy = ?options.policy,
-                    ?reason,
-                    "the global ledger refuses the site"
-                );
-                self.warned = Some(*reason);
+            ToSite::Refused(refused) => {
+                let reason = JoinRefused::new(options.site, &self.rules, refused);
+                if self.warned.replace(reason) != Some(reason) {
+                    tracing::warn!(
+                        room = self.room,
+                        site = options.site.number(),
+                        policy = ?options.policy,
+                        %reason,
+                        "the global ledger refuses the site"
+                    );
+                }
             }
             ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
             _ => {}
@@ -161,7 +162,13 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
+    use waiting_room_sites::{
+        SiteId,
+        escrow::{Epoch, Refusal, Refused, Term},
+    };
+
     use super::*;
+    use crate::{SharedKeys, logged::Logged};
 
     const RULES: EscrowRules = EscrowRules::new();
 
@@ -218,6 +225,32 @@ mod tests {
         assert!(!is_due(&account(10, 3), with_line(12, 2)));
         // Visitors at the door wait for a moment only.
         assert!(is_due(&account(10, 3), account(12, 2)));
+    }
+
+    #[test]
+    fn the_log_says_in_a_sentence_why_a_site_is_refused() {
+        let (logged, _guard) = Logged::begin();
+        let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
+        let keys = SharedKeys::parse(&"a".repeat(64)).unwrap();
+        let options = SiteOptions::new(SiteId::new(3), RULES, ["ledger:7400".to_owned()], keys);
+        let mut hear = |reason| {
+            let life = (Incarnation::new(7), Epoch::default());
+            let refused = Refused::new(Term::new(1), life.0, life.1, reason);
+            channel.note(&ToSite::Refused(refused), &options);
+        };
+        let rules = RULES.session(Duration::from_secs(60));
+        for _ in 0..2 {
+            hear(Refusal::Rules { rules, digest: rules.digest() });
+        }
+        hear(Refusal::NotListed);
+        let told = "WARN the global ledger refuses the site room=shop site=3 policy=Escrow reason=";
+        assert_eq!(
+            logged.with("refuses the site"),
+            [
+                format!("{told}session is 300s at the site and 60s in the global ledger"),
+                format!("{told}site 3 is not on the list of the global ledger"),
+            ]
+        );
     }
 
     #[tokio::test(start_paused = true)]

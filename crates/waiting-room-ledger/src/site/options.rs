@@ -173,6 +173,14 @@ impl<D: Dial> SiteOptions<D> {
         Ok(self)
     }
 
+    /// A sentence for the operator about rules that make little sense. Sites that count have no leases.
+    pub(super) fn rules_warning(&self) -> Option<String> {
+        match self.policy {
+            Policy::Counters => None,
+            Policy::Escrow => self.rules.lease_warning(),
+        }
+    }
+
     /// Checks that the limits have rooms of their own in the global ledger.
     ///
     /// # Errors

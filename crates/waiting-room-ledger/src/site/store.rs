@@ -142,6 +142,10 @@ impl SiteStore {
         let random = || getrandom::u64().map_err(unavailable);
         let name = room.rules().name().to_owned();
         site.check_rooms(&name)?;
+        if let Some(warning) = site.rules_warning() {
+            let site = site.site.number();
+            tracing::warn!(room = name, site, warning, "the rules of the room are doubtful");
+        }
         let minute = site.minute.as_ref().map(|(_, rules)| rules);
         let bits = [random()?, random()?];
         let state = SiteState::new(&site.rules, minute, Arc::clone(&site.clock), bits);

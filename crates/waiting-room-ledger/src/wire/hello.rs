@@ -45,15 +45,20 @@ impl Hello {
         (content, seal)
     }
 
-    /// Answers a greeting that was sealed with one of the keys: with the ledger's nonce, and the keys
+    /// Answers this greeting if it was sealed with one of the keys for its sender: with the ledger's nonce, and the keys
     /// of the stream. `None` if no key opens it.
     pub(crate) fn open(
+        &self,
         content: &[u8],
         seal: &[u8],
         keys: &SharedKeys,
         nonce: [u8; NONCE_LEN],
     ) -> Option<(Ready, Sealer, Opener)> {
-        let key = keys.open_hello(content, seal)?;
+        let site = match self.purpose {
+            Purpose::Operator => None,
+            Purpose::Site { site, .. } => Some(site),
+        };
+        let key = keys.open_hello(site, content, seal)?;
         let (up, down) = key.derive(content, &nonce);
         Some((Ready { nonce }, Sealer(down), Opener(up)))
     }
@@ -160,9 +165,9 @@ mod tests {
     fn both_sides_derive_the_same_keys_and_a_third_one_does_not() {
         let hello = Hello { room: "shop".into(), purpose: Purpose::Operator, nonce: [1; 16] };
         let (content, seal) = hello.seal(&keys("a"));
-        assert!(Hello::open(&content, &seal, &keys("b"), [2; 16]).is_none());
+        assert!(hello.open(&content, &seal, &keys("b"), [2; 16]).is_none());
         let (ready, mut theirs, mut opener) =
-            Hello::open(&content, &seal, &keys("a"), [2; 16]).unwrap();
+            hello.open(&content, &seal, &keys("a"), [2; 16]).unwrap();
         let (mut sealer, mut ours) = hello.keys_for(ready, &keys("a"));
         assert!(opener.opens(b"up", &sealer.seal(b"up")));
         assert!(ours.opens(b"down", &theirs.seal(b"down")));

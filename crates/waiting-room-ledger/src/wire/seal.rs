@@ -1,32 +1,56 @@
 //! Shared keys, and the seals of frames.
 
-use std::{error::Error, fmt, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+    fmt,
+    path::Path,
+    sync::Arc,
+};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use waiting_room_sites::SiteId;
 
 /// The bytes of a key.
 const KEY_LEN: usize = 32;
 /// The bytes of a seal: half of an HMAC-SHA-256 (RFC 2104, section 5).
 pub(super) const SEAL_LEN: usize = 16;
-/// The most keys of one file.
+/// The most keys that open the greeting of one site: those of all sites, and its own.
 const MAX_KEYS: usize = 8;
 
 /// The keys that sites and ledgers share: the first one seals, and all of them open.
 ///
+/// A key can belong to one site. It then opens the streams of that site only, so a host that has it cannot
+/// speak as another site. Keys without a site open the streams of all sites, and those of operators.
+///
 /// To replace a key, add the new one to the ledgers as the second line, then replace it at the
 /// sites, then remove the old one.
 #[derive(Clone)]
-pub struct SharedKeys(Arc<[[u8; KEY_LEN]]>);
+pub struct SharedKeys(Arc<[OneKey]>);
+
+/// A key, and the site that it belongs to, if it belongs to one.
+#[derive(Clone, Copy)]
+struct OneKey {
+    site: Option<SiteId>,
+    bytes: [u8; KEY_LEN],
+}
 
 /// The reason for which a text holds no keys. It never contains the text.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is no key, or there are too many.
+    /// There is no key, or there are too many for one site.
     Count {
         /// The number of keys.
         given: usize,
+    },
+    /// Sites and operators have a key in common.
+    InBoth {
+        /// The path of the file of sites.
+        sites: String,
+        /// The path of the file of operators.
+        operators: String,
     },
     /// A line is not a key.
     Line {
@@ -42,25 +66,51 @@ pub enum KeyError {
         /// The cause.
         source: std::io::Error,
     },
+    /// A key is on two lines. If both are those of one site each, either could speak as the other.
+    Repeated {
+        /// The number of the second line, from 1.
+        line: usize,
+    },
 }
 
 impl SharedKeys {
     /// Reads the keys from a text with one key a line, each 64 hexadecimal digits, as
-    /// `openssl rand -hex 32` prints them.
+    /// `openssl rand -hex 32` prints them. The number of a site and a space before a key make it one of
+    /// this site.
+    ///
+    /// ```
+    /// use waiting_room_ledger::SharedKeys;
+    ///
+    /// let [paris, tokyo] = ["1a", "2b"].map(|digits| digits.repeat(32));
+    /// SharedKeys::parse(&format!("1 {paris}\n2 {tokyo}\n"))?;
+    /// let error = SharedKeys::parse(&format!("1 {paris}\n2 {paris}\n")).unwrap_err();
+    /// assert_eq!(error.to_string(), "line 2 has the key of an earlier line, expected another one");
+    /// # Ok::<(), waiting_room_ledger::KeyError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// Returns an error with the number of the first line that is no key.
+    /// Returns an error with the number of the first line that is no key or has one of an earlier line, or
+    /// with the number of keys that would open for one site, if they are too many.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let mut keys = Vec::new();
-        for (line, key) in (1..).zip(text.lines()) {
-            let key = key.trim();
-            if key.is_empty() || key.starts_with('#') {
+        let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut counts = BTreeMap::<_, usize>::new();
+        for (line, text) in (1..).zip(text.lines()) {
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            keys.push(parse_key(key).ok_or(KeyError::Line { line, length: key.chars().count() })?);
+            let malformed = KeyError::Line { line, length: text.chars().count() };
+            let key = OneKey::parse(text).ok_or(malformed)?;
+            if !seen.insert(key.bytes) {
+                return Err(KeyError::Repeated { line });
+            }
+            *counts.entry(key.site).or_default() += 1;
+            keys.push(key);
         }
-        match keys.len() {
+        let of_all = counts.remove(&None).unwrap_or(0);
+        let given = of_all + counts.values().max().copied().unwrap_or(0);
+        match given {
             1..=MAX_KEYS => Ok(Self(keys.into())),
             given => Err(KeyError::Count { given }),
         }
@@ -77,24 +127,35 @@ impl SharedKeys {
         Self::parse(&text)
     }
 
+    /// Returns whether any of these keys is one of the others.
+    pub(crate) fn overlaps(&self, others: &Self) -> bool {
+        let theirs = |key: &OneKey| others.0.iter().any(|other| other.bytes == key.bytes);
+        self.0.iter().any(theirs)
+    }
+
     /// Seals the greeting of a stream.
     pub(super) fn seal_hello(&self, content: &[u8]) -> [u8; SEAL_LEN] {
         // There is at least one key.
-        let key = self.0.first().copied().unwrap_or_default();
-        truncated(hello_mac(&key, content))
+        truncated(hello_mac(&self.first().0, content))
     }
 
-    /// Finds the key with which a greeting was sealed.
-    pub(super) fn open_hello(&self, content: &[u8], seal: &[u8]) -> Option<StreamKey> {
+    /// Finds the key with which the greeting of a site, or of an operator, was sealed.
+    pub(super) fn open_hello(
+        &self,
+        site: Option<SiteId>,
+        content: &[u8],
+        seal: &[u8],
+    ) -> Option<StreamKey> {
         self.0
             .iter()
-            .find(|key| hello_mac(key, content).verify_truncated_left(seal).is_ok())
-            .map(|key| StreamKey(*key))
+            .filter(|key| key.site.is_none() || key.site == site)
+            .find(|key| hello_mac(&key.bytes, content).verify_truncated_left(seal).is_ok())
+            .map(|key| StreamKey(key.bytes))
     }
 
     /// The key that seals.
     pub(super) fn first(&self) -> StreamKey {
-        StreamKey(self.0.first().copied().unwrap_or_default())
+        StreamKey(self.0.first().map(|key| key.bytes).unwrap_or_default())
     }
 }
 
@@ -107,12 +168,23 @@ impl fmt::Debug for SharedKeys {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Count { given } => write!(f, "keys is {given}, expected 1 to {MAX_KEYS}"),
+            Self::Count { given } => {
+                write!(f, "keys is {given}, expected 1 to {MAX_KEYS} that open for one site")
+            }
+            Self::InBoth { sites, operators } => write!(
+                f,
+                "key files {sites} and {operators} have a key in common, expected none, because sites \
+                 could give the orders of operators"
+            ),
             Self::Line { line, length } => write!(
                 f,
-                "line {line} has {length} characters, expected a key of 64 hexadecimal digits"
+                "line {line} has {length} characters, expected a key of 64 hexadecimal digits, or the \
+                 number of a site and one"
             ),
             Self::Read { path, source } => write!(f, "key file {path}: {source}"),
+            Self::Repeated { line } => {
+                write!(f, "line {line} has the key of an earlier line, expected another one")
+            }
         }
     }
 }
@@ -222,6 +294,17 @@ fn truncated(mac: Hmac<Sha256>) -> [u8; SEAL_LEN] {
     seal
 }
 
+impl OneKey {
+    /// Reads a line.
+    fn parse(line: &str) -> Option<Self> {
+        let (site, key) = match line.split_once(char::is_whitespace) {
+            Some((site, key)) => (Some(SiteId::new(site.parse().ok()?)), key.trim_start()),
+            None => (None, line),
+        };
+        parse_key(key).map(|bytes| Self { site, bytes })
+    }
+}
+
 /// Reads a key; `None` if it is not 64 hexadecimal digits.
 fn parse_key(text: &str) -> Option<[u8; KEY_LEN]> {
     let digits: Vec<_> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
@@ -247,9 +330,27 @@ mod tests {
     fn the_first_key_seals_and_all_keys_open() {
         let old = SharedKeys::parse(&keys('a')).unwrap();
         let both = SharedKeys::parse(&format!("# ours\n{}\n\n{}\n", keys('b'), keys('a'))).unwrap();
-        assert!(both.open_hello(b"hello", &old.seal_hello(b"hello")).is_some());
-        assert!(old.open_hello(b"hello", &both.seal_hello(b"hello")).is_none());
-        assert!(old.open_hello(b"hallo", &old.seal_hello(b"hello")).is_none());
+        assert!(both.open_hello(None, b"hello", &old.seal_hello(b"hello")).is_some());
+        assert!(old.open_hello(None, b"hello", &both.seal_hello(b"hello")).is_none());
+        assert!(old.open_hello(None, b"hallo", &old.seal_hello(b"hello")).is_none());
+    }
+
+    #[test]
+    fn the_key_of_a_site_opens_for_that_site_only() {
+        let ledger = format!("{}\n1 {}\n2 {}\n", keys('a'), keys('b'), keys('c'));
+        let ledger = SharedKeys::parse(&ledger).unwrap();
+        // A site may have its line of the ledger's file, or the key alone.
+        for paris in [keys('b'), format!("1 {}", keys('b'))] {
+            let paris = SharedKeys::parse(&paris).unwrap().seal_hello(b"hello");
+            for (site, opens) in [(Some(1), true), (Some(2), false), (None, false)] {
+                let opened = ledger.open_hello(site.map(SiteId::new), b"hello", &paris);
+                assert_eq!(opened.is_some(), opens, "{site:?}");
+            }
+        }
+        let any = SharedKeys::parse(&keys('a')).unwrap().seal_hello(b"hello");
+        for site in [Some(SiteId::new(1)), Some(SiteId::new(2)), None] {
+            assert!(ledger.open_hello(site, b"hello", &any).is_some(), "{site:?}");
+        }
     }
 
     #[test]
@@ -270,11 +371,23 @@ mod tests {
     #[test]
     fn a_file_that_is_not_made_of_keys_is_refused_without_showing_it() {
         let error = SharedKeys::parse("# mine\nsecret\n").unwrap_err().to_string();
-        assert_eq!(error, "line 2 has 6 characters, expected a key of 64 hexadecimal digits");
+        assert_eq!(
+            error,
+            "line 2 has 6 characters, expected a key of 64 hexadecimal digits, or the \
+                        number of a site and one"
+        );
         let error = SharedKeys::parse("\n").unwrap_err().to_string();
-        assert_eq!(error, "keys is 0, expected 1 to 8");
-        let nine = format!("{}\n", keys('1')).repeat(9);
-        assert_eq!(SharedKeys::parse(&nine).unwrap_err().to_string(), "keys is 9, expected 1 to 8");
+        assert_eq!(error, "keys is 0, expected 1 to 8 that open for one site");
+        let nine: String = ('1'..='9').map(|digit| keys(digit) + "\n").collect();
+        let error = SharedKeys::parse(&nine).unwrap_err().to_string();
+        assert_eq!(error, "keys is 9, expected 1 to 8 that open for one site");
+        let nine: String = ('1'..='9').map(|digit| format!("7 {}\n", keys(digit))).collect();
+        assert!(SharedKeys::parse(&nine).is_err());
+        let all = |digit| format!("{digit} {}\n", keys(digit));
+        let nine: String = ('1'..='9').map(all).collect();
+        assert_eq!(SharedKeys::parse(&nine).unwrap().0.len(), 9, "one for each of nine sites");
+        let error = SharedKeys::parse(&format!("65536 {}", keys('a'))).unwrap_err().to_string();
+        assert!(error.starts_with("line 1 has 70 characters, expected a key"), "{error}");
         let error = SharedKeys::read(Path::new("/nonexistent/key")).unwrap_err().to_string();
         assert!(error.starts_with("key file /nonexistent/key: "), "{error}");
         let shown = format!("{:?}", SharedKeys::parse(&keys('a')).unwrap());

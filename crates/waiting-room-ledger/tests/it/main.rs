@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counters;
+#[path = "../../src/logged.rs"]
+mod logged;
 mod minute;
 mod net;
 mod pages;
@@ -9,6 +11,7 @@ mod postgres;
 mod program;
 mod redis;
 mod roaming;
+mod rollback;
 mod sites;
 mod standby;
 mod wire;

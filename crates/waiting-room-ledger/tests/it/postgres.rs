@@ -6,7 +6,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
     LedgerKeeper,
-    keeper::{Failover, KeepError, PostgresKeeper, TakenOver},
+    keeper::{Corrections, Failover, KeepError, PostgresKeeper, TakenOver},
 };
 use waiting_room_sites::{
     SiteId,
@@ -277,16 +277,20 @@ async fn a_promoted_server_has_to_be_recovered_and_then_learns() {
     let mut keeper = set_up(&server, "shop").await;
     let term = take_over_kept(&mut keeper).await.term;
     let client = raw(&server).await;
-    let other = "UPDATE waiting_room_ledger SET timeline = '00000009'";
+    let other = "UPDATE waiting_room_ledger SET timeline = '7/00000009'";
     client.execute(other, &[]).await.unwrap();
     let seen = keeper.watch().await.unwrap();
     let error = keeper.take_over(seen, Term::default()).await.unwrap_err();
+    let system = client.query_one("SELECT system_identifier::text FROM pg_control_system()", &[]);
+    let system: String = system.await.unwrap().get(0);
     assert_eq!(
         error.to_string(),
-        "the timeline of the server is 00000001, expected 00000009, so acknowledged changes may be \
-         lost: the room has to be recovered"
+        format!(
+            "the cluster and the timeline of the server are {system}/00000001, expected 7/00000009, \
+             so acknowledged changes may be lost: the room has to be recovered"
+        )
     );
-    keeper.recover().await.unwrap();
+    keeper.recover(&Corrections::new()).await.unwrap();
     // The ledger that held the room is fenced.
     assert!(matches!(keeper.keep(&no_changes(term)).await, Err(KeepError::Fenced { .. })));
     let TakenOver::Lost(kept) = take_over(&mut keeper).await else { panic!("the room is lost") };
@@ -311,10 +315,11 @@ async fn a_database_that_was_rolled_back_is_noticed_by_the_term_of_a_site() {
     let error = keeper.take_over(seen, Term::new(8)).await.unwrap_err();
     assert!(matches!(error, KeepError::Lost { .. }));
     assert!(error.to_string().starts_with("the term that is kept is 1, and a site knows 7, so "));
-    keeper.recover().await.unwrap();
+    keeper.recover(&Corrections::new()).await.unwrap();
     let seen = keeper.watch().await.unwrap();
     let taken = keeper.take_over(seen, Term::new(8)).await.unwrap().unwrap();
-    assert!(matches!(taken, TakenOver::Lost(kept) if kept.term == Term::new(8)));
+    let TakenOver::Lost(kept) = taken else { panic!("the room is recovered") };
+    assert_eq!(kept.term, Term::new(1 + 1024 + 1), "it is above the terms that were lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
     time::Duration,
 };
 
@@ -28,9 +28,10 @@ fn keys() -> TempDir {
     folder
 }
 
-/// Runs a command to its end, and returns its output, or its error.
+/// Runs a command to its end, and returns its output, or its error. A command that does not end is
+/// stopped, and prints no error.
 fn run(arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let output = Command::new("timeout").args(["20", PROGRAM]).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
@@ -43,14 +44,25 @@ struct Process {
 
 impl Process {
     fn start(keeper: &str, keys: &Path) -> Self {
+        Self::with_log(keeper, keys, Stdio::null())
+    }
+
+    /// Also returns the log.
+    fn logging(keeper: &str, keys: &Path) -> (ChildStderr, Self) {
+        let mut process = Self::with_log(keeper, keys, Stdio::piped());
+        (process.child.stderr.take().unwrap(), process)
+    }
+
+    fn with_log(keeper: &str, keys: &Path, log: Stdio) -> Self {
         let mut child = Command::new(PROGRAM)
+            .env("NO_COLOR", "1")
             .args(["serve", "--listen", "127.0.0.1:0", "--room", "shop", "--keeper", keeper])
             .arg("--site-keys")
             .arg(keys.join("sites.key"))
             .arg("--operator-keys")
             .arg(keys.join("operators.key"))
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -214,6 +226,22 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_n
     assert_eq!(error.unwrap_err(), expected);
 }
 
+#[test]
+fn a_ledger_with_postgres_warns_of_a_lease_that_is_as_long_as_a_session() {
+    let (server, keys) = (PostgresServer::start().unwrap(), keys());
+    let url = server.url();
+    let set_up = ["set-up", "--room", "shop", "--limit", "9", "--sites", "1", "--session", "60s"];
+    run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
+    let (log, mut process) = Process::logging(&url, keys.path());
+    let told = BufReader::new(log)
+        .lines()
+        .map(|line| line.unwrap())
+        .find(|line| line.contains("the rules of the room are doubtful"));
+    process.child.kill().unwrap();
+    let told = told.expect("the program goes on");
+    assert!(told.contains("WARN") && told.contains("lease is 120s, expected less than"), "{told}");
+}
+
 impl Site {
     async fn until_connected(&mut self) {
         while self.ledger.epoch().count() == 0 {
@@ -246,10 +274,13 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     let expected = "waiting-room-ledger: lease is 1ms, expected at least the heartbeat, 1s\n";
     assert_eq!(error, expected);
     let said = set_up(&["--limit", "9", "--sites", "1", "--session", "60s"]).unwrap();
-    assert!(said.contains("lease is 120s, and session is 60s: visitors of a dead site"), "{said}");
+    assert!(
+        said.contains("lease is 120s, expected less than the session, 60s: if a site"),
+        "{said}"
+    );
     let rolling = ["set-up", "--keeper", &url, "--room", "shop-minute", "--rolling-minute"];
     let said = run(&[&rolling[..], &["--limit", "9", "--sites", "1"]].concat()).unwrap();
-    assert_eq!(said, "room shop-minute is set up: limit 9, 1 sites\n", "no visitor is continued");
+    assert_eq!(said, "room shop-minute is set up: limit 9, 1 sites\n", "no place is claimed");
 
     let serve = |more: &[&str]| run(&[&["serve", "--listen", "127.0.0.1:0"], more].concat());
     let error = serve(&["--keeper", &url, "--room", "shoe", "--site-keys", sites]).unwrap_err();
@@ -257,6 +288,16 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     assert_eq!(error, expected);
     let error = serve(&["--keeper", &url, "--room", "shop", "--site-keys", "/none"]).unwrap_err();
     assert!(error.starts_with("waiting-room-ledger: key file /none: "), "{error}");
+    let both = keys.path().join("both.key");
+    std::fs::write(&both, format!("{}\n{}\n", "B".repeat(64), "a".repeat(64))).unwrap();
+    let both = both.to_str().unwrap();
+    let shop = ["--keeper", &url, "--room", "shop", "--site-keys", sites];
+    let error = serve(&[&shop[..], &["--operator-keys", both]].concat()).unwrap_err();
+    let expected = format!(
+        "waiting-room-ledger: key files {sites} and {both} have a key in common, expected none, \
+         because sites could give the orders of operators\n"
+    );
+    assert_eq!(error, expected);
     let redis = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
     let redis = redis.url();
     let error = serve(&["--keeper", &redis, "--room", "shop", "--site-keys", sites]).unwrap_err();
@@ -266,7 +307,6 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
          room only\n"
     );
     let world = ["--limit", "9", "--sites", "1"];
-    let shop = ["--keeper", &url, "--room", "shop", "--site-keys", sites];
     let error = serve(&[&shop[..], &world].concat()).unwrap_err();
     assert!(error.contains("expected none, because PostgreSQL keeps those of `set-up`"));
 }

@@ -50,6 +50,49 @@ async fn the_term_is_kept_and_each_take_over_is_a_recovery() {
     }
 }
 
+/// A keeper with what is configured at a start.
+fn configured(server: &EngineServer, sites: &[u16], rules: EscrowRules) -> RedisKeeper {
+    let sites = sites.iter().copied().map(SiteId::new);
+    RedisKeeper::new(server.url(), "shop", "a test", 10, sites, rules)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_without_a_site_or_with_other_rules_is_refused_until_they_are_forgotten() {
+    for engine in Engine::ALL {
+        let server = EngineServer::start(engine, Persistence::Never).unwrap();
+        let rules = EscrowRules::new();
+        take_over(&mut keeper(&server), Term::default()).await;
+        let refused = async |sites: &[u16], rules| {
+            configured(&server, sites, rules).watch().await.map_err(|error| error.to_string())
+        };
+        let error = refused(&[1, 3], rules).await.unwrap_err();
+        assert_eq!(
+            error,
+            "sites is 1,3, expected also 2, which the last ledger had; when that site has been off for \
+             422 s, let the store forget the list: HDEL {wr:shop}:ledger sites",
+            "{engine}"
+        );
+        let shorter = rules.session(std::time::Duration::from_secs(60));
+        let error = refused(&[1, 2, 3], shorter).await.unwrap_err();
+        assert!(error.starts_with("session is 60s, expected 300s as before; when all"), "{error}");
+
+        // A longer list is used, and is the one that the next ledger has to have.
+        let longer =
+            take_over(&mut configured(&server, &[1, 2, 3, 4], rules), Term::default()).await;
+        assert_eq!(longer.accounts.len(), 4);
+        assert!(refused(&[1, 2, 3], rules).await.unwrap_err().contains("expected also 4, "));
+        let client = redis::Client::open(server.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        for field in ["sites", "rules"] {
+            let mut forget = redis::cmd("HDEL");
+            let forget = forget.arg("{wr:shop}:ledger").arg(field);
+            let () = forget.query_async(&mut connection).await.unwrap();
+        }
+        let kept = take_over(&mut configured(&server, &[1, 2], shorter), Term::default()).await;
+        assert_eq!((kept.term, kept.accounts.len()), (Term::new(3), 2), "the term goes on");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_run_of_the_server_ends_the_term() {
     for engine in Engine::ALL {

@@ -16,7 +16,7 @@ use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, Wai
 use waiting_room_core::{RoomRules, Store, StoreError, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys, SiteOptions, SiteStore,
+    Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteOptions, SiteStore,
     keeper::{Failover, PostgresKeeper},
 };
 use waiting_room_redis::RedisStoreOptions;
@@ -24,6 +24,8 @@ use waiting_room_sites::{
     SiteId,
     escrow::{EscrowRules, Kept, KeptAccount, Standing, Term},
 };
+
+use crate::logged::Logged;
 
 const LIMIT: u32 = 20;
 /// Passes last for an eighth longer than a session.
@@ -331,6 +333,32 @@ async fn applications_at_two_sites_admit_the_limit_and_a_pass_counts_at_its_site
     assert!(visit(&paris, cookie.as_deref()).await.0, "the pass counts in Paris");
     assert!(!visit(&tokyo, cookie.as_deref()).await.0, "the pass counts in Tokyo");
     ledger.kill().await;
+}
+
+#[tokio::test]
+async fn a_site_warns_of_a_lease_that_is_as_long_as_a_session() {
+    let (logged, _guard) = Logged::begin();
+    let server = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
+    let connect = |name, escrow: EscrowRules, policy| {
+        let site = SiteOptions::new(SiteId::new(1), escrow, ["127.0.0.1:9".to_owned()], keys());
+        let client = redis::Client::open(server.url()).unwrap();
+        async move {
+            let connection = client.get_multiplexed_async_connection().await.unwrap();
+            let rules = RoomRules::new(name, 9).with_session_duration(SESSION);
+            let options = RedisStoreOptions::new().deadline(Duration::from_secs(5));
+            SiteStore::with_connection(connection, rules, options, site.policy(policy)).await
+        }
+    };
+    connect("shop", RULES.lease(SESSION), Policy::Escrow).await.unwrap();
+    connect("counted", RULES, Policy::Counters).await.unwrap();
+    assert!(logged.with("WARN").is_empty(), "{:?}", logged.with("WARN"));
+    connect("shoe", RULES, Policy::Escrow).await.unwrap();
+    let told = logged.with("WARN the rules of the room are doubtful");
+    let [told] = &told[..] else { panic!("one warning: {told:?}") };
+    let sentence = "room=shoe site=1 warning=lease is 3s, expected less than the session, 2.25s: if a \
+                    site is switched off, its passes expire within a session, and its slots are free \
+                    5.270507812s after its last message";
+    assert!(told.contains(sentence), "{told}");
 }
 
 pub(crate) fn sentence_of(error: &StoreError) -> String {

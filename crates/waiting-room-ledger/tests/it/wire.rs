@@ -14,7 +14,10 @@ use waiting_room_sites::{
     escrow::{EscrowRules, Incarnation, JoinRefused, SiteAction, SiteLedger, Term},
 };
 
-use crate::net::{Cut, Net, NetDial};
+use crate::{
+    logged::Logged,
+    net::{Cut, Net, NetDial},
+};
 
 const SITE: SiteId = SiteId::new(1);
 const RULES: EscrowRules = EscrowRules::new();
@@ -150,6 +153,23 @@ async fn a_link_that_was_cut_connects_again() {
         let again = state.wait_for(is_connected);
         timeout(Duration::from_secs(2), again).await.expect("it is healed").unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_logs_each_new_term_once_and_the_address_at_which_it_was_heard() {
+    let (logged, _guard) = Logged::begin();
+    let net = Net::default();
+    let mut keeper = ledger(&net).await;
+    let mut site = Site::new(&net, 1, RULES);
+    site.run(Duration::from_secs(20)).await;
+    let terms = || logged.with("INFO the global ledger has a new term");
+    let first = "INFO the global ledger has a new term room=shop site=1 term=1 address=ledger";
+    assert_eq!(terms(), [first]);
+    // Another process takes over and is killed, so the holder takes over again.
+    let seen = keeper.watch().await.unwrap();
+    keeper.take_over(seen, Term::default()).await.unwrap().unwrap();
+    site.run(Duration::from_secs(20)).await;
+    assert_eq!(terms(), [first.to_owned(), first.replace("term=1", "term=3")]);
 }
 
 #[tokio::test(start_paused = true)]

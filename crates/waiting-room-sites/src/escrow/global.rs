@@ -7,4 +7,7 @@ mod list;
 mod split;
 mod talk;
 
-pub use self::{ledger::GlobalLedger, list::SiteState};
+pub use self::{
+    ledger::{GlobalLedger, LaterTerm},
+    list::SiteState,
+};

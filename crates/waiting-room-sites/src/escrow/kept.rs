@@ -262,6 +262,14 @@ impl Fence {
     pub const fn new(epoch: Epoch, incarnation: Option<Incarnation>) -> Self {
         Self { epoch, incarnation }
     }
+
+    /// Fences every account that a site has had, although it is unknown which one was the last. The
+    /// ledger that [recovers](crate::escrow::GlobalLedger::recover) the room replaces the epoch of
+    /// this fence by one before all of its own accounts.
+    #[must_use]
+    pub const fn of_all_accounts() -> Self {
+        Self::new(Epoch::new(Term::new(u32::MAX), u32::MAX), None)
+    }
 }
 
 impl TermOver {

@@ -85,9 +85,9 @@ impl Member {
     }
 
     /// The account of a site that was not on the list before. Any earlier account of that site is
-    /// from before the site was removed, so it is fenced.
-    pub(super) fn added(epoch: Epoch) -> Self {
-        Self { fence: Some(Fence::new(epoch, None)), ..Self::new(epoch, Standing::Away) }
+    /// from before the site was removed, so it is fenced; `last` is after all of them.
+    pub(super) fn added(last: Epoch, term: Term) -> Self {
+        Self { fence: Some(Fence::new(last, None)), ..Self::new(last.next(term), Standing::Away) }
     }
 
     /// Continues an account that another global ledger has kept.
@@ -116,11 +116,13 @@ impl Member {
         }
     }
 
-    /// An account of which it is unknown what was kept, except for who must not continue it.
+    /// An account of which it is unknown what was kept, except for who must not continue it. `epoch`
+    /// is before all accounts of this term, so a fence does not hit those.
     pub(super) fn unknown(kept: Option<&KeptAccount>, epoch: Epoch) -> Self {
+        let fence = kept.and_then(|kept| kept.fence);
         Self {
             is_drained: kept.is_some_and(|kept| kept.is_drained),
-            fence: kept.and_then(|kept| kept.fence),
+            fence: fence.map(|fence| Fence::new(fence.epoch.min(epoch), fence.incarnation)),
             ..Self::new(epoch, Standing::Unknown)
         }
     }
@@ -249,9 +251,9 @@ impl Member {
         })
     }
 
-    /// Returns whether the site was ever declared to be off since it is on the list.
-    pub(super) const fn has_fence(&self) -> bool {
-        self.fence.is_some()
+    /// Returns whether an incarnation is fenced, or the present account is.
+    pub(super) fn has_fence(&self) -> bool {
+        self.fence.is_some_and(|fence| fence.incarnation.is_some() || self.epoch <= fence.epoch)
     }
 
     /// Returns whether all passes of the account are void.

@@ -21,7 +21,9 @@ pub struct Refused {
     pub reason: Refusal,
 }
 
-/// The reason for which the global ledger refuses a site, as sent in a message.
+/// The reason for which the global ledger refuses a site, as sent in a message. Its text is for the
+/// operator of the global ledger, and begins with "it" for the site; that of [`JoinRefused`] is for the
+/// operator of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -40,6 +42,13 @@ pub enum Refusal {
         rules: EscrowRules,
         /// Their digest, as the global ledger computes it.
         digest: RulesDigest,
+    },
+    /// The site names a term that is too far ahead of that of the global ledger to be believed.
+    TermTooHigh {
+        /// The term that the site names.
+        given: Term,
+        /// The latest term that the global ledger believes.
+        most: Term,
     },
 }
 
@@ -68,7 +77,8 @@ pub enum JoinRefused {
         /// The site.
         site: SiteId,
     },
-    /// Other sites count, so no site may hold slots. Their visitors are in no account.
+    /// The site follows another policy than the other sites. The visitors of sites that count are
+    /// in no account, so none may count while others hold slots, or the other way round.
     PolicyDiffers {
         /// The site.
         site: SiteId,
@@ -81,6 +91,15 @@ pub enum JoinRefused {
         site: Duration,
         /// Its value in the global ledger.
         global: Duration,
+    },
+    /// The site knows a term that is too far ahead of that of the global ledger to be believed.
+    TermTooHigh {
+        /// The site.
+        site: SiteId,
+        /// The term that the site knows.
+        given: Term,
+        /// The latest term that the global ledger believes.
+        most: Term,
     },
     /// The times are equal and the digests are not: the two run different versions of this crate.
     VersionsDiffer {
@@ -141,9 +160,26 @@ impl Refused {
     }
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drained => f.write_str("it is being drained"),
+            Self::Fenced => f.write_str("its incarnation is fenced"),
+            Self::NotListed => f.write_str("it is not on the list of sites"),
+            Self::Policy => f.write_str("its policy differs from that of the other sites"),
+            Self::Rules { .. } => f.write_str("its rules differ from those of this ledger"),
+            Self::TermTooHigh { given, most } => {
+                let (given, most) = (given.number(), most.number());
+                write!(f, "it names term {given}, expected at most {most}")
+            }
+        }
+    }
+}
+
 impl JoinRefused {
     /// The reason in the words of the site that has these rules.
-    pub(super) fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
+    #[must_use]
+    pub fn new(site: SiteId, rules: &EscrowRules, refused: &Refused) -> Self {
         match refused.reason {
             Refusal::Drained => Self::Drained { site },
             Refusal::Fenced => Self::Fenced { site, incarnation: refused.incarnation },
@@ -153,6 +189,7 @@ impl JoinRefused {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
                 None => Self::VersionsDiffer { site: rules.digest(), global: digest },
             },
+            Refusal::TermTooHigh { given, most } => Self::TermTooHigh { site, given, most },
         }
     }
 }
@@ -171,12 +208,21 @@ impl fmt::Display for JoinRefused {
             Self::PolicyDiffers { site } => {
                 write!(
                     f,
-                    "policy is escrow at site {}, expected that of the other sites: counters",
+                    "the policy of site {} is not that of the other sites: sites that hold slots \
+                     and sites that count exclude each other",
                     site.number()
                 )
             }
             Self::RulesDiffer { field, site, global } => {
                 write!(f, "{field} is {site:?} at the site and {global:?} in the global ledger")
+            }
+            Self::TermTooHigh { site, given, most } => {
+                let (site, given, most) = (site.number(), given.number(), most.number());
+                write!(
+                    f,
+                    "site {site} knows term {given}, expected at most {most}, the latest one that the \
+                     global ledger believes"
+                )
             }
             Self::VersionsDiffer { site, global } => {
                 let (site, global) = (site.bits(), global.bits());

@@ -93,6 +93,37 @@ impl EscrowRules {
         self
     }
 
+    /// A sentence for the operator if the lease is as long as a session or longer, which is safe but of no
+    /// use; `None` if it is shorter, or if the rules are those of a [rolling
+    /// minute](Self::rolling_minute), whose places are not claimed.
+    ///
+    /// With such a lease, the passes of a site that is switched off have expired when the other sites
+    /// learn of its [`Death`](crate::escrow::Death), so no slot is claimed. The slots stay unused from
+    /// then on until they are [reclaimed](Self::reclaim_after), a session later.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use waiting_room_sites::escrow::EscrowRules;
+    ///
+    /// assert_eq!(EscrowRules::new().lease_warning(), None);
+    /// let rules = EscrowRules::new().session(Duration::from_secs(60));
+    /// assert!(rules.lease_warning().unwrap().starts_with("lease is 120s, expected less than"));
+    /// ```
+    #[must_use]
+    pub fn lease_warning(&self) -> Option<String> {
+        if self.lease < self.session || self.session == Self::MINUTE_HELD {
+            return None;
+        }
+        let (lease, session) = (self.lease, self.session);
+        let free_after = self.reclaim_after();
+        Some(format!(
+            "lease is {lease:?}, expected less than the session, {session:?}: if a site is switched \
+             off, its passes expire within a session, and its slots are free {free_after:?} after its \
+             last message (a lease, a margin and a session); its visitors cannot take their slots to \
+             other sites in that time"
+        ))
+    }
+
     /// Sets how far the clocks of two machines may drift apart in the time of a lease and a
     /// session. By default one part in 256 of that time.
     #[must_use]

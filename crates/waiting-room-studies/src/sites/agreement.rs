@@ -142,7 +142,10 @@ fn world(load: &str) -> Result<Scenario, String> {
     match load {
         "full" => {}
         "light" => crowd.visitors /= LIGHT,
-        other => return Err(format!("`{other}` is no load, expected `full` or `light`")),
+        "minute" => world.limits.new_users_per_minute /= MINUTE,
+        other => {
+            return Err(format!("`{other}` is no load, expected `full`, `light` or `minute`"));
+        }
     }
     Ok(world)
 }
@@ -163,6 +166,8 @@ const FIGURES: [&str; 3] = ["admitted", "too early", "messages for a slot"];
 
 /// The light load of the example is this part of the full one.
 const LIGHT: u32 = 3;
+/// At the load that tests the limit on new visitors, this part of the limit is in effect.
+const MINUTE: u32 = 4;
 
 const THREE_SITES: &str = include_str!("../../scenarios/three-sites.toml");
 

@@ -76,7 +76,7 @@ impl PlannedEvent {
             Some(3) => event.prequeue_start = Some(now + later),
             _ => event.limits = Some((other.slots, other.minute)),
         }
-        // Until they check in, visitors whom nobody has numbered are not told apart from entrants. In a
+        // Until they check in, visitors without a number are not told apart from entrants. In a
         // prequeue that is long enough, all who are present check in.
         if let Some(begins_at) = event.prequeue_start.filter(|_| event.is_drawn) {
             event.start = event.start.max(begins_at + Duration::from_secs(30));

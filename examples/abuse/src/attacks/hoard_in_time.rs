@@ -51,7 +51,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
             "{placed} places, {refused} tickets refused, {served} let in before the {PEOPLE} people \
              in front, who lost {lost} positions; {PEOPLE} people who came later lost {lost_later}"
         ),
-        format!("{most} places: for each of {ADDRESSES} addresses, {because}; nobody in front overtaken"),
+        format!("{most} places: for each of {ADDRESSES} addresses, {because}; no visitor in front overtaken"),
     )
     .needs(placed, "ticket of the hoard made a place")
     .needs(refused, "address asked for more than its share")

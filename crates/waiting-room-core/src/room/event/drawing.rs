@@ -19,7 +19,7 @@
 //! settled one and a half check-in intervals after the start, when every present entrant has checked
 //! in. Until then, the ticket of an entrant that has checked in between the start and the loss tells
 //! how many entrants with better places did not wait any more, because they were inside, had left or
-//! were away. Those delay nobody.
+//! were away. Those delay no other entrant.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -143,8 +143,8 @@ impl Drawing {
         is_complete: bool,
     ) {
         if self.started.is_none() {
-            // If the room has slept over the start, nobody counts as present, so all entrants get the
-            // time to check in.
+            // If the room has slept over the start, no entrant counts as present, so all of them get
+            // the time to check in.
             let is_awake = now.since(at) <= Self::PROMPT;
             let moves_from = (is_complete && is_awake).then_some(FIRST_ARRIVAL);
             self.started = Some(Started { at, settled_at, moves_from });

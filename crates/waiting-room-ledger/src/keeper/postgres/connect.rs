@@ -7,29 +7,19 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use crate::keeper::{
     KeepError,
-    postgres::sql::{KEEP, SETTINGS, TABLES, TIMELINE, WATCH},
+    postgres::{
+        durability::{self, Failover, Lineage},
+        sql::{KEEP, TABLES, WATCH},
+    },
 };
 
-/// Whether another server may be promoted in place of this one, as the operator knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failover {
-    /// There is one server, which is repaired or started again. If the timeline changes all the
-    /// same, the room has to be recovered.
-    #[default]
-    None,
-    /// A standby that has confirmed every commit is promoted, so nothing is lost. A server without a
-    /// synchronous standby is refused.
-    Synchronous,
-}
-
-/// A connection, its prepared statements, and the timeline of its server.
+/// A connection, its prepared statements, and what its server continues.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
     pub(super) keep: Statement,
     pub(super) watch: Statement,
-    pub(super) timeline: String,
+    pub(super) lineage: Lineage,
     _task: Task,
 }
 
@@ -55,49 +45,16 @@ impl Session {
         let (client, connection) = config.connect(NoTls).await.map_err(KeepError::unavailable)?;
         let task = Task(tokio::spawn(async move { drop(connection.await) }).abort_handle());
         client.batch_execute(LIMITS).await.map_err(KeepError::unavailable)?;
-        check(&client, failover).await?;
-        let timeline =
-            client.query_one(TIMELINE, &[]).await.map_err(KeepError::unavailable)?.get(0);
+        durability::check(&client, failover).await?;
+        let lineage = Lineage::of(&client).await?;
         let exists = client.query_one(EXISTS, &[]).await.map_err(KeepError::unavailable)?;
         if !exists.get::<_, bool>(0) {
             client.batch_execute(TABLES).await.map_err(KeepError::unavailable)?;
         }
         let keep = client.prepare(KEEP).await.map_err(KeepError::unavailable)?;
         let watch = client.prepare(WATCH).await.map_err(KeepError::unavailable)?;
-        Ok(Self { client, keep, watch, timeline, _task: task })
+        Ok(Self { client, keep, watch, lineage, _task: task })
     }
-}
-
-/// Refuses a server that may lose what it acknowledges.
-async fn check(client: &Client, failover: Failover) -> Result<(), KeepError> {
-    let row = client.query_one(SETTINGS, &[]).await.map_err(KeepError::unavailable)?;
-    let (commit, fsync): (String, String) = (row.get(1), row.get(2));
-    let standbys: String = row.get(3);
-    let unfit = |setting: String| Err(KeepError::Unfit { setting });
-    if row.get(0) {
-        return unfit("the server is in recovery, expected the primary".to_owned());
-    }
-    if commit == "off" {
-        return unfit("synchronous_commit is off, expected on".to_owned());
-    }
-    if fsync == "off" {
-        return unfit("fsync is off, expected on".to_owned());
-    }
-    if failover == Failover::Synchronous {
-        if standbys.is_empty() {
-            return unfit(
-                "synchronous_standby_names is empty, expected a standby, because a failover is used"
-                    .to_owned(),
-            );
-        }
-        if !matches!(&commit[..], "on" | "remote_apply") {
-            return unfit(format!(
-                "synchronous_commit is {commit}, expected on or remote_apply, because a failover is \
-                 used"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// The time in which a server has to answer.

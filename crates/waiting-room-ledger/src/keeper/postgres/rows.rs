@@ -6,7 +6,9 @@ use tokio_postgres::Row;
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_sites::{
     SiteId,
-    escrow::{Epoch, Fence, Incarnation, KeptAccount, KeptClaim, Standing, Term},
+    escrow::{
+        Epoch, EscrowRules, Fence, Incarnation, Kept, KeptAccount, KeptClaim, Standing, Term,
+    },
 };
 
 use crate::keeper::KeepError;
@@ -71,6 +73,28 @@ impl ClaimColumns {
         }
         columns
     }
+}
+
+/// Reads the term of a room.
+pub(super) fn kept_term(row: &Row) -> Result<Term, KeepError> {
+    let term: i64 = row.get("term");
+    u32::try_from(term).map(Term::new).map_err(|_| unfit("term", term))
+}
+
+/// Reads the limit and the rules of a room, as of a ledger of this term.
+pub(super) fn kept_room(row: &Row, term: Term) -> Result<Kept, KeepError> {
+    let limit: i64 = row.get("limit_slots");
+    let limit = u32::try_from(limit).map_err(|_| unfit("limit", limit))?;
+    let time = |field: &str| {
+        Timestamp::from_nanos(row.get::<_, i64>(field).cast_unsigned()).since(Timestamp::ZERO)
+    };
+    let rules = EscrowRules::new()
+        .session(time("session_ns"))
+        .lease(time("lease_ns"))
+        .drift_margin(time("drift_margin_ns"))
+        .heartbeat(time("heartbeat_ns"))
+        .borrow_wait(time("borrow_wait_ns"));
+    Ok(Kept::new(term, limit, rules))
 }
 
 /// Reads the account of a site.

@@ -43,20 +43,29 @@ CREATE TABLE IF NOT EXISTS waiting_room_ledger_claim (
 );
 ";
 
-/// One row if the server can keep what it acknowledges; see `connect.rs`.
+/// The settings that decide whether the server keeps what it acknowledges; see `durability.rs`. The first
+/// one is kept for the connection.
 pub(super) const SETTINGS: &str = "
-SELECT pg_is_in_recovery(),
-       current_setting('synchronous_commit'),
-       current_setting('fsync'),
-       current_setting('synchronous_standby_names')
+SELECT pg_is_in_recovery() AS is_recovering,
+       set_config('synchronous_commit', current_setting('synchronous_commit'), false) AS commit,
+       current_setting('fsync') AS fsync,
+       current_setting('synchronous_standby_names') AS standbys
 ";
 
-/// The timeline of the server, which changes with each promotion and restoration.
-pub(super) const TIMELINE: &str = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+/// Which server this is: the identifier of its database cluster, which its copies have in common, and
+/// its timeline, which changes with each promotion and restoration.
+pub(super) const LINEAGE: &str = "
+SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
+FROM pg_control_system()
+";
 
-/// What a standby watches.
-pub(super) const WATCH: &str =
-    "SELECT term, batch, holder IS NOT NULL FROM waiting_room_ledger WHERE room = $1";
+/// What a standby watches, and the settings that may have changed since the connection was opened.
+pub(super) const WATCH: &str = "
+SELECT term, batch, holder IS NOT NULL AS is_held, must_recover,
+       current_setting('fsync') AS fsync,
+       current_setting('synchronous_standby_names') AS standbys
+FROM waiting_room_ledger WHERE room = $1
+";
 
 pub(super) const INSERT_ROOM: &str = "
 INSERT INTO waiting_room_ledger
@@ -69,14 +78,23 @@ pub(super) const INSERT_SITES: &str = "
 INSERT INTO waiting_room_ledger_site
 SELECT $1, site, epoch_term, epoch_count, 0, NULL, 0, 0, NULL, false, NULL, NULL, NULL
 FROM unnest($2::integer[], $3::bigint[], $4::bigint[]) AS new (site, epoch_term, epoch_count)
+ON CONFLICT (room, site) DO UPDATE SET is_drained = false
 ";
 
-/// Fences the holder: its next batch has another term. The term is raised by the next take-over
-/// again.
+/// Fences the holder: its next batch has another term. The next take-over raises the term again.
 pub(super) const RECOVER: &str = "
 UPDATE waiting_room_ledger
-SET must_recover = true, timeline = $2, holder = NULL, term = term + 1
+SET must_recover = true, timeline = $2, holder = NULL,
+    term = least(term + $4, 4294967294), limit_slots = coalesce($3, limit_slots)
 WHERE room = $1
+RETURNING term, limit_slots, session_ns, lease_ns, drift_margin_ns, heartbeat_ns, borrow_wait_ns
+";
+
+/// Fences accounts of which it is unknown which one was the last.
+pub(super) const FENCE: &str = "
+UPDATE waiting_room_ledger_site SET fence_term = $3, fence_count = $4
+WHERE room = $1 AND site = ANY ($2::integer[])
+RETURNING site
 ";
 
 pub(super) const RELEASE: &str =
@@ -103,8 +121,9 @@ pub(super) const SELECT_CLAIMS: &str = "
 SELECT site, epoch_term, epoch_count, visitor FROM waiting_room_ledger_claim WHERE room = $1
 ";
 
-/// Stores a batch, if the term goes on and the batch is newer than the last one. Returns how many
-/// rooms it has found, which is one or none.
+/// Stores a batch, if the term goes on, the batch is newer than the last one, and the last one that was
+/// acknowledged is still there. Returns how many rooms it has found, which is one or none, and the
+/// settings as in [`WATCH`].
 pub(super) const KEEP: &str = "
 WITH holder AS (
     UPDATE waiting_room_ledger
@@ -116,7 +135,7 @@ WITH holder AS (
         heartbeat_ns = coalesce($8, heartbeat_ns),
         borrow_wait_ns = coalesce($9, borrow_wait_ns),
         must_recover = must_recover AND $5::bigint IS NULL
-    WHERE room = $1 AND term = $2 AND batch < $3
+    WHERE room = $1 AND term = $2 AND batch >= $27 AND batch < $3
     RETURNING room
 ), changed AS (
     SELECT * FROM unnest(
@@ -162,5 +181,8 @@ WITH holder AS (
         AS claim (site, epoch_term, epoch_count, visitor)
     ON CONFLICT DO NOTHING
 )
-SELECT count(*) FROM holder
+SELECT count(*) AS stored,
+       current_setting('fsync') AS fsync,
+       current_setting('synchronous_standby_names') AS standbys
+FROM holder
 ";

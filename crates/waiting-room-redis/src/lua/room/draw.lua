@@ -285,7 +285,7 @@ end
 
 -- Returns the number of entrants with better places who were no longer waiting when an entrant, whose
 -- ticket is from before a loss of state, last checked in: they were inside, had left or were away. The
--- room knows nothing of them, and they delay nobody.
+-- room knows nothing of them, and they delay no entrant.
 local function recall(ticket, own, shown)
     if own then
         return own.recalled

@@ -31,10 +31,28 @@ pub struct GlobalLedger {
     /// Whether the keeper has not been told the rules yet.
     pub(super) are_rules_unkept: bool,
     /// The highest term that a site has named, if it is higher than that of this ledger.
-    pub(super) later_term: Option<Term>,
+    pub(super) later_term: Option<LaterTerm>,
+    /// How many terms ahead of this ledger a site is believed to be.
+    pub(super) term_jump: u32,
+}
+
+/// A term that is later than that of a ledger, and the site that has named it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LaterTerm {
+    /// The site that knows the term.
+    pub site: SiteId,
+    /// The term.
+    pub term: Term,
 }
 
 impl GlobalLedger {
+    /// The most terms by which a site may be ahead of a ledger, to be believed.
+    ///
+    /// Terms are numbers of 32 bits, and each new ledger has a later one than all sites. Without this
+    /// bound, one wrong site could use all of them up with one message.
+    pub const MAX_TERM_JUMP: u32 = 65_536;
+
     /// Creates a ledger for a world without visitors. This is called once, when the limit is set
     /// up.
     ///
@@ -86,7 +104,20 @@ impl GlobalLedger {
             is_limit_unkept: true,
             are_rules_unkept: true,
             later_term: None,
+            term_jump: Self::MAX_TERM_JUMP,
         })
+    }
+
+    /// Sets how many terms ahead of this ledger a site is believed to be,
+    /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a later term than that, or the
+    /// last one of all, is refused ([`Refusal::TermTooHigh`](crate::escrow::Refusal::TermTooHigh)).
+    ///
+    /// A process that follows sites to later terms again and again passes on what is left, so that they
+    /// cannot use all terms up in small steps.
+    #[must_use]
+    pub const fn term_jump(mut self, terms: u32) -> Self {
+        self.term_jump = terms;
+        self
     }
 
     /// Changes the limit. No session is ended: a lower limit takes effect as sessions lapse.
@@ -122,10 +153,11 @@ impl GlobalLedger {
     /// The highest term above that of this ledger that a site has named: another ledger has taken
     /// over, or this world was set up with a term that is too low.
     ///
-    /// This ledger is over then. Sites ignore its answers, so its caller stops it, and tells the
+    /// Only sites on the list with the rules of this ledger are believed, and only within
+    /// [`term_jump`](Self::term_jump). This ledger is over then. Sites ignore its answers, so its caller stops it, and tells the
     /// operator.
     #[must_use]
-    pub const fn later_term(&self) -> Option<Term> {
+    pub const fn later_term(&self) -> Option<LaterTerm> {
         self.later_term
     }
 
@@ -145,6 +177,12 @@ impl GlobalLedger {
     #[must_use]
     pub const fn is_learning(&self) -> bool {
         self.learning_until.is_some()
+    }
+
+    /// The latest term that a site is believed to know. The last one of all has no next one.
+    pub(super) fn most_believed_term(&self) -> Term {
+        let most = self.term.number().saturating_add(self.term_jump);
+        Term::new(most.min(u32::MAX - 1)).max(self.term)
     }
 
     /// Advances the clock, and reclaims everything that has expired by then.

@@ -27,7 +27,7 @@ pub struct SiteState {
     pub lease_left: Duration,
     /// Whether the site is being drained.
     pub is_drained: bool,
-    /// Whether an account or an incarnation of the site is fenced.
+    /// Whether an incarnation of the site, or its present account, is fenced.
     pub is_fenced: bool,
 }
 
@@ -59,7 +59,7 @@ impl GlobalLedger {
                 let epoch = Epoch::before_all_of(self.term).max(self.last_removed);
                 let member = match self.is_learning() {
                     true => Member::new(epoch, Standing::Unknown),
-                    false => Member::added(epoch),
+                    false => Member::added(epoch, self.term),
                 };
                 self.accounts.add(site, member, now);
             }

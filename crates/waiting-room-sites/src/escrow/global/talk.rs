@@ -6,7 +6,8 @@ use crate::{
     SiteId,
     escrow::{
         Death, Grant, Heartbeat, Join, KeptClaim, Outgoing, Refusal, Refused, SitePass, Standing,
-        ToGlobal, ToSite, Welcome, global::ledger::GlobalLedger,
+        ToGlobal, ToSite, Welcome,
+        global::ledger::{GlobalLedger, LaterTerm},
     },
 };
 
@@ -18,14 +19,16 @@ impl GlobalLedger {
     /// [`Census`](crate::escrow::Census).
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
-        let known = message.known_term();
-        if known > self.term {
-            // Sites obey that term, so there is no answer that they would accept.
-            self.later_term = self.later_term.max(Some(known));
+        let (site, term) = (message.from(), message.known_term());
+        let stranger = self.refusal_of_stranger(message);
+        if stranger.is_none() && self.term < term && term <= self.most_believed_term() {
+            // The site obeys that term, so there is no answer that it would accept.
+            if self.later_term.is_none_or(|later| later.term < term) {
+                self.later_term = Some(LaterTerm { site, term });
+            }
             return Vec::new();
         }
-        let site = message.from();
-        if let Some(reason) = self.refusal(message) {
+        if let Some(reason) = stranger.or_else(|| self.refusal(message)) {
             let ((incarnation, over), term) = (message.life(), self.term);
             let refused = Refused { term, incarnation, over, reason };
             return vec![Outgoing { to: site, message: ToSite::Refused(refused) }];
@@ -44,15 +47,40 @@ impl GlobalLedger {
         }
     }
 
-    /// The reason to refuse the sender of a message, if there is one.
-    fn refusal(&self, message: &ToGlobal) -> Option<Refusal> {
-        let Some(member) = self.accounts.of(message.from()) else {
-            return Some(Refusal::NotListed);
+    /// The number of slots that a site reports to have been granted on its present account, beyond those
+    /// that this ledger knows of. They count from now on, since it is the greater total that counts.
+    ///
+    /// No grant leaves before it is stored, so a number above zero means that the keeper has lost what it
+    /// had acknowledged: slots of other sites may be missing too, and the room has to be recovered.
+    #[must_use]
+    pub fn surplus(&self, message: &ToGlobal) -> u64 {
+        let (ToGlobal::Heartbeat(heartbeat) | ToGlobal::Claim { heartbeat, .. }) = message else {
+            return 0;
         };
-        let (rules, digest) = (self.rules, self.rules.digest());
-        if message.rules() != digest {
-            return Some(Refusal::Rules { rules, digest });
+        let Some(member) = self.accounts.of(heartbeat.site) else { return 0 };
+        let is_current = member.standing == Standing::Open
+            && member.epoch == heartbeat.epoch
+            && member.incarnation == Some(heartbeat.incarnation)
+            && heartbeat.term == self.term;
+        if is_current { heartbeat.granted.saturating_sub(member.allowance.granted) } else { 0 }
+    }
+
+    /// The reason to believe nothing that the sender of a message says, if there is one.
+    fn refusal_of_stranger(&self, message: &ToGlobal) -> Option<Refusal> {
+        if self.accounts.of(message.from()).is_none() {
+            return Some(Refusal::NotListed);
         }
+        let (rules, digest) = (self.rules, self.rules.digest());
+        (message.rules() != digest).then_some(Refusal::Rules { rules, digest })
+    }
+
+    /// The reason to refuse a site on the list with the rules of this ledger, if there is one.
+    fn refusal(&self, message: &ToGlobal) -> Option<Refusal> {
+        let (given, most) = (message.known_term(), self.most_believed_term());
+        if given > most {
+            return Some(Refusal::TermTooHigh { given, most });
+        }
+        let member = self.accounts.of(message.from())?;
         if let ToGlobal::Tally(_) = message {
             // Visitors of sites that hold slots are not in the snapshots of those that count.
             return (self.held() > 0).then_some(Refusal::Policy);

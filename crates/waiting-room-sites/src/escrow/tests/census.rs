@@ -216,7 +216,8 @@ fn sites_that_hold_slots_and_sites_that_count_exclude_each_other() {
     let ToSite::Refused(refused) = &refused.message else { panic!("{refused:?}") };
     assert_eq!(refused.reason, Refusal::Policy);
     let warned = JoinRefused::new(PARIS, &RULES, refused);
-    let sentence = "policy is escrow at site 1, expected that of the other sites: counters";
+    let sentence = "the policy of site 1 is not that of the other sites: sites that hold slots and \
+                    sites that count exclude each other";
     assert_eq!(warned.to_string(), sentence);
 }
 

@@ -53,6 +53,34 @@ fn a_fence_outlives_two_global_ledgers() {
     assert!(net.admit(0, 8, at(120)).is_none());
 }
 
+/// The fence was set after the backup from which the keeper was restored. An operator sets it again.
+#[test]
+fn every_account_of_a_site_can_be_fenced_for_a_recovery() {
+    let mut net = Net::new(10, 2, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let old = net.sites[0].clone();
+    net.cut_off.insert(0);
+    net.kept.accounts.get_mut(&SiteId::new(0)).unwrap().fence = Some(Fence::of_all_accounts());
+    net.lose_global(2, at(20));
+    let state = net.global.site_states(at(20)).next().unwrap();
+    assert!(state.is_fenced && state.standing == Standing::Unknown);
+    net.cut_off.clear();
+    net.run(21..=22);
+    let state = net.global.site_states(at(22)).next().unwrap();
+    assert_eq!(state.standing, Standing::Closed, "the running lease is not continued");
+
+    // Accounts of the new ledger are not fenced, even if the next one has to recover again.
+    net.sites[0] = old;
+    let margin = RULES.reclaim_after().as_secs();
+    net.run(23..=30 + margin);
+    let pass = net.admit(0, 2, at(30 + margin)).expect("the site has a new account");
+    net.lose_global(3, at(31 + margin));
+    net.run(31 + margin..=33 + margin);
+    let state = net.global.site_states(at(33 + margin)).next().unwrap();
+    assert_eq!((state.standing, state.used), (Standing::Open, 1));
+    assert!(net.sites[0].honours(&pass, at(33 + margin)));
+}
+
 /// Counterexample E2 of the review: a site is switched off, fenced, and on again when its slots
 /// belong to others. Its lease seems to be running, so it must not look at it.
 #[test]

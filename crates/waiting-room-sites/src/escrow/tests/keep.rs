@@ -230,6 +230,31 @@ fn a_restored_ledger_grants_at_once_although_a_site_is_down() {
 }
 
 #[test]
+fn slots_that_were_granted_and_not_kept_are_noticed() {
+    let mut net = Net::new(10, 2, RULES);
+    let backup = net.kept.clone();
+    for visitor in 0..3 {
+        net.admit(0, visitor, at(1)).unwrap();
+    }
+    let asked = ToSite::Report { term: Term::new(2) };
+    let [SiteAction::Send(message)] = &net.sites[0].receive(&asked, at(2))[..] else {
+        panic!("the site reports")
+    };
+    let restored = |kept: &Kept| {
+        let kept = kept.clone().take_over(Term::new(2)).unwrap();
+        GlobalLedger::restore(&kept, Term::new(2), at(2)).unwrap()
+    };
+    assert_eq!(restored(&net.kept).surplus(message), 0);
+    let before = backup.accounts[&SiteId::new(0)].granted;
+    let lost = net.kept.accounts[&SiteId::new(0)].granted - before;
+    let mut ledger = restored(&backup);
+    assert!(lost > 0 && ledger.surplus(message) == lost);
+    ledger.receive(message, at(2));
+    assert_eq!(ledger.surplus(message), 0, "they count from now on");
+    assert_eq!(ledger.held_by(SiteId::new(0)), before + lost);
+}
+
+#[test]
 fn a_restored_ledger_has_the_limit_that_was_set() {
     let mut net = Net::new(10, 1, RULES);
     net.global.set_limit(7);

@@ -275,4 +275,8 @@ fn the_states_of_all_sites_are_listed_for_an_operator() {
     let fenced = net.global.site_states(at(22)).next().unwrap();
     assert!(fenced.is_fenced && fenced.standing == Standing::Closed);
     assert_eq!(fenced.lease_left, Duration::ZERO);
+
+    net.global.add_site(SiteId::new(2), at(22)).unwrap();
+    let added = net.global.site_states(at(22)).last().unwrap();
+    assert!(!added.is_fenced, "it was never declared to be off: {added:?}");
 }

@@ -159,7 +159,91 @@ fn the_ledger_of_an_earlier_term_is_not_obeyed_and_does_not_grant() {
     };
     assert_eq!(old.later_term(), None);
     assert!(old.receive(&heartbeat, at(7)).is_empty());
-    assert_eq!((old.later_term(), net.global.later_term()), (Some(Term::new(2)), None));
+    let later = LaterTerm { site: SiteId::new(0), term: Term::new(2) };
+    assert_eq!((old.later_term(), net.global.later_term()), (Some(later), None));
+}
+
+/// A heartbeat of a site that says that it knows this term.
+fn heartbeat_of_term(net: &mut Net, term: u32, now: Timestamp) -> ToGlobal {
+    let SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) = net.sites[0].tick(now).remove(0) else {
+        panic!("it beats")
+    };
+    ToGlobal::Heartbeat(Heartbeat { term: Term::new(term), ..heartbeat })
+}
+
+/// The reason for which the only answer refuses a site.
+fn refusal_in(answers: &[Outgoing]) -> Refusal {
+    match answers {
+        [Outgoing { message: ToSite::Refused(refused), .. }] => refused.reason,
+        other => panic!("it is refused, and not answered by {other:?}"),
+    }
+}
+
+#[test]
+fn a_later_term_is_not_believed_of_a_site_that_is_not_listed_or_has_other_rules() {
+    let mut net = Net::new(3, 1, RULES);
+    let ToGlobal::Heartbeat(heartbeat) = heartbeat_of_term(&mut net, 2, at(5)) else {
+        unreachable!()
+    };
+    let stranger = ToGlobal::Heartbeat(Heartbeat { site: SiteId::new(9), ..heartbeat });
+    assert_eq!(refusal_in(&net.global.receive(&stranger, at(5))), Refusal::NotListed);
+    let rules = RULES.session(Duration::from_secs(1)).digest();
+    let other = ToGlobal::Heartbeat(Heartbeat { rules, ..heartbeat });
+    let refused = refusal_in(&net.global.receive(&other, at(5)));
+    assert!(matches!(refused, Refusal::Rules { .. }), "{refused:?}");
+    assert!(net.global.later_term().is_none());
+}
+
+#[test]
+fn a_jump_of_more_than_65536_terms_or_to_the_last_term_is_refused_by_name() {
+    for (ours, theirs, is_believed) in [
+        (1, 65_537, true),
+        (1, 65_538, false),
+        (1, u32::MAX, false),
+        (u32::MAX - 9, u32::MAX - 1, true),
+        (u32::MAX - 9, u32::MAX, false),
+    ] {
+        let mut net = Net::new(3, 1, RULES);
+        if ours > 1 {
+            net.restore_global(ours, at(1));
+        }
+        let message = heartbeat_of_term(&mut net, theirs, at(5));
+        let answers = net.global.receive(&message, at(5));
+        assert_eq!(net.global.later_term().is_some(), is_believed, "{ours}, {theirs}");
+        if is_believed {
+            assert_eq!(answers, []);
+            continue;
+        }
+        let most = Term::new(if ours == 1 { 65_537 } else { u32::MAX - 1 });
+        let refusal = Refusal::TermTooHigh { given: Term::new(theirs), most };
+        assert_eq!(refusal_in(&answers), refusal);
+    }
+    let (given, most) = (Term::new(65_538), Term::new(65_537));
+    let refusal = Refusal::TermTooHigh { given, most };
+    assert_eq!(refusal.to_string(), "it names term 65538, expected at most 65537");
+    let refused = Refused::new(Term::new(1), Incarnation::new(7), Epoch::default(), refusal);
+    let sentence = "site 3 knows term 65538, expected at most 65537, the latest one that the global \
+                    ledger believes";
+    assert_eq!(JoinRefused::new(SiteId::new(3), &RULES, &refused).to_string(), sentence);
+}
+
+#[test]
+fn the_site_that_has_named_the_latest_term_is_remembered() {
+    let mut net = Net::new(3, 2, RULES);
+    let ToGlobal::Heartbeat(first) = heartbeat_of_term(&mut net, 7, at(5)) else { unreachable!() };
+    let site = SiteId::new(1);
+    for (site, term) in [(SiteId::new(0), 7), (site, 9), (SiteId::new(0), 9), (SiteId::new(0), 8)] {
+        let message = Heartbeat { site, term: Term::new(term), ..first };
+        net.global.receive(&ToGlobal::Heartbeat(message), at(5));
+    }
+    assert_eq!(net.global.later_term(), Some(LaterTerm { site, term: Term::new(9) }));
+    let mut none_left = Net::new(3, 1, RULES);
+    none_left.global = none_left.global.term_jump(0);
+    let message = heartbeat_of_term(&mut none_left, 2, at(5));
+    assert!(matches!(
+        refusal_in(&none_left.global.receive(&message, at(5))),
+        Refusal::TermTooHigh { .. }
+    ));
 }
 
 /// Counterexample B7 of the second review: a world was set up again with the same term.
@@ -189,7 +273,8 @@ fn a_world_that_begins_with_a_lower_term_is_found_out() {
     net.global = GlobalLedger::new(3, [SiteId::new(0)], Term::new(1), RULES).unwrap();
     net.kept = Kept::new(Term::new(1), 3, RULES);
     net.run(500..=503);
-    assert_eq!((net.global.later_term(), net.global.held()), (Some(Term::new(4)), 0));
+    let later = LaterTerm { site: SiteId::new(0), term: Term::new(4) };
+    assert_eq!((net.global.later_term(), net.global.held()), (Some(later), 0));
 }
 
 /// Counterexample B9 of the second review: what is adopted is kept, so the next ledger could not be

@@ -127,6 +127,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
             let rules = RULES.lease(Duration::from_nanos(lease));
             Refusal::Rules { rules, digest }
         }),
+        (term(), term()).prop_map(|(given, most)| Refusal::TermTooHigh { given, most }),
     ]
 }
 

@@ -253,6 +253,9 @@ fn write_refusal(writer: &mut Writer, refusal: &Refusal) {
             }
             writer.bits(digest.bits())
         }
+        Refusal::TermTooHigh { given, most } => {
+            writer.byte(5).count(given.number().into()).count(most.number().into())
+        }
     };
 }
 
@@ -272,6 +275,7 @@ fn read_refusal(reader: &mut Reader<'_>) -> Result<Refusal, WireError> {
             digest: RulesDigest::new(reader.bits()?),
         },
         4 => Refusal::Policy,
+        5 => Refusal::TermTooHigh { given: read_term(reader)?, most: read_term(reader)? },
         _ => return Err(WireError::Value { field: "reason" }),
     })
 }

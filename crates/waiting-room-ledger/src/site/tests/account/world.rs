@@ -66,6 +66,8 @@ pub(super) struct World {
     incarnations: u64,
     /// The visitors that wait at the door, and those whose admission may be undone.
     door: BTreeSet<VisitorId>,
+    /// Whether a visitor waits at the door of which the room has not been told.
+    is_untold: bool,
     begun: Vec<VisitorId>,
     /// The arrivals that the room was not told of.
     arrivals: u64,
@@ -194,6 +196,7 @@ impl World {
             visitors: 0,
             incarnations: 1,
             door: BTreeSet::new(),
+            is_untold: false,
             begun: Vec::new(),
             arrivals: 0,
             admitted: [0; 2],
@@ -226,6 +229,7 @@ impl World {
             speaks_for: Duration::from_secs(5),
             minute: (self.accounts != Accounts::Slots).then_some(HELD),
         };
+        self.is_untold = false;
         let said = self.room.report_of_site(&report).await.unwrap();
         assert!(said.speaks);
         said
@@ -290,6 +294,7 @@ impl World {
             for side in &mut self.sides {
                 if let Admission::Borrow { ask, .. } = side.model.admit_by(visitor, deadline, now) {
                     self.door.insert(visitor);
+                    self.is_untold = true;
                     asks = ask;
                 }
             }
@@ -329,7 +334,15 @@ impl World {
     }
 
     /// Hands a message to the room and to its model.
+    ///
+    /// A recalled slot is given back unless a visitor is known to wait for it, so the room has to know
+    /// the same visitors as the model, and is asked for a report. In a site, the visitor asks again.
     async fn down(&mut self, side: usize, message: &ToSite) -> Result<(), TestCaseError> {
+        if self.is_untold && matches!(message, ToSite::Grant(grant) if grant.recall) {
+            let model = &mut self.sides[side].model;
+            let actions = model.receive(&ToSite::Report { term: model.term() }, self.now);
+            self.act(side, actions).await?;
+        }
         let it = &mut self.sides[side];
         let (limit, times, actions) = (it.limit, it.times(), it.model.receive(message, self.now));
         if let Some((term, news)) = for_room(message) {
