@@ -24,6 +24,7 @@
 //! continues even if its permit is taken back or the limit is lowered.
 
 mod concurrency;
+mod few;
 mod lease;
 mod options;
 mod registry;

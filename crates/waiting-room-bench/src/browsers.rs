@@ -22,34 +22,24 @@ pub(crate) fn dozen() -> impl Iterator<Item = Preferences> {
     })
 }
 
-/// Returns preferences that an attacker may send to make an answer expensive: more ranges than the
-/// layer reads, all of which match a form or a language, in headers none of which is sent twice by a
-/// case. Of a dozen kinds of headers, these took the layer the most instructions.
+/// Returns preferences that an attacker may send to make an answer expensive: as many parameters and
+/// ranges as fit, in headers none of which is sent twice by a case. Of two dozen kinds of headers, these
+/// took the layer the most instructions.
 ///
 /// After [`MADE_UP`] of them, the first follows again, which a memory of the last headers that is
 /// bounded has forgotten by then.
 pub(crate) fn made_up() -> impl Iterator<Item = Preferences> {
-    let (types, languages) = (
-        ranges(|range| format!(",text/*;c={range};q=0.5")),
-        ranges(|range| format!(",es;q=0.{range}")),
-    );
+    let (types, languages) = (repeated(",;q;q ;q;q"), repeated(",xy;q=1"));
     let value = |list: String| HeaderValue::try_from(list).expect("it is visible ASCII");
     (0..MADE_UP).map(move |client| Preferences {
-        types: value(format!("text/html;c={client:04}{types}")),
-        languages: value(format!("de;q=0.{client:04}{languages}")),
+        types: value(format!("text/html;q=0.9{client:04}{types}")),
+        languages: value(format!("de;q=0.1{client:04}{languages}")),
     })
 }
 
-/// Joins ranges to the rest of a list, after the first range.
-fn ranges(range: impl Fn(usize) -> String) -> String {
-    let mut list = String::new();
-    for range in (0..).map(range) {
-        if FIRST + list.len() + range.len() > LONGEST {
-            break;
-        }
-        list.push_str(&range);
-    }
-    list
+/// Repeats the rest of a list after the first range.
+fn repeated(part: &str) -> String {
+    part.repeat((LONGEST - FIRST) / part.len())
 }
 
 /// The number of made-up preferences.
@@ -59,7 +49,7 @@ const MADE_UP: usize = 4_096;
 const LONGEST: usize = 1_024;
 
 /// The number of bytes of the longer of the two first ranges.
-const FIRST: usize = "text/html;c=0000".len();
+const FIRST: usize = "text/html;q=0.90000".len();
 
 /// The `Accept` headers of browsers for a page, each with a usual `Accept-Language` header. The
 /// `Accept` headers all differ.

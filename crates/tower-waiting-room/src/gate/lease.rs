@@ -34,13 +34,13 @@ use std::{
 };
 
 use http::Extensions;
-use smallvec::SmallVec;
 use waiting_room_core::{
     Timestamp,
     gate::{Permit, PermitOutcome},
 };
 
 use super::{
+    few::Few,
     options::ReleaseAt,
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
@@ -70,9 +70,8 @@ pub(crate) struct HeldPermit {
     is_over: AtomicBool,
 }
 
-/// The permits of all gates that a request has passed. One permit is stored inline, because most
-/// layers have only one gate.
-pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
+/// The permits of all gates that a request has passed. Most layers have no gate or one.
+pub(crate) type Permits = Few<Arc<HeldPermit>>;
 
 /// Returns how long the application may wait for a frame of the request's body: the shortest
 /// `body_read_timeout` of the gates whose permits the request holds, or `None` for no bound.
@@ -163,7 +162,7 @@ impl BodyPermits {
     /// Records that the server took a frame of the body and that more frames may follow. Until the
     /// server asks for the next frame, the client is responsible for any delay.
     pub(crate) fn taken(&self) {
-        self.0.iter().for_each(HeldPermit::taken);
+        self.0.iter().for_each(|held| held.taken());
     }
 
     /// Records that the server asked for a frame that the application has not produced yet. Until

@@ -200,6 +200,7 @@ impl<St: Store> Pipeline<St> {
                 retry_after: reply.retry_after,
                 told: &told,
                 token: token.as_deref(),
+                gets_cookie: journey.token.is_some() && journey.source == TokenSource::Cookie,
                 plan: plan.as_deref(),
                 now: journey.times(&self.store).now,
             })

@@ -33,11 +33,6 @@ pub(super) struct Preference {
     pub(super) data: Option<Offer>,
 }
 
-impl Offer {
-    /// All forms, in declaration order.
-    const ALL: [Self; 4] = [Self::Html, Self::Json, Self::Problem, Self::Text];
-}
-
 impl Preference {
     /// Determines the preference of a client from its `Accept` header. Returns `None` if the header
     /// contains no range, or an element that has no slash and therefore is not a range.
@@ -46,62 +41,84 @@ impl Preference {
     /// are ignored. The forms have no parameters, so a strict comparison would reject a range with
     /// `charset=utf-8` even though the client accepts the type.
     pub(super) fn of(accept: &[u8]) -> Option<Self> {
-        let ranges = BestRanges::of(accept)?;
-        Some(Self { any: ranges.best(ranges.names_html), data: ranges.best(false) })
+        let ranges = Ranges::of(accept)?;
+        // HTML is offered only if a range names it, because `*/*` is the default in HTTP libraries
+        // and does not mean that a page is wanted.
+        let names_html = ranges.ranks[Range::Html as usize] > 0;
+        Some(Self { any: ranges.best(names_html), data: ranges.best(false) })
     }
 }
 
-/// A range that matches a form.
-struct Range {
-    /// Whether the range is `*/*` (0), has a subtype of `*` (1), or is a single type (2).
-    specificity: u64,
-    forms: &'static [Offer],
+/// A range that matches forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    /// `*/*`
+    Any,
+    /// `application/*`
+    Application,
+    /// `text/html`
+    Html,
+    /// `application/json`
+    Json,
+    /// `text/plain`
+    Plain,
+    /// `application/problem+json`
+    Problem,
+    /// `text/*`
+    Text,
 }
 
 impl Range {
+    /// The number of ranges.
+    const COUNT: usize = 7;
+
     /// Returns the range with this name, or `None` if it matches no form.
+    #[inline]
     fn of(name: &[u8]) -> Option<Self> {
-        use Offer::{Html, Json, Problem, Text};
-        // Names are compared only with those of the same length, because comparisons that ignore
-        // case are slow.
-        let (only, specificity, forms): (&[u8], _, &[_]) = match name.len() {
-            3 => (b"*/*", 0, &Offer::ALL),
-            6 => (b"text/*", 1, &[Html, Text]),
-            9 => (b"text/html", 2, &[Html]),
-            10 => (b"text/plain", 2, &[Text]),
-            13 => (b"application/*", 1, &[Json, Problem]),
-            16 => (b"application/json", 2, &[Json]),
-            24 => (b"application/problem+json", 2, &[Problem]),
+        let (is_named, range) = match name.len() {
+            3 => (is(name, b"*/*"), Self::Any),
+            6 => (is(name, b"text/*"), Self::Text),
+            9 => (is(name, b"text/html"), Self::Html),
+            10 => (is(name, b"text/plain"), Self::Plain),
+            13 => (is(name, b"application/*"), Self::Application),
+            16 => (is(name, b"application/json"), Self::Json),
+            24 => (is(name, b"application/problem+json"), Self::Problem),
             _ => return None,
         };
-        name.eq_ignore_ascii_case(only).then_some(Self { specificity, forms })
+        is_named.then_some(range)
     }
 }
 
-/// The range that applies to each form: the most specific range that matches the form. Ties are
-/// broken by the weight, and then by the position in the header.
-#[derive(Default)]
-struct BestRanges {
-    /// The rank for each form, in the order of [`Offer::ALL`], or 0 if no range matches the form.
-    ranks: [Rank; Offer::ALL.len()],
-    /// Whether a range names `text/html`. HTML is offered only in that case, because `*/*` is the
-    /// default in HTTP libraries and does not mean that a page is wanted.
-    names_html: bool,
+/// Returns whether a name is `expected`, which is in lower case. The case of the name is ignored.
+///
+/// The bit that distinguishes the cases of letters is ignored in all characters. In a header, the
+/// other characters of the names that are compared have no counterpart without this bit.
+#[inline(always)]
+fn is<const LEN: usize>(name: &[u8], expected: &[u8; LEN]) -> bool {
+    <[u8; LEN]>::try_from(name).is_ok_and(|name| name.map(|byte| byte | 0x20) == *expected)
 }
 
-/// The precedence of a range. From the most to the least significant bits, it contains the
-/// specificity, the weight, and the position in the header. An earlier position gives a higher
-/// rank.
-type Rank = u64;
+/// The ranges of a header.
+#[derive(Default)]
+struct Ranges {
+    /// The precedence of each range, or 0 if the header does not contain it.
+    ranks: [Rank; Range::COUNT],
+}
 
-impl BestRanges {
+/// The precedence of a range. From the most to the least significant bits, it contains the weight
+/// and the position in the header. An earlier position gives a higher rank.
+type Rank = usize;
+
+impl Ranges {
     /// Reads a header. The result is the same as that of [`Preference::of`].
     fn of(accept: &[u8]) -> Option<Self> {
         let (mut ranges, mut is_empty) = (Self::default(), true);
-        for (position, element) in elements(accept).enumerate() {
+        for (element, earliness) in elements(accept).zip((1..=MAX_ELEMENTS).rev()) {
             if let Some(range) = Range::of(element.name) {
                 // A malformed weight counts as 1, the default.
-                ranges.add(range, element.weight.unwrap_or(MAX_WEIGHT), position);
+                let weight = element.weight.unwrap_or(MAX_WEIGHT);
+                let rank = &mut ranges.ranks[range as usize];
+                *rank = (*rank).max(usize::from(weight) << WEIGHT | earliness);
                 is_empty = false;
             } else if element.name.contains(&b'/') {
                 is_empty = false;
@@ -112,32 +129,38 @@ impl BestRanges {
         (!is_empty).then_some(ranges)
     }
 
-    /// Adds the range at this position.
-    fn add(&mut self, range: Range, weight: u16, position: usize) {
-        self.names_html |= range.forms == [Offer::Html];
-        let earliness = (MAX_ELEMENTS - position) as u64;
-        let rank = range.specificity << 32 | u64::from(weight) << 16 | earliness;
-        for form in range.forms {
-            let best = &mut self.ranks[*form as usize];
-            *best = rank.max(*best);
-        }
-    }
-
-    /// Returns the form with the highest weight. Ties are broken by the highest rank.
+    /// Returns the form with the highest weight. Ties are broken by the precedence of the range that
+    /// applies to the form: the most specific range that matches it, and of equally specific ones,
+    /// the first in the header.
     fn best(&self, offers_html: bool) -> Option<Offer> {
-        let offers = if offers_html { &Offer::ALL[..] } else { &Offer::ALL[1..] };
-        let ranks = offers.iter().map(|form| (self.ranks[*form as usize], *form));
-        let weighted = ranks.map(|(rank, form)| (weight_of(rank), rank, form));
-        let accepted = weighted.filter(|(weight, ..)| *weight > 0);
-        // If several maxima are equal, `max_by_key` returns the last of them.
-        accepted.rev().max_by_key(|(weight, rank, _)| (*weight, *rank)).map(|(.., form)| form)
+        let (mut best, mut highest) = (None, [0; 3]);
+        for (form, [only, group]) in FORMS {
+            let ranks = [only, group, Range::Any].map(|range| self.ranks[range as usize]);
+            let (specificity, rank) = match ranks {
+                [0, 0, rank] => (0, rank),
+                [0, rank, _] => (1, rank),
+                [rank, ..] => (2, rank),
+            };
+            let weight = rank >> WEIGHT;
+            let order = [weight, specificity, rank];
+            if weight > 0 && order > highest && (form != Offer::Html || offers_html) {
+                (best, highest) = (Some(form), order);
+            }
+        }
+        best
     }
 }
 
-/// Returns the weight of a range in thousandths.
-const fn weight_of(rank: Rank) -> u64 {
-    rank >> 16 & 0xffff
-}
+/// The lowest bit of the weight in a [`Rank`]. The position takes the bits below.
+const WEIGHT: u32 = 8;
+
+/// The forms with the ranges that match them, apart from `*/*`.
+const FORMS: [(Offer, [Range; 2]); 4] = [
+    (Offer::Html, [Range::Html, Range::Text]),
+    (Offer::Json, [Range::Json, Range::Application]),
+    (Offer::Problem, [Range::Problem, Range::Application]),
+    (Offer::Text, [Range::Plain, Range::Text]),
+];
 
 #[cfg(test)]
 mod tests;

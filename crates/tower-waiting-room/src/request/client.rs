@@ -277,9 +277,11 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
-    let preference =
-        |list: &[u8]| PREFERENCES.with_borrow_mut(|recent| recent.get(list, Preference::of));
-    let preference = combined(headers, &ACCEPT, MAX_ACCEPT_LEN, preference).flatten();
+    let read = |list: &[u8]| PREFERENCES.with_borrow_mut(|it| it.get(list, Preference::of));
+    let preference = match asked {
+        AcceptHeader::Line(line) => read(cut(line, MAX_ACCEPT_LEN)),
+        _ => combined(headers, &ACCEPT, MAX_ACCEPT_LEN, read).flatten(),
+    };
     match preference.map(|it| if page { it.any } else { it.data }) {
         None | Some(Some(Offer::Json)) => ClientKind::Json,
         Some(None | Some(Offer::Problem)) => ClientKind::Problem,

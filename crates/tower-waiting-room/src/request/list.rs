@@ -14,29 +14,39 @@ pub(super) struct Element<'a> {
 }
 
 /// Returns the first elements of a list.
+#[inline]
 pub(super) fn elements(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
-    let mut rest = Some(list);
-    let element = move || {
-        let (element, after) = first(rest?);
-        rest = after.split_first().map(|(_comma, after)| after);
-        Some(element)
-    };
-    std::iter::from_fn(element).take(MAX_ELEMENTS)
+    Elements(Some(list)).take(MAX_ELEMENTS)
 }
 
-/// Returns the first element of a list, and the text from the comma after it. The function is
-/// inlined, because both kinds of lists spend most of their time in it.
+/// All elements of a list, of which `None` is left after the last one.
+struct Elements<'a>(Option<&'a [u8]>);
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Element<'a>;
+
+    /// Reads an element. The method is inlined, because both kinds of lists spend most of their time
+    /// in it.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Element<'a>> {
+        let (element, after) = first(self.0?);
+        self.0 = after.split_first().map(|(_comma, after)| after);
+        Some(element)
+    }
+}
+
+/// Returns the first element of a list, and the text from the comma after it.
 #[inline(always)]
 fn first(list: &[u8]) -> (Element<'_>, &[u8]) {
     let (name, mut rest) = until_delimiter(without_spaces(list));
     let mut weight = None;
     while let [b';', after @ ..] = rest {
-        rest = without_spaces(after);
+        rest = without_empty_parameters(after);
         if let [b'q' | b'Q', after @ ..] = rest
             && let [b'=', after @ ..] = without_spaces(after)
         {
-            let (value, after) = until_delimiter(without_spaces(after));
-            weight = weight.or_else(|| Some(thousandths(value)));
+            let (value, after) = thousandths(without_spaces(after));
+            weight = weight.or(Some(value));
             rest = after;
         } else {
             rest = after_parameter(rest);
@@ -79,59 +89,97 @@ const fn delimiters(word: u64) -> u64 {
 /// 5.6.4).
 #[inline]
 fn after_parameter(mut text: &[u8]) -> &[u8] {
-    let (mut is_quoted, mut is_escaped) = (false, false);
     while let [byte, after @ ..] = text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b',' | b';' if !is_quoted => break,
-            b'"' => is_quoted = !is_quoted,
-            b'\\' => is_escaped = is_quoted,
-            _ => {}
-        }
-        text = after;
+        text = match byte {
+            b',' | b';' => break,
+            b'"' => after_quoted(after),
+            _ => after,
+        };
     }
     text
 }
 
-/// Returns the rest of a text after spaces and tabs.
-#[inline]
-fn without_spaces(mut text: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', after @ ..] = text {
-        text = after;
+/// Returns the text after the end of a quoted string.
+fn after_quoted(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = match text {
+            [] => return text,
+            [b'"', after @ ..] => return after,
+            [b'\\', _, after @ ..] | [_, after @ ..] => after,
+        };
     }
-    text
+}
+
+/// Returns the rest of a text after spaces and tabs. A header contains no other characters up to the
+/// space (RFC 9110 section 5.5).
+#[inline(always)]
+fn without_spaces(text: &[u8]) -> &[u8] {
+    // Few lists have spaces, so only the first byte is compared inline.
+    match text {
+        [..=b' ', ..] => after_spaces(text),
+        _ => text,
+    }
+}
+
+#[inline(never)]
+fn after_spaces(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| *byte > b' ');
+    &text[end.unwrap_or(text.len())..]
+}
+
+/// Returns the rest of a text after spaces, tabs and semicolons.
+#[inline(always)]
+fn without_empty_parameters(text: &[u8]) -> &[u8] {
+    match text {
+        [..=b' ' | b';', ..] => after_empty_parameters(text),
+        _ => text,
+    }
+}
+
+#[inline(never)]
+fn after_empty_parameters(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| *byte > b' ' && *byte != b';');
+    &text[end.unwrap_or(text.len())..]
 }
 
 /// Returns a text without the spaces and tabs at its end.
-#[inline]
-fn without_spaces_after(mut text: &[u8]) -> &[u8] {
-    while let [before @ .., b' ' | b'\t'] = text {
-        text = before;
+#[inline(always)]
+fn without_spaces_after(text: &[u8]) -> &[u8] {
+    match text {
+        [.., ..=b' '] => before_spaces(text),
+        _ => text,
     }
-    text
 }
 
-/// Parses a decimal number from 0 to 1 in thousandths. Further digits are cut off.
-fn thousandths(text: &[u8]) -> Option<u16> {
-    let text = without_spaces_after(text);
-    let (whole, rest) = match text {
+#[inline(never)]
+fn before_spaces(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte > b' ');
+    &text[..end.map_or(0, |last| last + 1)]
+}
+
+/// Parses a decimal number from 0 to 1 in thousandths, and returns the text from the comma or
+/// semicolon after it. Further digits are cut off.
+#[inline(always)]
+fn thousandths(text: &[u8]) -> (Option<u16>, &[u8]) {
+    let (mut value, mut rest) = match text {
         [b'0', rest @ ..] => (0, rest),
         [b'1', rest @ ..] => (MAX_WEIGHT, rest),
         [b'.', b'0'..=b'9', ..] => (0, text),
-        _ => return None,
+        _ => return (None, until_delimiter(text).1),
     };
-    let digits = match rest {
-        [] => return Some(whole),
-        [b'.', digits @ ..] => digits,
-        _ => return None,
-    };
-    let (mut value, mut unit) = (whole, 100);
-    for digit in digits {
-        let (b'0'..=b'9') = digit else { return None };
-        value += u16::from(digit - b'0') * unit;
-        unit /= 10;
+    if let [b'.', digits @ ..] = rest {
+        let mut unit = 100;
+        rest = digits;
+        while let [digit @ b'0'..=b'9', after @ ..] = rest {
+            value += u16::from(digit - b'0') * unit;
+            (rest, unit) = (after, unit / 10);
+        }
     }
-    (value <= MAX_WEIGHT).then_some(value)
+    rest = without_spaces(rest);
+    if let [] | [b',' | b';', ..] = rest {
+        return ((value <= MAX_WEIGHT).then_some(value), rest);
+    }
+    (None, until_delimiter(rest).1)
 }
 
 /// The highest weight in thousandths. It is also the default.
@@ -173,6 +221,7 @@ mod tests {
             (";v=b3;q=0", Some(0)),
             (";q=0.1239", Some(123)),
             (";q=0. ;a", Some(0)),
+            (";;\t; ;q=.5;;", Some(500)),
             (";qs=0.5", Some(1_000)),
             (";q", Some(1_000)),
             (";q=", None),

@@ -6,9 +6,9 @@
 //! an extension, and allocates several lists. Tests compare the choice between the variants of a
 //! language with the `unic-langid` crate and its table of likely subtags.
 
-use std::sync::LazyLock;
 #[cfg(feature = "page")]
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{cmp::Reverse, sync::LazyLock};
 
 use super::{
     language::Language,
@@ -129,23 +129,26 @@ impl Languages {
     /// language is acceptable, the default language is sent nevertheless, which RFC 9110 permits:
     /// a page in a foreign language is better than none.
     pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
-        let (mut preferred, mut best, mut rest) = (self.default, 0, 0);
+        let (mut preferred, mut best, mut rest) = (None, 0, 0);
         for Element { name, weight } in elements(accept_language) {
             // A malformed weight counts as 0, so the range is not acceptable.
             let weight = weight.unwrap_or(0);
             if name == b"*" {
                 rest = rest.max(weight);
             } else if weight > best
-                && let Some(language) = self.named(name)
+                && let Some(offers) = self.offers_of(name)
             {
-                (preferred, best) = (language, weight);
+                (preferred, best) = (Some((offers, name)), weight);
             }
             // No other range can have a higher weight.
             if best == MAX_WEIGHT {
                 break;
             }
         }
-        if rest > best { self.default } else { preferred }
+        match preferred {
+            Some((offers, range)) if rest <= best => closest(offers, range),
+            _ => self.default,
+        }
     }
 
     /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.
@@ -153,26 +156,31 @@ impl Languages {
     /// The primary subtag has to be that of an available language. Of several languages with this
     /// primary subtag, the one with the same script is chosen, then the one with the same region,
     /// and then the one for all regions.
+    #[cfg(test)]
     pub(crate) fn named(&self, range: &[u8]) -> Option<Language> {
-        let (primary, subtags) = split_primary(range);
-        let primary = subtag(primary)?;
+        Some(closest(self.offers_of(range)?, range))
+    }
+
+    /// Returns the languages from the first one with the primary subtag of a range on, or `None` if
+    /// there is no such language.
+    #[inline]
+    fn offers_of(&self, range: &[u8]) -> Option<&[AvailableLanguage]> {
+        let primary = primary_subtag(range)?;
         let offers = self.offers.get(usize::from(self.starts[first_letters(primary)?])..)?;
         let offers = &offers[offers.iter().position(|offer| offer.primary >= primary)?..];
-        let (first, others) = offers.split_first().filter(|(it, _)| it.primary == primary)?;
-        if others.first().is_none_or(|next| next.primary != primary) {
-            return Some(first.language);
-        }
-        let offers = offers.iter().take_while(|offer| offer.primary == primary);
-        let wanted = Variant::new(primary, subtags.split(|byte| *byte == b'-').skip(1));
-        let (mut best, mut chosen) = (0, first);
-        for offer in offers {
-            let score = offer.variant.score(wanted);
-            if score > best {
-                (best, chosen) = (score, offer);
-            }
-        }
-        Some(chosen.language)
+        (offers.first()?.primary == primary).then_some(offers)
     }
+}
+
+/// Returns the language that suits a range best, of those at the beginning of `offers` that have the
+/// primary subtag of the range.
+fn closest(offers: &[AvailableLanguage], range: &[u8]) -> Language {
+    let (first, primary) = (&offers[0], offers[0].primary);
+    let offers = offers.iter().take_while(|offer| offer.primary == primary);
+    let wanted = Variant::new(primary, range.split(|byte| *byte == b'-').skip(1));
+    // Of several languages with the highest score, the first is chosen.
+    let score = |offer: &&AvailableLanguage| Reverse(offer.variant.score(wanted));
+    offers.min_by_key(score).unwrap_or(first).language
 }
 
 impl AvailableLanguage {
@@ -243,29 +251,31 @@ fn first_letters(primary: Subtag) -> Option<usize> {
     (first < LETTERS && second < LETTERS).then_some(first * LETTERS + second)
 }
 
-/// Splits a range before the hyphen that follows its primary subtag. A subtag that is longer than
-/// any known one is not searched for its end.
-fn split_primary(range: &[u8]) -> (&[u8], &[u8]) {
-    let longest = size_of::<Subtag>();
-    let is_hyphen = |byte: &u8| *byte == b'-';
-    match range.iter().take(longest + 1).position(is_hyphen) {
-        Some(at) => range.split_at(at),
-        None => (range, b""),
+/// Returns the primary subtag of a range in lower case. Returns `None` for subtags of other lengths
+/// than those of languages.
+#[inline]
+fn primary_subtag(range: &[u8]) -> Option<Subtag> {
+    match *range {
+        [a, b] | [a, b, b'-', ..] => subtag(&[a, b]),
+        [a, b, c] | [a, b, c, b'-', ..] => subtag(&[a, b, c]),
+        [a, b, c, d] | [a, b, c, d, b'-', ..] => subtag(&[a, b, c, d]),
+        _ => None,
     }
 }
 
-/// Returns a subtag of up to four letters or digits in lower case.
+/// Returns a subtag of up to four letters or digits in lower case. The bit that distinguishes the
+/// cases of letters is set in digits too.
+#[inline]
 fn subtag(text: &[u8]) -> Option<Subtag> {
-    let mut subtag = match *text {
+    let lower = |byte: u8| byte | 0x20;
+    Some(match *text {
         [] => [0; 4],
-        [a] => [a, 0, 0, 0],
-        [a, b] => [a, b, 0, 0],
-        [a, b, c] => [a, b, c, 0],
-        [a, b, c, d] => [a, b, c, d],
+        [a] => [lower(a), 0, 0, 0],
+        [a, b] => [lower(a), lower(b), 0, 0],
+        [a, b, c] => [lower(a), lower(b), lower(c), 0],
+        [a, b, c, d] => [lower(a), lower(b), lower(c), lower(d)],
         _ => return None,
-    };
-    subtag.make_ascii_lowercase();
-    Some(subtag)
+    })
 }
 
 /// What the regions of a language say about its variant.

@@ -7,8 +7,8 @@
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{
-        CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, REFRESH, RETRY_AFTER, VARY,
-        X_CONTENT_TYPE_OPTIONS,
+        CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, REFRESH, RETRY_AFTER,
+        SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
 
@@ -29,6 +29,9 @@ pub(super) struct PreparedHeaders {
     id: PreparedId,
     /// All headers. A header that varies has an empty value until it is set.
     headers: HeaderMap,
+    /// All headers, and an empty `Set-Cookie` header as the last one. A copied map has no room to spare, so
+    /// adding a header to a copy would move all others.
+    with_cookie: HeaderMap,
     /// The part that provides the value of each header, in the order of the map, or `None` for a
     /// constant header.
     parts: Box<[Option<Varying>]>,
@@ -119,7 +122,9 @@ impl PreparedHeaders {
         }
         // A map that has never lost a header iterates in the order of insertion.
         debug_assert_eq!(headers.len(), parts.len(), "no name occurs twice");
-        Self { id: PreparedId::new(), headers, parts: parts.into() }
+        let mut with_cookie = headers.clone();
+        with_cookie.insert(SET_COOKIE, HeaderValue::from_static(""));
+        Self { id: PreparedId::new(), headers, with_cookie, parts: parts.into() }
     }
 
     /// Returns the headers of a refusal, which may have been set for another request with the same
@@ -134,7 +139,17 @@ impl PreparedHeaders {
 
     /// Copies the headers, and sets the values that vary.
     pub(super) fn with(&self, values: &Values<'_>) -> HeaderMap {
-        let mut headers = self.headers.clone();
+        self.copied(&self.headers, values)
+    }
+
+    /// Does the same, and adds an empty `Set-Cookie` header, whose value the caller sets.
+    pub(super) fn with_cookie(&self, values: &Values<'_>) -> HeaderMap {
+        self.copied(&self.with_cookie, values)
+    }
+
+    /// Copies a map that begins with all headers, and sets the values that vary.
+    fn copied(&self, prepared: &HeaderMap, values: &Values<'_>) -> HeaderMap {
+        let mut headers = prepared.clone();
         let mut is_complete = true;
         for (value, part) in headers.values_mut().zip(&self.parts) {
             let new = match part {
@@ -185,23 +200,25 @@ mod tests {
 
     use super::*;
 
+    fn prepared() -> PreparedHeaders {
+        PreparedHeaders::new([NO_STORE], [LANGUAGE, RETRY, LENGTH])
+    }
+
+    fn values(retry_after: Option<u64>) -> Values<'static> {
+        let report = Report::new(&[], retry_after, Timestamp::ZERO);
+        Values { language: Language::GERMAN, length: 12_345, outcome: Outcome::Refuse, report }
+    }
+
+    fn lines(headers: HeaderMap) -> Vec<String> {
+        let line = |(name, value): (&HeaderName, &HeaderValue)| {
+            format!("{name}: {}", value.to_str().unwrap())
+        };
+        headers.iter().map(line).collect()
+    }
+
     #[test]
     fn a_header_without_a_value_is_left_out() {
-        let prepared = PreparedHeaders::new(
-            [(CACHE_CONTROL, HeaderValue::from_static("no-store"))],
-            [LANGUAGE, RETRY, LENGTH],
-        );
-        let headers = |retry_after| {
-            let report = Report::new(&[], retry_after, Timestamp::ZERO);
-            let (language, length, outcome) = (Language::GERMAN, 12_345, Outcome::Refuse);
-            prepared.with(&Values { language, length, outcome, report })
-        };
-        let lines = |headers: HeaderMap| {
-            let line = |(name, value): (&HeaderName, &HeaderValue)| {
-                format!("{name}: {}", value.to_str().unwrap())
-            };
-            headers.iter().map(line).collect::<Vec<_>>()
-        };
+        let headers = |retry_after| prepared().with(&values(retry_after));
         let all = [
             "cache-control: no-store",
             "content-language: de",
@@ -210,5 +227,12 @@ mod tests {
         ];
         assert_eq!(lines(headers(Some(7))), all);
         assert_eq!(lines(headers(None)), [all[0], all[1], all[3]]);
+    }
+
+    #[test]
+    fn a_cookie_follows_the_same_headers() {
+        let mut headers = prepared().with_cookie(&values(Some(7)));
+        assert_eq!(headers.remove(SET_COOKIE).unwrap(), "");
+        assert_eq!(lines(headers), lines(prepared().with(&values(Some(7)))));
     }
 }

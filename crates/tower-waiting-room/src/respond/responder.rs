@@ -335,6 +335,7 @@ fn assembled(
     let values = Values { language, length, outcome, report };
     // Answers about the room differ from visitor to visitor, and refusals hardly.
     *response.headers_mut() = match it.about {
+        About::Room(..) if it.gets_cookie => headers.with_cookie(&values),
         About::Room(..) => headers.with(&values),
         _ => headers.of_refusal(&values),
     };

@@ -28,6 +28,8 @@ pub(crate) struct Unforwarded<'a> {
     pub(crate) told: &'a [PolicyState<'a>],
     /// The new token for a client that does not store cookies.
     pub(crate) token: Option<&'a str>,
+    /// Whether the client gets a new token in a cookie, which is added to the finished answer.
+    pub(crate) gets_cookie: bool,
     /// What is planned for the room, if the answer is about a room with events.
     pub(crate) plan: Option<&'a RoomPlan>,
     /// The time of the decision.

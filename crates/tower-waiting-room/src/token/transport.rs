@@ -167,7 +167,12 @@ impl Transport {
     ) {
         match source {
             TokenSource::Cookie => {
-                headers.append(header::SET_COOKIE, self.set_cookie.keep(&token, max_age));
+                let cookie = self.set_cookie.keep(&token, max_age);
+                // Prepared headers have an empty place for the cookie.
+                match headers.get_mut(header::SET_COOKIE) {
+                    Some(place) if place.is_empty() => *place = cookie,
+                    _ => _ = headers.append(header::SET_COOKIE, cookie),
+                }
             }
             TokenSource::Header => self.append_line(headers, token.as_str()),
         }

@@ -70,11 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(1_114.0, 0.0),
+    .today(1_097.0, 0.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(1_751.0, 0.0),
+        .today(1_764.0, 0.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -82,63 +82,63 @@ pub(super) const ROWS: &[Row] = &[
     )
     .beside(limits::ADMITTED, "+ tower_governor, by IP, use_headers")
     .bars(2_853.0, 2.0)
-    .today(3_979.0, 1.0),
+    .today(3_948.0, 1.0),
     Row::added("gate alone, to the last byte", gate::ADMITTED, "+ ours")
         .beside(gate::ADMITTED, "+ tower's limit")
         .bars(1_300.0, 1.0)
-        .today(2_564.0, 3.0),
+        .today(2_441.0, 3.0),
     Row::added("valid pass", pass::BEHIND_AXUM, "+ waiting room, valid pass")
         .beside(pass::BEHIND_AXUM, "+ PrivateCookieJar, read and rewrite")
         .bars(4_500.0, 1.0)
-        .today(5_538.0, 1.0),
+        .today(5_492.0, 1.0),
     Row::added("pass, limit with headers, gate", TOGETHER, OURS)
         .beside(TOGETHER, OTHERS)
         .bars(7_500.0, 3.0)
-        .today(9_940.0, 5.0),
+        .today(9_852.0, 5.0),
     Row::absolute("refused by a limit, program", limits::REFUSED, REFUSAL)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(9_000.0)
-        .today(11_421.0, 16.0),
+        .today(11_439.0, 16.0),
     Row::absolute("refused by a limit, a dozen browsers", limits::REFUSED, DOZEN)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(13_832.0, 16.0),
+        .today(13_157.0, 16.0),
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(22_533.0, 16.0),
+        .today(21_495.0, 16.0),
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(11_427.0, 15.0),
+        .today(11_422.0, 15.0),
     Row::absolute("refused by a full gate, a dozen browsers", gate::REFUSED, DOZEN)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(13_720.0, 15.4),
+        .today(13_341.0, 15.5),
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(22_193.0, 15.0),
+        .today(21_245.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
-        .today(16_445.0, 16.0),
+        .today(16_317.0, 16.0),
     Row::absolute(
         "waiting: early ticket, page, a dozen browsers",
         answers::BEHIND_AXUM,
         "HTML, early ticket, a dozen browsers",
     )
     .bar(15_000.0)
-    .today(23_789.0, 21.1),
+    .today(23_414.0, 21.1),
     Row::absolute(
         "waiting: early ticket, page, made-up Accept",
         answers::BEHIND_AXUM,
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(33_753.0, 21.0),
+    .today(33_034.0, 21.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
-        .today(21_269.0, 20.0),
+        .today(20_734.0, 19.0),
     Row::absolute("GCRA, the time given, 1 000 keys", THOUSAND, "Limiter, the time given")
         .beside(THOUSAND, "governor")
         .bar(150.0)

@@ -1,9 +1,9 @@
 //! Charges several limits at once: either all are charged, or none are.
 //!
 //! ```text
-//! look at each ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
-//!               │                             └─ one refuses ► refund the others ────► refused
-//!               └─ one refuses ────────────────────────────────────────────────────► refused
+//! look at all but one ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
+//!                      │                             └─ one refuses ► refund the others ──► refused
+//!                      └─ one refuses ─► look at that one ────────────────────────────────► refused
 //! ```
 
 use std::borrow::BorrowMut;
@@ -107,34 +107,44 @@ pub fn charge_all<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Time
 
 /// Charges any number of limits, or none of them.
 fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
+    let Some((last, others)) = asks.split_last_mut() else { return true };
     // All limits are checked, even after one limit has refused, because the decision of every limit
     // may be reported to the client.
-    let each = asks.iter_mut().map(BorrowMut::borrow_mut);
+    let each = others.iter_mut().map(BorrowMut::borrow_mut);
     let refused = each.map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
-        let each = asks.iter_mut().map(BorrowMut::borrow_mut);
-        let refusals = each.filter(|ask| ask.limiter.counts_refusals());
-        for ask in
-            refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.is_allowed()))
-        {
-            // `look` records nothing, so the refusal is recorded by an attempt to spend the cost.
-            // If a concurrent refund has made room in the meantime, the attempt succeeds, and the
-            // cost has to be refunded.
-            ask.spend(now);
-            ask.give_back(now);
-        }
+        last.borrow_mut().look(now);
+        record_refusals(asks, now);
         return false;
     }
-    for index in 0..asks.len() {
-        if !asks[index].borrow_mut().spend(now) {
+    // The last limit is charged first, and checked by that.
+    if !last.borrow_mut().spend(now) {
+        return false;
+    }
+    for index in 0..others.len() {
+        if !others[index].borrow_mut().spend(now) {
             // The charges are refunded in reverse order, because a leaky queue refunds only its
             // last charge, and the same limit and key may occur more than once.
-            let charged = asks[..index].iter_mut().rev();
+            let charged = others[..index].iter_mut().rev();
             charged.for_each(|ask| ask.borrow_mut().give_back(now));
+            last.borrow_mut().give_back(now);
             return false;
         }
     }
     true
+}
+
+/// Records a refusal in each log that counts refusals and has refused. Looking at a limit records
+/// nothing.
+fn record_refusals<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) {
+    let each = asks.iter_mut().map(BorrowMut::borrow_mut);
+    let refusals = each.filter(|ask| ask.limiter.counts_refusals());
+    for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.is_allowed())) {
+        // The refusal is recorded by an attempt to spend the cost. If a concurrent refund has made
+        // room in the meantime, the attempt succeeds, and the cost has to be refunded.
+        ask.spend(now);
+        ask.give_back(now);
+    }
 }
 
 #[cfg(test)]
@@ -173,6 +183,19 @@ mod tests {
         assert_eq!(allowed, 1);
         assert_eq!(shared.look(key("all"), 0, 1, NOW).remaining, 9);
         assert!(try_as("honest"));
+    }
+
+    #[test]
+    fn a_limit_that_occurs_twice_is_charged_twice_or_not_at_all() {
+        for algorithm in [Algorithm::Gcra, Algorithm::LeakyQueue, Algorithm::SlidingCounter] {
+            for limit in [1, 2] {
+                let twice = Limiter::new(algorithm, &[Quota::per_minute(limit)], 1_000).unwrap();
+                let mut asks = [(); 2].map(|()| LimiterCharge::new(&twice, key("ann"), 0, 1));
+                let is_allowed = charge_all(&mut asks, NOW);
+                let remaining = twice.look(key("ann"), 0, 0, NOW).remaining;
+                assert_eq!((is_allowed, remaining), (limit == 2, limit % 2), "{algorithm:?}");
+            }
+        }
     }
 
     proptest! {

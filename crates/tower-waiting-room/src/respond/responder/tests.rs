@@ -55,6 +55,7 @@ fn refuse(
             retry_after,
             told: &told,
             token: None,
+            gets_cookie: false,
             plan: None,
             now: NOW,
         })
@@ -197,6 +198,7 @@ fn refuse_at_gate(
             retry_after,
             told: &[PolicyState { line: &line, decision }],
             token: None,
+            gets_cookie: false,
             plan: None,
             now: NOW,
         })

@@ -297,6 +297,20 @@ fn what_set_cookie_sets_is_found_in_the_next_request() {
 }
 
 #[test]
+fn an_empty_cookie_of_prepared_headers_is_filled_and_any_other_is_kept() {
+    let attached = |prepared: &'static str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(SET_COOKIE, HeaderValue::from_static(prepared));
+        let token = tokens().seal_ticket(&ticket(NOW));
+        transport().attach(&mut headers, TokenSource::Cookie, token, Duration::from_secs(300));
+        let values = headers.get_all(SET_COOKIE).into_iter().map(|it| it.to_str().unwrap());
+        values.map(|it| it.split_once('=').unwrap().0.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(attached(""), [NAME]);
+    assert_eq!(attached("theme=dark"), ["theme", NAME]);
+}
+
+#[test]
 fn each_room_reads_its_own_line_among_those_of_others() {
     let checkout = Transport::new(&CookieSettings::new(), "checkout").unwrap();
     let shop = transport();

@@ -61,6 +61,7 @@ fn every_decision(request: &Request<()>, check: impl Fn(&Unforwarded<'_>)) {
                 retry_after,
                 told,
                 token,
+                gets_cookie: false,
                 plan: None,
                 now,
             });
@@ -137,6 +138,7 @@ fn refuse_twice(page: Page, lines: &[(&'static str, &'static str)]) -> [Response
             retry_after: Some(WAIT),
             told: &[PolicyState { line: &line, decision }],
             token: None,
+            gets_cookie: false,
             plan: None,
             now: NOW + Duration::from_millis(millis),
         })
@@ -174,10 +176,25 @@ fn a_refusal_that_carries_a_token_is_rendered_for_its_visitor() {
             retry_after: Some(WAIT),
             told: &[],
             token: Some(token),
+            gets_cookie: false,
             plan: None,
             now: NOW,
         });
         assert_eq!(response.body(), token);
+    }
+}
+
+#[test]
+fn a_waiting_visitor_gets_an_empty_cookie_that_is_set_later_and_a_refused_one_none() {
+    let responder = responder(Page::default(), RateHeaders::Common);
+    for line in [BROWSER, ("accept", "application/json")] {
+        let request = request(&[line]);
+        every_decision(&request, |it| {
+            let response = responder.respond(&Unforwarded { gets_cookie: true, ..*it });
+            let values: Vec<_> = response.headers().get_all("set-cookie").iter().collect();
+            assert_eq!(values.len(), usize::from(it.outcome == Outcome::Wait), "{}", it.reason);
+            assert!(values.iter().all(|value| value.is_empty()));
+        });
     }
 }
 
@@ -220,6 +237,7 @@ fn a_waiting_program_gets_five_headers_and_a_short_object() {
         retry_after: Some(9 * WAIT),
         told: &[],
         token: None,
+        gets_cookie: false,
         plan: None,
         now: NOW,
     });
