@@ -52,7 +52,8 @@ impl Claims {
         Self {
             session: limits.session_duration,
             retention: limits.place_retention,
-            first_retention: limits.refresh_interval * 3 / 2,
+            first_retention: (limits.refresh_interval * 3 / 2)
+                .max(limits.refresh_interval + Duration::from_secs(2)),
             passes: HashMap::new(),
             places: HashMap::new(),
             interrupted: 0,
