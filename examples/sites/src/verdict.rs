@@ -45,7 +45,7 @@ pub(crate) fn violations(trial: &Trial) -> Vec<&'static str> {
     let most_new = report.max_new_in_any_60s;
     let others = [
         ("void", is_void(fault, trial.admissions, trial.needed)),
-        ("limit_not_reached", misses_limit(trial.run.load, most_new, limit)),
+        ("limit_not_reached", is_exact && misses_limit(trial.run.load, most_new, limit)),
         ("unheard", trial.heard.to_ledgers == 0),
         ("places_lost", trial.places_lost > 0 && keeps_places),
         ("passes_interrupted", trial.passes_interrupted > 0 && keeps_passes),

@@ -128,12 +128,19 @@ impl Ticket {
         self.last_check_in >= self.next_check_in
     }
 
-    /// Returns whether a check-in at `now` would be too early to have an effect.
+    /// Returns whether a check-in at `now` would be too early to have an effect: more than 250 ms before
+    /// the next check-in.
+    ///
+    /// A client that returns when it was asked to may be a little early by the clock of the room, because
+    /// its timer is inexact, or because the clock of a store was set back.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {
-        now < self.next_check_in
+        now + TOLERANCE < self.next_check_in
     }
 }
+
+/// The time by which a client may be early.
+const TOLERANCE: Duration = Duration::from_millis(250);
 
 /// Returns the minute that contains `at`, as a count of minutes since the Unix epoch.
 pub(crate) fn bucket(at: Timestamp) -> u32 {

@@ -202,6 +202,16 @@ fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_awa
     assert_eq!(brought_back(&mut room, at(31)), at(31));
 }
 
+#[test]
+fn a_client_that_is_a_quarter_of_a_second_early_is_on_time() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let first = ticket(room.enter(id(1), at(1)));
+    let due = first.next_check_in;
+    assert!(!first.is_early(due.before(Duration::from_millis(250))));
+    assert!(first.is_early(due.before(Duration::from_millis(251))));
+}
+
 /// By the clock of the store, a client that is on time may be a little early. It is then asked to wait
 /// for another second, and comes back a second late.
 #[test]
