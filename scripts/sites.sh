@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs three sites with one limit, without a fault and then with each fault, on Redis and on Valkey, with
 # three seeds each. A run that admits too few visitors to put the promises at stake fails as void.
-# Takes about two hours and a half.
+# Takes about three hours.
 #
 #   scripts/sites.sh [SEED...]
 set -euo pipefail
