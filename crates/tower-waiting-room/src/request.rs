@@ -23,6 +23,7 @@ mod accept;
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;
 mod bypass;
+mod caller;
 mod client;
 mod client_ip;
 mod head;
@@ -43,9 +44,10 @@ pub(crate) use self::client::is_native_grpc;
 pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
+    caller::{Caller, Callers},
     client::{Client, is_poll},
     head::{Findings, has_unread_body},
-    key::{Caller, Callers, Found, Part},
+    key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},
     negotiation::Languages,
     path::each_reading,

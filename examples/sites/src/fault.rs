@@ -58,7 +58,7 @@ pub(crate) enum Fault {
     SiteLost,
     /// A site is drained, and later added again.
     Drained,
-    /// A site that has served visitors without being on the list is added to it.
+    /// A site that is not on the list, so that all of its visitors wait, is added to it.
     Added,
 }
 

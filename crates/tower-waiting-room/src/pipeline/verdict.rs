@@ -147,8 +147,7 @@ impl<St: Store> Pipeline<St> {
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
         } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {
-            let mut ticket = **shown;
-            ticket.last_check_in = now.max(ticket.last_check_in);
+            let ticket = shown.reissued(now);
             journey.token = Some(room.ticket_token(&ticket));
             journey.visitor = Visitor::Outside(Some(ticket));
         }

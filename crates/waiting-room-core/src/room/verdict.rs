@@ -118,11 +118,16 @@ impl Ticket {
         self.next_check_in.since(now)
     }
 
-    /// Returns whether a node has reissued this ticket because it could not reach its store.
-    ///
-    /// A node that reissues a ticket changes only `last_check_in`, and reissues a ticket only once
-    /// its check-in is due. A store, in contrast, always sets `next_check_in` to a time later than
-    /// `last_check_in`.
+    /// Returns the ticket as a node reissues it that cannot reach its store. Only `last_check_in`
+    /// changes: to `now`, or to `next_check_in` if the client is a little [early](Self::is_early).
+    #[must_use]
+    pub fn reissued(&self, now: Timestamp) -> Self {
+        let last_check_in = now.max(self.last_check_in).max(self.next_check_in);
+        Self { last_check_in, ..*self }
+    }
+
+    /// Returns whether a node has [reissued](Self::reissued) this ticket because it could not reach its
+    /// store. A store, in contrast, always sets `next_check_in` to a time later than `last_check_in`.
     #[must_use]
     pub fn is_reissued(&self) -> bool {
         self.last_check_in >= self.next_check_in

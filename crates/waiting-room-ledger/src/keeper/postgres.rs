@@ -36,9 +36,10 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 /// `synchronous_commit = off` or `fsync = off`, and one in recovery. If the operator says that there
 /// is a [failover](Failover), a server without a synchronous standby is refused too.
 ///
-/// After a promotion, or a restoration from a backup, the server has another timeline. The keeper
-/// then returns [`KeepError::Lost`] until an operator recovers the room, unless
-/// [`Failover::Synchronous`] says that nothing is lost.
+/// After a promotion, or a restoration from a backup, the server has another timeline, and a dump is
+/// loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an operator
+/// [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a promotion loses
+/// nothing. It does the same if a batch is missing that it has seen.
 #[derive(Debug)]
 pub struct PostgresKeeper {
     url: String,

@@ -164,10 +164,12 @@ impl RedisKeeper {
     fn seconds_off(&self, stored: &str) -> u64 {
         let times: Vec<_> = words(stored).map(Duration::from_nanos).collect();
         let before = match times[..] {
-            [session, lease, margin, ..] => session + lease + margin,
-            _ => Duration::ZERO,
+            [session, lease, margin, ..] => {
+                EscrowRules::new().session(session).lease(lease).drift_margin(margin)
+            }
+            _ => self.rules,
         };
-        before.max(self.rules.reclaim_after()).as_secs() + 1
+        before.reclaim_after().max(self.rules.reclaim_after()).as_secs() + 1
     }
 
     /// Refuses a list that lacks a site of the last ledger.

@@ -37,11 +37,14 @@ impl Limits {
     pub(super) fn kept_for(&self, place: &Place) -> Duration {
         match place.second_touch {
             true => self.place_retention,
-            false => {
-                let least = self.refresh_interval + Duration::from_secs(2);
-                least.max(self.refresh_interval * 3 / 2)
-            }
+            false => self.first_retention(),
         }
+    }
+
+    /// How long the order of a first ticket outlives it.
+    #[must_use]
+    pub fn first_retention(&self) -> Duration {
+        (self.refresh_interval * 3 / 2).max(self.refresh_interval + Duration::from_secs(2))
     }
 
     /// The longest time for which a slot may be held after its last request: until the pass of a

@@ -52,8 +52,7 @@ impl Claims {
         Self {
             session: limits.session_duration,
             retention: limits.place_retention,
-            first_retention: (limits.refresh_interval * 3 / 2)
-                .max(limits.refresh_interval + Duration::from_secs(2)),
+            first_retention: limits.first_retention(),
             passes: HashMap::new(),
             places: HashMap::new(),
             interrupted: 0,

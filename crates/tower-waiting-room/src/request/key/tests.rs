@@ -1,10 +1,10 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use http::Request;
+use waiting_room_core::{VisitorId, rate::KeyHasher};
 
 use super::*;
-use crate::request::Findings;
-use crate::request::PeerAddr;
+use crate::request::{Callers, ClientIp, Findings, PeerAddr};
 
 fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
     let hasher = KeyHasher::new([3, 1, 4, 1]);
