@@ -60,8 +60,8 @@ pub(crate) enum Part {
 type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
 
 impl Key {
-    /// Identifies clients by their address, as [`ClientIp`] derives it: the IPv4 address, or the
-    /// network of the IPv6 address, which is a /64 by default.
+    /// Identifies clients by their address, as [`ClientIp`](crate::ClientIp) derives it: the IPv4
+    /// address, or the network of the IPv6 address, which is a /64 by default.
     #[must_use]
     pub fn address() -> Self {
         Self(vec![Part::Address])
