@@ -96,14 +96,11 @@ impl Pair {
         // Real sites draw tickets of Anywhere for several visitors at once, and the simulated ones for
         // one at a time.
         let is_escrow = run.policy == Policy::Escrow;
-        // Simulated sites ask for a slot before they ask for a place in the minute, and real ones the other
-        // way round, so messages are comparable only while the limit on new visitors does not bind.
-        let is_comparable = is_escrow && run.load != "minute";
         let figure = |real, simulated, must| Figure { real, simulated, must };
         let figures = [
             figure(run.admitted.iter().sum::<u64>() as f64, count(report.let_in), true),
             figure(run.early as f64, early(&report, run.policy), is_escrow),
-            figure(run.asking, count(report.asking_messages) / visitors, is_comparable),
+            figure(run.asking, count(report.asking_messages) / visitors, is_escrow),
         ];
         Ok(Self { run, figures })
     }

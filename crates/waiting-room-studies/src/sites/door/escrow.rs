@@ -114,9 +114,20 @@ impl EscrowDoor {
 
     fn tell_of_line(&mut self, site: u16, front: Option<LineFront>, now: u32) {
         let Some(front) = front else { return };
-        for limit in [Limit::Active, Limit::New] {
-            self.sites[usize::from(site)][limit.index()].set_line(front, timestamp(now));
-            self.tick(site, limit, now);
+        self.sites[usize::from(site)][Limit::New.index()].set_line(front, timestamp(now));
+        self.tick(site, Limit::New, now);
+    }
+
+    /// Tells the ledger of slots of the visitors in line who have a place in the minute, if they are others
+    /// than before.
+    fn tell_of_places(&mut self, site: u16, now: u32) {
+        let [active, new] = &mut self.sites[usize::from(site)];
+        let at = timestamp(now);
+        let unused = if at < new.lease_end() { new.unused() } else { 0 };
+        let places = || unused + self.guests.with_place_at_door(site);
+        if let Some(front) = self.lines.with_place(site, places) {
+            active.set_line(front, at);
+            self.tick(site, Limit::Active, now);
         }
     }
 
@@ -211,6 +222,9 @@ impl EscrowDoor {
         let next = ledger.next_wake();
         self.network.wake(limit, site, next, now);
         self.act(site, limit, actions, now);
+        if limit == Limit::New {
+            self.tell_of_places(site, now);
+        }
     }
 
     fn reaches(&self, site: u16) -> bool {

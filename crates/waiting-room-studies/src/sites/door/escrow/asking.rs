@@ -1,4 +1,5 @@
-//! Visitors at the door. New visitors ask one ledger after the other.
+//! Visitors at the door. As in the room of a real site, new visitors need a place in the minute first, and
+//! then a slot.
 
 use waiting_room_core::VisitorId;
 use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
@@ -21,7 +22,7 @@ impl EscrowDoor {
         let guest = Guest::new(asker.id, asker.site, asker.now + DOOR_WAIT);
         let guest = Guest { in_line_since, ..guest };
         self.guests.welcome(asker.who, guest);
-        self.admit(asker.who, Limit::Active, asker.now)
+        self.admit(asker.who, Limit::New, asker.now)
     }
 
     /// The end of a visitor's pass, which was issued when the first of the two ledgers admitted the
@@ -85,8 +86,12 @@ impl EscrowDoor {
 
     fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
         match limit {
-            Limit::Active => self.admit(who, Limit::New, now),
             Limit::New => {
+                self.guests.set_place(who, true);
+                self.admit(who, Limit::Active, now)
+            }
+            Limit::Active => {
+                self.guests.set_place(who, false);
                 self.let_in[usize::from(self.guests.of(who).site)].add(now);
                 Say::Admit
             }
@@ -94,11 +99,11 @@ impl EscrowDoor {
     }
 
     fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
-        if limit == Limit::New {
+        if limit == Limit::Active {
             let Guest { id, site, .. } = *self.guests.of(who);
-            let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
+            let ledger = &mut self.sites[usize::from(site)][Limit::New.index()];
             ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
-            self.tick(site, Limit::Active, now);
+            self.tick(site, Limit::New, now);
         }
         self.guests.leave(who);
         Say::Queue
