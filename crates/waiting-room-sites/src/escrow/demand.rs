@@ -91,8 +91,8 @@ impl Borrowers {
     }
 
     /// Removes and returns the next new visitor.
-    pub(super) fn next_new(&mut self) -> Option<VisitorId> {
-        self.new.pop_front().map(|borrower| borrower.visitor)
+    pub(super) fn next_new(&mut self) -> Option<Borrower> {
+        self.new.pop_front()
     }
 
     /// Removes and returns the next returning visitor.

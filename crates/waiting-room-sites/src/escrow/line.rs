@@ -10,8 +10,10 @@ use crate::escrow::LineFront;
 /// are not at the door meanwhile. Empty at a site without a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Line {
+    /// Whether the site has a line, which may be empty.
+    is_told: bool,
     /// The oldest present visitors, those at the door included.
-    pub(super) front: LineFront,
+    front: LineFront,
     /// The slots that were granted for visitors of this site, until they come and take them.
     promised: u64,
     promised_until: Timestamp,
@@ -26,6 +28,16 @@ pub(super) struct Line {
 const PROMISE: Duration = Duration::from_secs(4);
 
 impl Line {
+    /// Replaces the description.
+    pub(super) fn tell(&mut self, front: LineFront) {
+        (self.is_told, self.front) = (true, front);
+    }
+
+    /// The oldest present visitors, those at the door included.
+    pub(super) const fn front(&self) -> &LineFront {
+        &self.front
+    }
+
     /// Returns whether no visitor waits in it, and no slot is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_empty() && self.promised == 0
@@ -41,11 +53,13 @@ impl Line {
         self.front.visitors().saturating_sub(self.promised)
     }
 
-    /// Records a report: the slots that were granted until then, those that it asks for, and those that
-    /// visitors may take meanwhile.
+    /// Records a report, at a site with a line: the slots that were granted until then, those that it asks
+    /// for, and those that visitors may take meanwhile.
     pub(super) const fn asks(&mut self, granted: u64, want: u64, usable: u64) {
-        self.wanted = want + usable.saturating_sub(self.promised);
-        self.asked = (granted, want);
+        if self.is_told {
+            self.wanted = want + usable.saturating_sub(self.promised);
+            self.asked = (granted, want);
+        }
     }
 
     /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them.
@@ -58,26 +72,31 @@ impl Line {
     /// Keeps unused slots for the visitors in line, as far as they are wanted.
     pub(super) fn promise(&mut self, unused: u64, now: Timestamp) {
         let taken = unused.saturating_sub(self.promised).min(self.wanted);
-        if taken > 0 {
+        self.wanted -= taken;
+        if taken > 0 && !self.front.is_empty() {
             self.promised += taken;
-            self.wanted -= taken;
             self.promised_until = now + PROMISE;
         }
     }
 
-    /// Forgets promises that are over, and those of slots that are gone.
-    pub(super) fn review(&mut self, unused: u64, is_leased: bool, now: Timestamp) {
+    /// Forgets promises that are over, those of slots that are gone, and those that no visitor needs.
+    /// `newcomers` wait at the door, and are not in line.
+    pub(super) fn review(&mut self, unused: u64, newcomers: u64, is_leased: bool, now: Timestamp) {
         let is_over = self.promised_until <= now || !is_leased;
-        self.promised = if is_over { 0 } else { self.promised.min(unused) };
+        let needed = self.front.visitors() + newcomers;
+        self.promised = if is_over { 0 } else { self.promised.min(unused).min(needed) };
     }
 
-    /// A visitor takes a slot.
-    pub(super) const fn take(&mut self) {
+    /// A visitor takes a slot, and leaves the line if it was in it. The first ones in line take slots first.
+    pub(super) fn take(&mut self, was_in_line: bool) {
         self.promised = self.promised.saturating_sub(1);
+        if was_in_line {
+            self.front = self.front.behind(1);
+        }
     }
 
     /// Forgets all slots, because there is another account.
     pub(super) fn close(&mut self) {
-        *self = Self { front: self.front, ..Self::default() };
+        *self = Self { is_told: self.is_told, front: self.front, ..Self::default() };
     }
 }

@@ -4,10 +4,18 @@
 //!
 //! The account of slots and that of the minute are compared one at a time, with visitors who wait,
 //! while the other one is ample; and together, with visitors who do not wait.
+//!
+//! The account of slots is also compared in a room with a line, of which its model is told. There, a
+//! newcomer is not held at the door, because the room keeps newcomers behind the line and a ledger does
+//! not; and all visitors fit into a front, because a ledger knows no others.
 
 mod world;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    cell::Cell,
+    ops::AddAssign,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use proptest::{prelude::*, test_runner::TestRunner};
 use waiting_room_engines::Engine;
@@ -21,6 +29,8 @@ use crate::site::tests::support::start;
 enum Accounts {
     /// That of slots, in a room that has no other one.
     Slots,
+    /// That of slots, in a room that has no other one and whose visitors wait in line.
+    Line,
     /// That of slots, while the one of the minute is ample.
     SlotsBesideMinute,
     /// That of the minute, while the one of slots is ample.
@@ -30,12 +40,18 @@ enum Accounts {
 }
 
 impl Accounts {
-    const ALL: [Self; 4] = [Self::Slots, Self::SlotsBesideMinute, Self::Minute, Self::Both];
+    const ALL: [Self; 5] =
+        [Self::Line, Self::Slots, Self::SlotsBesideMinute, Self::Minute, Self::Both];
+
+    /// Whether the room has an account of the minute.
+    const fn has_minute(self) -> bool {
+        !matches!(self, Self::Slots | Self::Line)
+    }
 
     /// The accounts that are compared.
     const fn compared(self) -> &'static [SharedLimit] {
         match self {
-            Self::Slots | Self::SlotsBesideMinute => &[SharedLimit::ActiveVisitors],
+            Self::Slots | Self::Line | Self::SlotsBesideMinute => &[SharedLimit::ActiveVisitors],
             Self::Minute => &[SharedLimit::NewVisitors],
             Self::Both => &[SharedLimit::ActiveVisitors, SharedLimit::NewVisitors],
         }
@@ -46,8 +62,31 @@ impl Accounts {
         match self {
             Self::SlotsBesideMinute => Some(SharedLimit::NewVisitors),
             Self::Minute => Some(SharedLimit::ActiveVisitors),
-            Self::Slots | Self::Both => None,
+            Self::Slots | Self::Line | Self::Both => None,
         }
+    }
+}
+
+/// What has happened in the worlds of a comparison, which is of no use without it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// The visitors who were admitted at once, and those who had waited.
+    at_once: u64,
+    later: u64,
+    /// The reports with a front, and those while unused slots were recalled.
+    fronts: u64,
+    recalls: u64,
+    /// The slots that reports counted as used because they were promised.
+    promised: u64,
+}
+
+impl AddAssign for Seen {
+    fn add_assign(&mut self, more: Self) {
+        self.at_once += more.at_once;
+        self.later += more.later;
+        self.fronts += more.fronts;
+        self.recalls += more.recalls;
+        self.promised += more.promised;
     }
 }
 
@@ -57,7 +96,8 @@ enum Command {
     Advance(u64),
     /// A visitor arrives who does not wait.
     Arrive,
-    /// A visitor arrives who waits for a slot, if one account is compared.
+    /// A visitor arrives who waits for a slot, if one account is compared. In a room with a line, this
+    /// is the first visitor in it.
     Borrow,
     /// A visitor arrives at the other site.
     Compete,
@@ -67,6 +107,8 @@ enum Command {
     Flush,
     /// The global ledgers do what is due.
     GlobalTick,
+    /// Something happens in the line of the room, or in that of the other site.
+    Line(InLine),
     /// All messages arrive, in order.
     Exchange,
     /// A global ledger is lost, and the next one learns from the sites.
@@ -79,6 +121,41 @@ enum Command {
     Up { index: usize, kept: bool },
     /// An admission is undone.
     Withdraw(usize),
+}
+
+/// What happens in a line.
+#[derive(Clone, Debug)]
+enum InLine {
+    /// A visitor checks in who is due.
+    CheckIn(usize),
+    /// A visitor leaves.
+    Leave(usize),
+    /// The visitors at the front of the other site's line take the slots that it has.
+    ServeOther,
+    /// A visitor joins the line of the other site who has waited for this many seconds.
+    JoinOther(u64),
+}
+
+/// The commands of a world with these accounts. In a world with a line, more time passes, in which visitors
+/// check in.
+fn commands(accounts: Accounts) -> BoxedStrategy<Vec<Command>> {
+    let in_line = prop_oneof![
+        8 => any::<usize>().prop_map(InLine::CheckIn),
+        1 => any::<usize>().prop_map(InLine::Leave),
+        3 => Just(InLine::ServeOther),
+        2 => (0_u64..30).prop_map(InLine::JoinOther),
+    ];
+    let with_line = prop_oneof![
+        10 => command(),
+        10 => in_line.prop_map(Command::Line),
+        3 => (200_u64..2_500).prop_map(Command::Advance),
+        3 => Just(Command::Arrive),
+        5 => Just(Command::Exchange),
+    ];
+    match accounts {
+        Accounts::Line => prop::collection::vec(with_line, 80..320).boxed(),
+        _ => prop::collection::vec(command(), 40..160).boxed(),
+    }
 }
 
 fn command() -> impl Strategy<Value = Command> {
@@ -121,28 +198,31 @@ fn agree(engine: Engine, accounts: Accounts) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(24);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
-    let admitted = std::cell::Cell::new([0; 2]);
-    let worlds = prop::collection::vec(command(), 40..160);
-    let result = runner.run(&worlds, |commands| {
+    let seen = Cell::new(Seen::default());
+    let result = runner.run(&commands(accounts), |commands| {
         let prefix = format!("w{}", WORLDS.fetch_add(1, Ordering::Relaxed));
         runtime.block_on(async {
             let mut world = World::new(&url, prefix, accounts).await;
             for (step, command) in commands.iter().enumerate() {
                 world
-                    .run(command, &url)
+                    .run(command)
                     .await
                     .map_err(|error| disagree(format!("step {step}, {command:?}: {error}")))?;
             }
-            let [at_once, later] = admitted.get();
-            admitted.set([at_once + world.admitted[0], later + world.admitted[1]]);
+            let mut sum = seen.get();
+            sum += world.seen;
+            seen.set(sum);
             Ok(())
         })
     });
     if let Err(error) = result {
         panic!("{engine}, {accounts:?}: {error}");
     }
-    let [at_once, later] = admitted.get();
-    println!("{engine}, {accounts:?}: {at_once} were admitted at once, {later} had waited");
-    assert!(at_once > 0, "{accounts:?} in {cases} worlds");
-    assert!(later > 0 || accounts == Accounts::Both, "{accounts:?} in {cases} worlds");
+    let seen = seen.get();
+    println!("{engine}, {accounts:?}: {seen:?}");
+    let Seen { at_once, later, fronts, promised, recalls } = seen;
+    let has_line = accounts == Accounts::Line;
+    assert!(at_once > 0 && recalls > 0, "{accounts:?} in {cases} worlds: {seen:?}");
+    assert!(later > 0 || accounts == Accounts::Both, "{accounts:?} in {cases} worlds: {seen:?}");
+    assert!(fronts > 0 && promised > 0 || !has_line, "{accounts:?} in {cases} worlds: {seen:?}");
 }

@@ -209,6 +209,24 @@ async fn the_front_is_that_of_the_line_behind_those_who_have_a_slot() {
     }
 }
 
+/// Three visitors want slots. The two that are granted first are not taken in time.
+#[tokio::test]
+async fn a_promise_that_is_over_is_not_renewed_by_the_next_grant() {
+    for engine in Engine::ALL {
+        let mut site = Site::new(engine, RoomRules::new("shop", 1_000), |it| it).await;
+        for _ in 0..3 {
+            site.arrive().await;
+        }
+        site.pass(Duration::from_secs(2));
+        site.check_in_who_is_due().await;
+        assert_eq!(site.heartbeat(0).await.want, 3, "{engine}");
+        site.grant(2).await;
+        site.pass(Duration::from_secs(5));
+        site.grant(1).await;
+        assert_eq!(site.heartbeat(0).await.used, 1, "{engine}: one slot is promised");
+    }
+}
+
 #[tokio::test]
 async fn a_long_line_takes_no_more_commands_than_a_short_one() {
     for engine in Engine::ALL {

@@ -4,6 +4,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::escrow::{
     SiteAction, SitePass,
+    demand::Borrower,
     sessions::{Session, Stage},
     site::ledger::SiteLedger,
 };
@@ -17,7 +18,7 @@ impl SiteLedger {
             self.ghosts.count = 0;
         }
         let (unused, is_leased) = (self.unused(), self.is_leased());
-        self.line.review(unused, is_leased, self.clock);
+        self.line.review(unused, self.borrowers.newcomers(), is_leased, self.clock);
         if self.is_recalled() {
             // A visitor waits at another site, possibly for longer than any visitor here.
             self.allowance.give_back(self.surplus());
@@ -34,9 +35,10 @@ impl SiteLedger {
     }
 
     /// Begins a session in an unused slot, or continues one whose pass may have been sent.
-    pub(super) fn begin(&mut self, visitor: VisitorId) -> SitePass {
+    pub(super) fn begin(&mut self, borrower: &Borrower) -> SitePass {
+        let visitor = borrower.visitor;
         let is_new = self.sessions.of(visitor).is_none();
-        self.line.take();
+        self.line.take(borrower.in_line_since.is_some());
         self.hold(visitor, if is_new { Stage::Begun } else { Stage::Sent })
     }
 
@@ -101,9 +103,9 @@ impl SiteLedger {
                 }
             }
             while self.usable() > 0
-                && let Some(visitor) = self.borrowers.next_new()
+                && let Some(borrower) = self.borrowers.next_new()
             {
-                actions.push(SiteAction::Admit(self.begin(visitor)));
+                actions.push(SiteAction::Admit(self.begin(&borrower)));
             }
         }
         actions
@@ -118,11 +120,6 @@ impl SiteLedger {
             false => self.borrowers.new_count().max(self.line.without_slot()),
         };
         self.unused().saturating_sub(self.line.promised() + self.reserve.max(waiting))
-    }
-
-    /// Returns whether slots have to be given back as soon as they are not in use.
-    pub(super) fn is_recalled(&self) -> bool {
-        self.has_account && self.clock < self.recalled_until
     }
 
     /// Returns whether the site may make passes.

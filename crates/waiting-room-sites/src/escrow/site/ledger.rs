@@ -169,6 +169,13 @@ impl SiteLedger {
         self.allowance().saturating_sub(self.used())
     }
 
+    /// Returns whether slots have to be given back as soon as they are not in use, because visitors
+    /// wait at other sites.
+    #[must_use]
+    pub fn is_recalled(&self) -> bool {
+        self.has_account && self.clock < self.recalled_until
+    }
+
     /// The highest term that the site knows.
     #[must_use]
     pub const fn term(&self) -> Term {

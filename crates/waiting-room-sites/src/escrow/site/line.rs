@@ -15,8 +15,8 @@ impl SiteLedger {
     /// The ledger of a site without a line is never told of one. Otherwise, its caller calls this before
     /// [`tick`](Self::tick) whenever the line has changed.
     pub fn set_line(&mut self, front: LineFront, now: Timestamp) {
-        let is_new = self.line.front.is_empty() && !front.is_empty();
-        self.line.front = front;
+        let is_new = self.line.front().is_empty() && !front.is_empty();
+        self.line.tell(front);
         self.advance(now);
         if is_new {
             self.next_heartbeat = self.next_heartbeat.min(self.clock + self.rules.pause());
@@ -25,22 +25,26 @@ impl SiteLedger {
 
     /// The number of slots that visitors may take.
     pub(super) fn usable(&self) -> u64 {
-        match self.is_recalled() && !self.line.is_empty() {
-            true => self.line.promised().min(self.unused()),
-            false => self.unused(),
+        if !self.is_leased() {
+            0
+        } else if self.is_recalled() && !self.line.is_empty() {
+            self.line.promised().min(self.unused())
+        } else {
+            self.unused()
         }
     }
 
     /// The slots that the site asks for, and the visitors in line for whom it does. The first ones in line
     /// take the slots that the site has.
     pub(super) fn wants(&mut self) -> (u64, LineFront) {
-        if self.line.is_empty() {
-            return (self.borrowers.new_count(), self.borrowers.front());
-        }
         let usable = self.usable();
-        let front = self.line.front.behind(usable);
-        let left = usable.saturating_sub(self.line.front.visitors());
-        let want = front.visitors() + self.borrowers.newcomers().saturating_sub(left);
+        let (want, front) = if self.line.is_empty() {
+            (self.borrowers.new_count(), self.borrowers.front())
+        } else {
+            let front = self.line.front().behind(usable);
+            let left = usable.saturating_sub(self.line.front().visitors());
+            (front.visitors() + self.borrowers.newcomers().saturating_sub(left), front)
+        };
         self.line.asks(self.allowance.granted, want, usable);
         (want, front)
     }

@@ -60,7 +60,7 @@ impl SiteLedger {
                 return Admission::Admit(self.extend(visitor));
             }
             if self.borrowers.is_empty() && self.usable() > 0 {
-                return Admission::Admit(self.begin(visitor));
+                return Admission::Admit(self.begin(&asking));
             }
         }
         let until = asking.until.min(self.clock + self.rules.borrow_wait);

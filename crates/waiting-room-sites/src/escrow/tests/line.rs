@@ -45,6 +45,53 @@ fn a_slot_that_no_visitor_in_line_takes_is_not_kept_for_long() {
 }
 
 #[test]
+fn a_slot_is_kept_only_for_visitors_who_are_left_in_line() {
+    let mut net = with_line(2, &[(1, 2)], 4);
+    net.sites[0].set_line(line(&[(1, 1)]), at(5));
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(at(6))[..] else {
+        panic!()
+    };
+    assert_eq!((report.granted - report.returned, report.used), (1, 1));
+}
+
+#[test]
+fn a_visitor_who_takes_a_slot_is_in_line_no_more() {
+    let mut net = with_line(1, &[(1, 2)], 4);
+    let admission = net.sites[0].admit_from_line(id(7), at(1), Timestamp::MAX, at(5));
+    assert!(matches!(admission, Admission::Admit(_)));
+    // The caller has had no occasion to describe the line.
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(at(6))[..] else {
+        panic!()
+    };
+    assert_eq!((report.used, report.want, report.front), (1, 1, line(&[(1, 1)])));
+}
+
+#[test]
+fn a_slot_that_an_earlier_line_wanted_is_not_kept_for_this_one() {
+    let mut net = with_line(0, &[(1, 1)], 4);
+    net.sites[0].set_line(line(&[]), at(5));
+    net.run(5..=6);
+    let site = &mut net.sites[0];
+    site.set_line(line(&[(6, 1)]), at(6));
+    let (term, epoch, lease, reserve) = (site.term(), site.epoch(), RULES.lease, 0);
+    let grant = Grant { term, epoch, heard: at(4), lease, granted: 1, reserve, recall: false };
+    site.receive(&ToSite::Grant(grant), at(6));
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.tick(at(7))[..] else { panic!() };
+    assert_eq!((report.granted, report.used), (1, 0));
+}
+
+#[test]
+fn slots_that_may_not_be_used_without_a_lease_are_asked_for_again() {
+    let mut net = with_line(2, &[(1, 3)], 4);
+    let late = net.sites[0].lease_end();
+    let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &net.sites[0].tick(late)[..] else {
+        panic!()
+    };
+    assert_eq!((report.used, report.want), (0, 3), "the two slots are not in use");
+    assert_eq!(report.front, line(&[(1, 3)]));
+}
+
+#[test]
 fn while_older_visitors_wait_elsewhere_a_slot_that_becomes_free_is_theirs() {
     let mut net = with_line(1, &[(12, 2)], 14);
     assert!(net.admit(0, 1, at(15)).is_some(), "the slot was kept for the line");

@@ -1,5 +1,7 @@
 //! A room and the ledgers that it is held against.
 
+mod line;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -20,7 +22,8 @@ use waiting_room_sites::{
     },
 };
 
-use super::{Accounts, Command};
+use self::line::Lines;
+use super::{Accounts, Command, Seen};
 use crate::site::{
     messages::{for_room, times, to_global},
     tests::support::connect,
@@ -40,6 +43,8 @@ const PLENTY: u64 = 1_000_000;
 const FOREVER: Duration = Duration::from_secs(1_000_000);
 /// The visitors of the other site have greater ids.
 const OTHERS: u128 = 1 << 64;
+/// The only side of a world with a line.
+const SITE_OF_LINE: usize = 0;
 
 /// One limit: the model of the account in the room, a global ledger, the other site, and the messages
 /// under way.
@@ -57,6 +62,7 @@ struct Side {
 /// A room, and the limits that it is compared for.
 pub(super) struct World {
     room: RedisStore,
+    server: redis::aio::MultiplexedConnection,
     prefix: String,
     clock: ManualClock,
     now: Timestamp,
@@ -69,10 +75,10 @@ pub(super) struct World {
     /// Whether a visitor waits at the door of which the room has not been told.
     is_untold: bool,
     begun: Vec<VisitorId>,
+    lines: Lines,
     /// The arrivals that the room was not told of.
     arrivals: u64,
-    /// How many visitors were admitted, and how many of those had waited.
-    pub(super) admitted: [u64; 2],
+    pub(super) seen: Seen,
 }
 
 pub(super) fn disagree(what: String) -> TestCaseError {
@@ -182,12 +188,17 @@ impl World {
         let clock = ManualClock::new(BEGIN);
         let rules = RoomRules::new("shop", 100)
             .with_session_duration(SESSION)
-            .with_session_renewal(SessionRenewal::Fixed)
-            .with_queueing_method(QueueingMethod::Reject);
+            .with_session_renewal(SessionRenewal::Fixed);
+        let rules = match accounts {
+            Accounts::Line => Lines::rules(rules),
+            _ => rules.with_queueing_method(QueueingMethod::Reject),
+        };
         let set = prefix.clone();
         let room = connect(server, rules, |options| options.prefix(set).clock(clock.clone())).await;
+        let client = redis::Client::open(server).unwrap();
         let mut world = Self {
             room,
+            server: client.get_multiplexed_async_connection().await.unwrap(),
             prefix,
             clock,
             now: BEGIN,
@@ -198,8 +209,9 @@ impl World {
             door: BTreeSet::new(),
             is_untold: false,
             begun: Vec::new(),
+            lines: Lines::default(),
             arrivals: 0,
-            admitted: [0; 2],
+            seen: Seen::default(),
         };
         world.tick().await.unwrap();
         world
@@ -227,7 +239,7 @@ impl World {
             door_for: Duration::from_secs(3600),
             judged: Timestamp::ZERO,
             speaks_for: Duration::from_secs(5),
-            minute: (self.accounts != Accounts::Slots).then_some(HELD),
+            minute: self.accounts.has_minute().then_some(HELD),
         };
         self.is_untold = false;
         let said = self.room.report_of_site(&report).await.unwrap();
@@ -273,14 +285,24 @@ impl World {
             let account = account(side.limit, &said);
             let room = to_global(SITE, side.rules.digest(), said.at, &account);
             prop_assert_eq!(room, message.clone(), "the room, and {:?} at {:?}", side.limit, now);
+            prop_assert_eq!(account.is_recalled, side.model.is_recalled(), "{:?}", side.limit);
+            if let ToGlobal::Heartbeat(report) = &message {
+                self.seen.fronts += u64::from(!report.front.is_empty());
+                self.seen.promised += report.used - side.model.used();
+                self.seen.recalls += u64::from(account.is_recalled);
+            }
             side.up.push(message);
         }
         self.supply(&said).await;
         Ok(())
     }
 
-    async fn enters(&self, visitor: VisitorId) -> bool {
-        matches!(self.room.enter(visitor).await.unwrap(), Verdict::Admit { .. })
+    async fn enters(&mut self, visitor: VisitorId) -> bool {
+        let verdict = match self.lines.take_ticket(visitor) {
+            Some(ticket) => self.room.check_in(ticket).await,
+            None => self.room.enter(visitor).await,
+        };
+        matches!(verdict.unwrap(), Verdict::Admit { .. })
     }
 
     async fn arrive(&mut self, waits: bool) -> Result<(), TestCaseError> {
@@ -305,7 +327,7 @@ impl World {
         }
         if is_admitted {
             self.begun.push(visitor);
-            self.admitted[0] += 1;
+            self.seen.at_once += 1;
         }
         match asks {
             Some(ask) => self.send(0, ask).await,
@@ -323,9 +345,12 @@ impl World {
                         return Err(disagree(format!("{:?} waits in the room", pass.visitor)));
                     }
                     self.begun.push(pass.visitor);
-                    self.admitted[1] += 1;
+                    self.seen.later += 1;
                 }
-                SiteAction::GiveUp(visitor) => _ = self.door.remove(&visitor),
+                SiteAction::GiveUp(visitor) => {
+                    self.door.remove(&visitor);
+                    self.lines.at_door = None;
+                }
                 SiteAction::Send(message) => self.send(side, message).await?,
                 other => return Err(disagree(format!("{other:?}"))),
             }
@@ -351,19 +376,18 @@ impl World {
         self.act(side, actions).await
     }
 
-    async fn flush(&mut self, server: &str) {
-        let client = redis::Client::open(server).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    async fn flush(&mut self) {
         let pattern = format!("{{{}:shop}}:*", self.prefix);
         let keys: Vec<String> =
-            redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.unwrap();
-        let () = redis::cmd("DEL").arg(keys).query_async(&mut connection).await.unwrap();
+            redis::cmd("KEYS").arg(pattern).query_async(&mut self.server).await.unwrap();
+        let () = redis::cmd("DEL").arg(keys).query_async(&mut self.server).await.unwrap();
         self.incarnations += 1;
         let life = Incarnation::new(self.incarnations);
         for side in &mut self.sides {
             side.model = SiteLedger::new(SITE, life, side.rules, self.now).unwrap();
         }
         self.door.clear();
+        self.lines.at_door = None;
         self.begun.clear();
         self.arrivals = 0;
         self.advance_room().await;
@@ -376,11 +400,7 @@ impl World {
         (count > 0).then(|| (side, index / self.sides.len() % count))
     }
 
-    pub(super) async fn run(
-        &mut self,
-        command: &Command,
-        server: &str,
-    ) -> Result<(), TestCaseError> {
+    pub(super) async fn run(&mut self, command: &Command) -> Result<(), TestCaseError> {
         self.advance_room().await;
         let now = self.now;
         for side in &mut self.sides {
@@ -394,6 +414,8 @@ impl World {
                 let now = self.now;
                 self.sides.iter_mut().for_each(|side| side.tick_other(now));
             }
+            Command::Arrive if self.accounts == Accounts::Line => self.come().await?,
+            Command::Borrow if self.accounts == Accounts::Line => self.wait_at_door().await?,
             Command::Arrive => self.arrive(false).await?,
             Command::Borrow => self.arrive(self.sides.len() == 1).await?,
             Command::Compete => {
@@ -425,7 +447,8 @@ impl World {
                     }
                 }
             }
-            Command::Flush => self.flush(server).await,
+            Command::Flush => self.flush().await,
+            Command::Line(ref command) => self.run_in_line(command).await?,
             Command::GlobalTick => {
                 for side in &mut self.sides {
                     let messages = side.global.tick(now);
@@ -458,6 +481,9 @@ impl World {
     /// Does what is due, as the caller of a ledger does after each verb.
     async fn tick(&mut self) -> Result<(), TestCaseError> {
         self.advance_room().await;
+        if self.accounts == Accounts::Line {
+            self.tell_of_line().await;
+        }
         for side in 0..self.sides.len() {
             let actions = self.sides[side].model.tick(self.now);
             self.act(side, actions).await?;
