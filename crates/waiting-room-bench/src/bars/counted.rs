@@ -70,11 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(1_097.0, 0.0),
+    .today(873.0, 0.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(1_764.0, 0.0),
+        .today(1_544.0, 0.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
