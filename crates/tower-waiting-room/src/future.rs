@@ -18,7 +18,8 @@
 //!
 //! A request in which no room has a part is `Direct` once it is forwarded: of its journey, the layer
 //! keeps only the permits that it holds, and the report of the limits if headers show it. Without
-//! both, the layer only polls the inner service. A request that the layer answers at once is
+//! both, the layer only polls the inner service. In a layer in which only the limits decide, they do so
+//! before a journey exists. A request that the layer answers at once is
 //! `Answered`, and nothing but the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
@@ -49,8 +50,10 @@ use crate::pipeline::EventStream;
 use crate::{
     body::ResponseBody,
     pipeline::{
-        Held, Journey, Pending, Pipeline, Reply, Resumed, Stop, keep_for_body, take_command,
+        Held, Journey, Pending, Pipeline, Reply, RequestClock, Resumed, Stop, keep_for_body,
+        take_command,
     },
+    rate::Rated,
     request::{Findings, RequestHead, bound_reads, has_unread_body, linger},
 };
 
@@ -163,10 +166,32 @@ where
         // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
-        Self::decided(pipeline, inner, request, |head, journey| {
+        if pipeline.has_only_limits() {
+            return Self::rated(pipeline, inner, request);
+        }
+        let (findings, clock) = (Findings::default(), RequestClock::default());
+        Self::decided(pipeline, inner, request, findings, clock, |head, journey| {
             pipeline.begin(head, journey);
             pipeline.advance(head, journey)
         })
+    }
+
+    /// Creates the future of a request in a layer in which only the limits decide. A request that they
+    /// forward without a report needs no journey, because the layer has no further part in it.
+    fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, request: Request<B>) -> Self {
+        let (findings, clock) = (Findings::default(), RequestClock::default());
+        let rated = pipeline.rate(&pipeline.head(&request, &findings), &clock);
+        if !matches!(rated, Rated::Free) {
+            return Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
+                pipeline.go_on_rated(journey, rated)
+            });
+        }
+        let ready = readiness(inner);
+        if let Poll::Ready(Ok(())) = ready {
+            return Self { kind: Kind::Direct { response: inner.call(request), held: None } };
+        }
+        let state = State::forwarding(inner, request, ready);
+        Self::staged(pipeline, state, Journey::new(clock), findings)
     }
 
     /// Creates the future of a request that belongs to this room or to another one, depending on
@@ -176,7 +201,10 @@ where
         inner: &mut S,
         request: Request<B>,
     ) -> Self {
-        Self::decided(pipeline, inner, request, |_, journey| pipeline.stop_ambiguous(journey))
+        let (findings, clock) = (Findings::default(), RequestClock::default());
+        Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
+            pipeline.stop_ambiguous(journey)
+        })
     }
 
     /// Creates the future of a request that belongs to no room and passes no stage.
@@ -185,7 +213,8 @@ where
         inner: &mut S,
         request: Request<B>,
     ) -> Self {
-        Self::decided(pipeline, inner, request, |_, _| Continue(()))
+        let (findings, clock) = (Findings::default(), RequestClock::default());
+        Self::decided(pipeline, inner, request, findings, clock, |_, _| Continue(()))
     }
 
     /// Creates the future of a request whose stages `decide` runs as far as possible.
@@ -196,23 +225,20 @@ where
         pipeline: &Arc<Pipeline<St>>,
         inner: &mut S,
         mut request: Request<B>,
+        findings: Findings,
+        clock: RequestClock,
         decide: impl FnOnce(&RequestHead<'_>, &mut Journey) -> ControlFlow<Stop>,
     ) -> Self {
-        let findings = Findings::default();
-        let mut journey = Journey::new();
+        let mut journey = Journey::new(clock);
         let state = match decide(&pipeline.head(&request, &findings), &mut journey) {
             Continue(()) => {
                 prepare(pipeline, &mut journey, &mut request);
-                // The waker does nothing, because `Forward` polls again for the task of the
-                // request.
-                match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+                match readiness(inner) {
                     Poll::Ready(Ok(())) if pipeline.is_apart_from_room(&journey) => {
                         let held = pipeline.held(&mut journey);
                         return Self { kind: Kind::Direct { response: inner.call(request), held } };
                     }
-                    Poll::Ready(Ok(())) => State::Called { response: inner.call(request) },
-                    Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
-                    Poll::Pending => State::Forward { kept: Some((taken(inner), request)) },
+                    ready => State::forwarding(inner, request, ready),
                 }
             }
             Break(Stop::Reply(reply)) => {
@@ -226,9 +252,42 @@ where
                 State::Waiting { pending, kept: Some((taken(inner), request)) }
             }
         };
+        Self::staged(pipeline, state, journey, findings)
+    }
+
+    /// Creates the future of a request whose journey goes on.
+    #[inline(always)]
+    fn staged(
+        pipeline: &Arc<Pipeline<St>>,
+        state: State<S, B>,
+        journey: Journey,
+        findings: Findings,
+    ) -> Self {
         let pipeline = Arc::clone(pipeline);
         Self { kind: Kind::Staged { staged: Staged { pipeline, state, journey, findings } } }
     }
+}
+
+impl<S, B> State<S, B>
+where
+    S: Service<Request<B>> + Clone,
+{
+    /// Returns the state of a request that is forwarded to an inner service in this state of
+    /// readiness.
+    #[inline(always)]
+    fn forwarding(inner: &mut S, request: Request<B>, ready: Poll<Result<(), S::Error>>) -> Self {
+        match ready {
+            Poll::Ready(Ok(())) => Self::Called { response: inner.call(request) },
+            Poll::Ready(Err(error)) => Self::Failed { error: Some(error) },
+            Poll::Pending => Self::Forward { kept: Some((taken(inner), request)) },
+        }
+    }
+}
+
+/// Returns whether the inner service is ready. The waker does nothing, because [`State::Forward`]
+/// polls again for the task of the request.
+fn readiness<S: Service<Request<B>>, B>(inner: &mut S) -> Poll<Result<(), S::Error>> {
+    inner.poll_ready(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Takes the inner service, and leaves a clone in its place.

@@ -44,7 +44,7 @@ mod tests;
 #[cfg(feature = "room")]
 pub(crate) use self::stream::EventStream;
 pub(crate) use self::{
-    journey::Journey,
+    journey::{Journey, RequestClock},
     order::{Pipeline, Stop},
     pending::{Pending, Resumed},
     reply::Reply,

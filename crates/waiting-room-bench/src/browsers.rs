@@ -29,10 +29,10 @@ pub(crate) fn dozen() -> impl Iterator<Item = Preferences> {
 /// After [`MADE_UP`] of them, the first follows again, which a memory of the last headers that is
 /// bounded has forgotten by then.
 pub(crate) fn made_up() -> impl Iterator<Item = Preferences> {
-    let (types, languages) = (repeated(",;q;q ;q;q"), repeated(",xy;q=1"));
+    let (types, languages) = (repeated(", */* ; q = 1"), repeated(",*;q=0.1"));
     let value = |list: String| HeaderValue::try_from(list).expect("it is visible ASCII");
     (0..MADE_UP).map(move |client| Preferences {
-        types: value(format!("text/html;q=0.9{client:04}{types}")),
+        types: value(format!("text/html;v={client:04}{types}")),
         languages: value(format!("de;q=0.1{client:04}{languages}")),
     })
 }
@@ -49,7 +49,7 @@ const MADE_UP: usize = 4_096;
 const LONGEST: usize = 1_024;
 
 /// The number of bytes of the longer of the two first ranges.
-const FIRST: usize = "text/html;q=0.90000".len();
+const FIRST: usize = "text/html;v=0000".len();
 
 /// The `Accept` headers of browsers for a page, each with a usual `Accept-Language` header. The
 /// `Accept` headers all differ.

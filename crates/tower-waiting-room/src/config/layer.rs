@@ -160,3 +160,13 @@ impl WaitingRoomConfig {
         &self.schedule
     }
 }
+
+impl WaitingRoomConfig {
+    /// Returns whether all requests pass the same stages, and no response states its reason.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.room.is_none()
+            && self.bypass.is_empty()
+            && self.preflight != Preflight::Bypass
+            && self.debug_header == DebugHeader::Off
+    }
+}

@@ -33,6 +33,7 @@ impl<St: Store> Pipeline<St> {
     ///
     /// Never panics, because every stage was validated when the [`WaitingRoomConfig`] was built.
     pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
+        let is_uniform = config.is_uniform();
         let telemetry = Telemetry::new(Arc::clone(&config.name));
         let source = store.clone();
         // All stages use the clock of the store, so that the deadlines of tickets, passes, gates
@@ -75,6 +76,7 @@ impl<St: Store> Pipeline<St> {
             room,
             gates,
             limits,
+            is_uniform,
             order,
             callers: Callers::new(config.rates.client_ip.clone()),
             enforcement: config.enforcement,

@@ -23,8 +23,7 @@ use crate::{request::Language, room::StreamPlace};
 pub(crate) struct Journey {
     /// The stages that the request has not reached yet. A bypassed request has no stages.
     pub(super) ahead: &'static [Stage],
-    /// The times of the request, or `None` until a stage needs the time.
-    times: Cell<Option<RequestTimes>>,
+    clock: RequestClock,
     /// The part of the request in which the client's token arrived. The next token is sent in the
     /// same way.
     pub(super) source: TokenSource,
@@ -52,6 +51,14 @@ pub(crate) struct Journey {
     pub(super) leaving: Option<BoxFuture<()>>,
 }
 
+/// The clock of one request.
+///
+/// The clock is read when the first stage needs the time, which is on arrival, because no stage waits
+/// before that. It is read again after each wait, so all stages that run without a wait in between use
+/// the same time.
+#[derive(Default)]
+pub(crate) struct RequestClock(Cell<Option<RequestTimes>>);
+
 /// The times of one request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestTimes {
@@ -72,14 +79,32 @@ pub(crate) struct Opening {
     pub(super) told: Option<(Ticket, Reason)>,
 }
 
+impl RequestClock {
+    /// Returns the times of the request by the clock of `store`.
+    pub(super) fn times(&self, store: &impl Store) -> RequestTimes {
+        self.0.get().unwrap_or_else(|| {
+            let now = store.now();
+            let times = RequestTimes { arrived: now, now };
+            self.0.set(Some(times));
+            times
+        })
+    }
+
+    /// Reads the clock again, after a wait.
+    fn has_waited(&self, store: &impl Store) {
+        let arrived = self.times(store).arrived;
+        self.0.set(Some(RequestTimes { arrived, now: store.now() }));
+    }
+}
+
 impl Journey {
     /// Creates the journey of a request that has just arrived, before anything is known about the
     /// request.
     #[inline]
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(clock: RequestClock) -> Self {
         Self {
             ahead: &[],
-            times: Cell::new(None),
+            clock,
             source: TokenSource::Cookie,
             token: None,
             undelivered: None,
@@ -96,23 +121,13 @@ impl Journey {
     }
 
     /// Returns the times of the request by the clock of `store`.
-    ///
-    /// The clock is read when the first stage needs the time, which is on arrival, because no stage
-    /// waits before that. It is read again after each wait, so all stages that run without a wait in
-    /// between use the same time.
     pub(super) fn times(&self, store: &impl Store) -> RequestTimes {
-        self.times.get().unwrap_or_else(|| {
-            let now = store.now();
-            let times = RequestTimes { arrived: now, now };
-            self.times.set(Some(times));
-            times
-        })
+        self.clock.times(store)
     }
 
     /// Reads the clock again, after a wait.
     pub(super) fn has_waited(&mut self, store: &impl Store) {
-        let arrived = self.times(store).arrived;
-        self.times.set(Some(RequestTimes { arrived, now: store.now() }));
+        self.clock.has_waited(store);
     }
 
     /// Returns whether the journey of a request that the layer has answered is over: the answer has

@@ -19,7 +19,7 @@ use std::{
 use waiting_room_core::{Reason, Store, Timestamp, room::RoomMode};
 
 use super::{
-    journey::{Journey, RequestTimes},
+    journey::{Journey, RequestClock, RequestTimes},
     pending::{Pending, Resumed},
     reply::Reply,
     stage::Stage,
@@ -51,6 +51,8 @@ pub(crate) struct Pipeline<St> {
     pub(crate) room: Option<RoomStage<St>>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
+    /// Whether all requests pass the same stages, and no response states its reason.
+    pub(super) is_uniform: bool,
     /// The function that selects the stages of a request, out of those that the layer has. A test
     /// replaces it to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
@@ -97,6 +99,38 @@ impl<St: Store> Pipeline<St> {
         findings: &'a Findings,
     ) -> RequestHead<'a> {
         RequestHead::new(request, &self.callers.client_ip, Some(findings))
+    }
+
+    /// Returns whether only the limits decide about requests.
+    #[inline]
+    pub(crate) fn has_only_limits(&self) -> bool {
+        self.is_uniform && matches!((self.order)(&Visitor::Unknown), [Stage::Limits])
+    }
+
+    /// Charges a request against the limits, in a layer in which only the limits decide.
+    ///
+    /// A request that is [`Rated::Free`] has been counted, and is forwarded. Any other request
+    /// [goes on](Self::go_on_rated) from here.
+    pub(crate) fn rate(&self, head: &RequestHead<'_>, clock: &RequestClock) -> Rated {
+        let policies = self.limits.in_force.policies.load();
+        let now = || clock.times(&self.store).now;
+        let rated = match policies.is_empty() {
+            true => Rated::Free,
+            false => self.limits.charge(&policies, &self.callers.of(*head, None), &now),
+        };
+        if matches!(rated, Rated::Free) {
+            self.telemetry.verdict(&Reason::AdmittedLimits);
+        }
+        rated
+    }
+
+    /// Continues the journey of a request that was [rated](Self::rate) and is not free.
+    pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
+        let flow = match self.rated(journey, rated) {
+            Break(stop) => self.in_effect(journey, stop),
+            go_on => go_on,
+        };
+        self.counted(journey, flow)
     }
 
     /// Begins the journey of a request: checks the bypass rules, recognizes a preflight, and then

@@ -113,8 +113,9 @@ impl Ranges {
     /// Reads a header. The result is the same as that of [`Preference::of`].
     fn of(accept: &[u8]) -> Option<Self> {
         let (mut ranges, mut is_empty) = (Self::default(), true);
-        for (element, earliness) in elements(accept).zip((1..=MAX_ELEMENTS).rev()) {
-            if let Some(range) = Range::of(element.name) {
+        let elements = elements(accept, Range::of);
+        for ((element, range), earliness) in elements.zip((1..=MAX_ELEMENTS).rev()) {
+            if let Some(range) = range {
                 // A malformed weight counts as 1, the default.
                 let weight = element.weight.unwrap_or(MAX_WEIGHT);
                 let rank = &mut ranges.ranks[range as usize];

@@ -130,7 +130,11 @@ impl Languages {
     /// a page in a foreign language is better than none.
     pub(super) fn negotiate(&self, accept_language: &[u8]) -> Language {
         let (mut preferred, mut best, mut rest) = (None, 0, 0);
-        for Element { name, weight } in elements(accept_language) {
+        let known = |name: &[u8]| (name == b"*" || self.may_offer(name)).then_some(());
+        for (Element { name, weight }, is_known) in elements(accept_language, known) {
+            if is_known.is_none() {
+                continue;
+            }
             // A malformed weight counts as 0, so the range is not acceptable.
             let weight = weight.unwrap_or(0);
             if name == b"*" {
@@ -149,6 +153,13 @@ impl Languages {
             Some((offers, range)) if rest <= best => closest(offers, range),
             _ => self.default,
         }
+    }
+
+    /// Returns whether the primary subtag of a range begins like that of an available language.
+    #[inline]
+    fn may_offer(&self, range: &[u8]) -> bool {
+        let letters = primary_subtag(range).and_then(first_letters);
+        letters.is_some_and(|letters| usize::from(self.starts[letters]) < self.offers.len())
     }
 
     /// Returns the language of a range such as `de-AT`, or `None` if the language is not available.

@@ -70,11 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         "+ ours, a limit for another path",
     )
     .bars(700.0, 1.0)
-    .today(1_097.0, 0.0),
+    .today(873.0, 0.0),
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(1_764.0, 0.0),
+        .today(1_544.0, 0.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -106,7 +106,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(21_495.0, 16.0),
+        .today(20_611.0, 16.0),
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
@@ -118,7 +118,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(21_245.0, 15.0),
+        .today(20_344.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
         .today(16_317.0, 16.0),
@@ -135,7 +135,7 @@ pub(super) const ROWS: &[Row] = &[
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(33_034.0, 21.0),
+    .today(32_330.0, 21.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
         .today(20_734.0, 19.0),
