@@ -74,9 +74,8 @@ impl Guests {
 
     /// The visitors in the line of a site who have a place in the minute, and wait at the door for a slot.
     pub(super) fn with_place_at_door(&self, site: u16) -> u64 {
-        let waits = |guest: &Guest| {
-            guest.site == site && guest.has_place && guest.in_line_since.is_some()
-        };
+        let waits =
+            |guest: &Guest| guest.site == site && guest.has_place && guest.in_line_since.is_some();
         self.waiting.values().filter(|who| waits(self.of(**who))).count() as u64
     }
 

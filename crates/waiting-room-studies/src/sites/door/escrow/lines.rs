@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn slots_are_asked_for_visitors_with_a_place_in_the_minute() {
         let mut lines = Lines::of(1);
-        let visitors = |front: LineFront| front.buckets().map(|(_, count)| count).collect::<Vec<_>>();
+        let visitors =
+            |front: LineFront| front.buckets().map(|(_, count)| count).collect::<Vec<_>>();
         for arrived in [1_000, 2_000, 7_000] {
             lines.join(0, arrived);
         }
