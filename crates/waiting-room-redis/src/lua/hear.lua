@@ -41,9 +41,13 @@ function handlers.grant(words, account, times)
     end
     account.granted = math.max(account.granted, granted)
     account.lease_end_us = math.max(account.lease_end_us, heard_us + lease_us)
-    -- The visitors who wait here take what is free at this moment, also if others wait elsewhere.
+    -- The visitors who wait here take what is free at this moment, also if others wait elsewhere. Slots
+    -- whose promise is over are not promised again, because their visitors did not come.
     local free = math.max(unused_slots(account) - account.promised, 0)
     local taken = math.min(free, account.wanted)
+    if account.promised_until_us <= room.now_us then
+        account.promised = 0
+    end
     if taken > 0 then
         account.promised, account.wanted = account.promised + taken, account.wanted - taken
         account.promised_until_us = room.now_us + PROMISE_US

@@ -69,9 +69,13 @@ impl Line {
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
     }
 
-    /// Keeps unused slots for the visitors in line, as far as they are wanted.
+    /// Keeps unused slots for the visitors in line, as far as they are wanted. Slots whose promise is over
+    /// are not promised again, because their visitors did not come.
     pub(super) fn promise(&mut self, unused: u64, now: Timestamp) {
         let taken = unused.saturating_sub(self.promised).min(self.wanted);
+        if self.promised_until <= now {
+            self.promised = 0;
+        }
         self.wanted -= taken;
         if taken > 0 && !self.front.is_empty() {
             self.promised += taken;

@@ -133,18 +133,13 @@ local function usable_slots(account)
     return free_in(account)
 end
 
--- Forgets promises that are over, those of slots that are gone, and those that no visitor needs.
-local function review_promised(account, needed)
-    local is_over = account.promised_until_us <= room.now_us or not has_lease(account)
-    account.promised = is_over and 0 or math.min(account.promised, unused_slots(account), needed)
-end
-
 -- Returns the number of slots to give back: those beyond the reserve and beyond the visitors who
 -- need them. While a visitor waits elsewhere, only slots that were granted for visitors of this site
 -- are kept for them.
 local function surplus(account, visitors)
     local needed, unused = who_need(account, visitors), unused_slots(account)
-    review_promised(account, needed)
+    local is_over = account.promised_until_us <= room.now_us or not has_lease(account)
+    account.promised = is_over and 0 or math.min(account.promised, unused, needed)
     local others = is_recalled(account) and 0 or needed - account.promised
     return math.max(unused - account.promised - math.max(account.reserve, others), 0)
 end
@@ -155,16 +150,13 @@ local function give_back_surplus(account, visitors)
     use_allowances()
 end
 
--- Gives back what has been recalled, and returns the same as `about_to_enter`. Promises are reviewed in any
--- case, so that the next grant does not renew those that are over.
+-- Gives back what has been recalled, and returns the same as `about_to_enter`.
 local function advance_accounts()
     look_at_lapses()
     local visitors, at_doors = about_to_enter()
     for_each_account(function(account)
         if is_recalled(account) then
             give_back_surplus(account, visitors)
-        elseif account.promised > 0 then
-            review_promised(account, who_need(account, visitors))
         end
     end)
     return visitors, at_doors

@@ -17,13 +17,18 @@ impl SiteLedger {
         if self.ghosts.until <= self.clock {
             self.ghosts.count = 0;
         }
-        let (unused, is_leased) = (self.unused(), self.is_leased());
-        self.line.review(unused, self.borrowers.newcomers(), is_leased, self.clock);
         if self.is_recalled() {
             // A visitor waits at another site, possibly for longer than any visitor here.
-            self.allowance.give_back(self.surplus());
+            self.give_back_surplus();
         }
         self.invariants();
+    }
+
+    /// Gives back what is not needed, and what was promised to visitors who did not come.
+    pub(super) fn give_back_surplus(&mut self) {
+        let (unused, is_leased) = (self.unused(), self.is_leased());
+        self.line.review(unused, self.borrowers.newcomers(), is_leased, self.clock);
+        self.allowance.give_back(self.surplus());
     }
 
     /// The pass that a visitor was given, if it is valid and the visitor has a slot here.

@@ -88,7 +88,7 @@ impl SiteLedger {
     /// that the global ledger never counts fewer slots for it than it holds.
     fn report(&mut self) -> Heartbeat {
         self.schedule();
-        self.allowance.give_back(self.surplus());
+        self.give_back_surplus();
         let (want, front) = self.wants();
         if !self.borrowers.is_empty() {
             self.question = Question::Open(self.clock);
