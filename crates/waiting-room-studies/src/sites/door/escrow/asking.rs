@@ -2,7 +2,7 @@
 //! then a slot.
 
 use waiting_room_core::VisitorId;
-use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
+use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction, SitePass};
 
 use super::{DOOR_WAIT, EscrowDoor, SPARE, guests::Guest, network::Limit};
 use crate::sites::{
@@ -67,9 +67,7 @@ impl EscrowDoor {
         };
         let say = match admission {
             Admission::Admit(pass) => {
-                if limit == Limit::Active {
-                    self.guests.hold(who, pass);
-                }
+                self.take(who, limit, pass);
                 self.admitted(who, limit, now)
             }
             Admission::Borrow { ask, .. } => {
@@ -84,18 +82,39 @@ impl EscrowDoor {
         say
     }
 
+    fn take(&mut self, who: u32, limit: Limit, pass: SitePass) {
+        match limit {
+            Limit::New => self.guests.set_place(who, Some(pass)),
+            Limit::Active => self.guests.hold(who, pass),
+        }
+    }
+
     fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
         match limit {
-            Limit::New => {
-                self.guests.set_place(who, true);
-                self.admit(who, Limit::Active, now)
+            Limit::New => self.admit(who, Limit::Active, now),
+            // A visitor is admitted now, so its place is held from now on.
+            Limit::Active if !self.renews_place(who, now) => {
+                let Guest { id, site, .. } = *self.guests.of(who);
+                let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
+                ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
+                self.tick(site, Limit::Active, now);
+                self.refused(who, limit, now)
             }
             Limit::Active => {
-                self.guests.set_place(who, false);
+                self.guests.set_place(who, None);
                 self.let_in[usize::from(self.guests.of(who).site)].add(now);
                 Say::Admit
             }
         }
+    }
+
+    /// Returns whether the place in the minute of a visitor is held from now on.
+    fn renews_place(&mut self, who: u32, now: u32) -> bool {
+        let Guest { site, place, .. } = *self.guests.of(who);
+        let ledger = &mut self.sites[usize::from(site)][Limit::New.index()];
+        place.is_some_and(|place| {
+            matches!(ledger.prolong(&place, timestamp(now)), Prolonged::Renew { .. })
+        })
     }
 
     fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
@@ -116,9 +135,7 @@ impl EscrowDoor {
                 SiteAction::Admit(pass) => {
                     if let Some(who) = self.guests.called(pass.visitor) {
                         let is_returning = self.guests.of(who).pass.is_some();
-                        if limit == Limit::Active {
-                            self.guests.hold(who, pass);
-                        }
+                        self.take(who, limit, pass);
                         let say = match limit {
                             Limit::Active if is_returning => Say::Prolong(now + self.session),
                             limit => self.admitted(who, limit, now),

@@ -22,8 +22,8 @@ pub(super) struct Guest {
     pub(super) site: u16,
     /// The time at which the visitor arrived, if it was told to wait before.
     pub(super) in_line_since: Option<u32>,
-    /// Whether the visitor has a place in the minute, and waits for a slot.
-    pub(super) has_place: bool,
+    /// The place in the minute of a visitor who needs a slot.
+    pub(super) place: Option<SitePass>,
     pub(super) pass: Option<SitePass>,
     /// The time until which the visitor is held at the door, whichever ledger is asked.
     pub(super) deadline: u32,
@@ -31,7 +31,7 @@ pub(super) struct Guest {
 
 impl Guest {
     pub(super) const fn new(id: u32, site: u16, deadline: u32) -> Self {
-        Self { id, site, in_line_since: None, has_place: false, pass: None, deadline }
+        Self { id, site, in_line_since: None, place: None, pass: None, deadline }
     }
 }
 
@@ -67,15 +67,16 @@ impl Guests {
         self.waiting.insert(self.all[who as usize].id.into(), who);
     }
 
-    /// Records whether a visitor has a place in the minute, and needs a slot.
-    pub(super) fn set_place(&mut self, who: u32, has_place: bool) {
-        self.all[who as usize].has_place = has_place;
+    /// Records the place in the minute of a visitor who needs a slot.
+    pub(super) fn set_place(&mut self, who: u32, place: Option<SitePass>) {
+        self.all[who as usize].place = place;
     }
 
     /// The visitors in the line of a site who have a place in the minute, and wait at the door for a slot.
     pub(super) fn with_place_at_door(&self, site: u16) -> u64 {
-        let waits =
-            |guest: &Guest| guest.site == site && guest.has_place && guest.in_line_since.is_some();
+        let waits = |guest: &Guest| {
+            guest.site == site && guest.place.is_some() && guest.in_line_since.is_some()
+        };
         self.waiting.values().filter(|who| waits(self.of(**who))).count() as u64
     }
 
