@@ -25,8 +25,7 @@ impl EscrowDoor {
         self.admit(asker.who, Limit::New, asker.now)
     }
 
-    /// The end of a visitor's pass, which was issued when the first of the two ledgers admitted the
-    /// visitor.
+    /// The end of a visitor's pass, which was issued when the ledger of slots admitted the visitor.
     pub(in crate::sites::door) fn pass_ends(&self, who: u32) -> u32 {
         let pass = self.guests.of(who).pass.expect("an admitted visitor has a pass");
         millis(pass.expires_at).saturating_sub(SPARE)
@@ -94,10 +93,7 @@ impl EscrowDoor {
             Limit::New => self.admit(who, Limit::Active, now),
             // A visitor is admitted now, so its place is held from now on.
             Limit::Active if !self.renews_place(who, now) => {
-                let Guest { id, site, .. } = *self.guests.of(who);
-                let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
-                ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
-                self.tick(site, Limit::Active, now);
+                self.withdraw(who, Limit::Active, now);
                 self.refused(who, limit, now)
             }
             Limit::Active => {
@@ -119,13 +115,18 @@ impl EscrowDoor {
 
     fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
         if limit == Limit::Active {
-            let Guest { id, site, .. } = *self.guests.of(who);
-            let ledger = &mut self.sites[usize::from(site)][Limit::New.index()];
-            ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
-            self.tick(site, Limit::New, now);
+            self.withdraw(who, Limit::New, now);
         }
         self.guests.leave(who);
         Say::Queue
+    }
+
+    /// Returns what a ledger has given to a visitor who is not admitted after all.
+    fn withdraw(&mut self, who: u32, limit: Limit, now: u32) {
+        let Guest { id, site, .. } = *self.guests.of(who);
+        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+        ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
+        self.tick(site, limit, now);
     }
 
     /// Performs the actions that a ledger returned.
