@@ -34,6 +34,7 @@ mod scenario;
 mod shopper;
 mod truth;
 mod visitor;
+mod witness;
 mod world;
 
 pub(crate) use self::{agreement::Agreement, output::table, run::run, scenario::Scenario};

@@ -23,7 +23,7 @@ use crate::{request::Language, room::StreamPlace};
 pub(crate) struct Journey {
     /// The stages that the request has not reached yet. A bypassed request has no stages.
     pub(super) ahead: &'static [Stage],
-    clock: RequestClock,
+    pub(super) clock: RequestClock,
     /// The part of the request in which the client's token arrived. The next token is sent in the
     /// same way.
     pub(super) source: TokenSource,

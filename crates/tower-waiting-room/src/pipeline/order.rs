@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, Store, Timestamp, room::RoomMode};
+use waiting_room_core::{Reason, Store, Timestamp, VisitorId, room::RoomMode};
 
 use super::{
     journey::{Journey, RequestClock, RequestTimes},
@@ -32,7 +32,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate::{RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Caller, Callers, Findings, RequestHead, is_poll},
+    request::{Bypass, Callers, Findings, RequestHead, is_poll},
     respond::{Outcome, Responder},
     room::{Opened, RoomStage, Visitor},
     rules_file::{FollowedFile, Watch},
@@ -112,12 +112,7 @@ impl<St: Store> Pipeline<St> {
     /// A request that is [`Rated::Free`] has been counted, and is forwarded. Any other request
     /// [goes on](Self::go_on_rated) from here.
     pub(crate) fn rate(&self, head: &RequestHead<'_>, clock: &RequestClock) -> Rated {
-        let policies = self.limits.in_force.policies.load();
-        let now = || clock.times(&self.store).now;
-        let rated = match policies.is_empty() {
-            true => Rated::Free,
-            false => self.limits.charge(&policies, &self.callers.of(*head, None), &now),
-        };
+        let rated = self.charge(head, None, clock);
         if matches!(rated, Rated::Free) {
             self.telemetry.verdict(&Reason::AdmittedLimits);
         }
@@ -220,7 +215,7 @@ impl<St: Store> Pipeline<St> {
             // nothing is left to decide.
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let caller = self.caller(head, journey);
+                let caller = self.callers.of(*head, known(&journey.visitor));
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
@@ -247,7 +242,10 @@ impl<St: Store> Pipeline<St> {
             journey.ahead = ahead;
             let flow = match stage {
                 Stage::Gates => self.enter_gates(head, journey),
-                Stage::Limits => self.charge(head, journey),
+                Stage::Limits => {
+                    let rated = self.charge(head, known(&journey.visitor), &journey.clock);
+                    self.rated(journey, rated)
+                }
                 #[cfg(all(test, feature = "room"))]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -306,31 +304,22 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Returns the client of a request, including the visitor if the visitor is known. A visitor
-    /// counts as known only if the request has a pass. A client can get any number of tickets, so a
-    /// limit by visitor would have no effect if tickets counted too.
-    fn caller<'a>(&'a self, head: &RequestHead<'a>, journey: &Journey) -> Caller<'a> {
-        // If the limits come first, the room has not accepted the pass yet, but the pass is valid.
-        // A copy of a pass counts as the same visitor, whatever address it is sent from.
-        let visitor = match &journey.visitor {
-            Visitor::Inside(pass) => Some(pass.id),
-            Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
-            _ => None,
-        };
-        self.callers.of(*head, visitor)
-    }
-
-    /// The rate limit stage: charges the request against all limits that apply to it.
-    fn charge(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+    /// The rate limit stage: charges a request of this visitor against all limits that apply to it.
+    #[inline]
+    fn charge(
+        &self,
+        head: &RequestHead<'_>,
+        visitor: Option<VisitorId>,
+        clock: &RequestClock,
+    ) -> Rated {
         // The limits are loaded once, so that a live change applies to a request completely or not
         // at all.
         let policies = self.limits.in_force.policies.load();
         if policies.is_empty() {
-            return Continue(());
+            return Rated::Free;
         }
-        let now = || journey.times(&self.store).now;
-        let rated = self.limits.charge(&policies, &self.caller(head, journey), &now);
-        self.rated(journey, rated)
+        let now = || clock.times(&self.store).now;
+        self.limits.charge(&policies, &self.callers.of(*head, visitor), &now)
     }
 
     /// Translates the outcome of the rate limit stage into control flow, and stores the report of
@@ -446,7 +435,7 @@ impl<St: Store> Pipeline<St> {
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
         let (caller, RequestTimes { arrived, now }) =
-            (self.caller(head, journey), journey.times(&self.store));
+            (self.callers.of(*head, known(&journey.visitor)), journey.times(&self.store));
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 
@@ -462,5 +451,17 @@ impl<St: Store> Pipeline<St> {
             Gated::Unknown => Break(Stop::Reply(Reply::gate_unknown())),
             Gated::Waiting(waiting) => Break(Stop::Wait(Pending::Permit(waiting))),
         }
+    }
+}
+
+/// Returns the visitor if it is known, which it is only if its request has a pass. A client can get any
+/// number of tickets, so a limit by visitor would have no effect if tickets counted too.
+fn known(visitor: &Visitor) -> Option<VisitorId> {
+    // If the limits come first, the room has not accepted the pass yet, but the pass is valid. A copy of
+    // a pass counts as the same visitor, whatever address it is sent from.
+    match visitor {
+        Visitor::Inside(pass) => Some(pass.id),
+        Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
+        _ => None,
     }
 }

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{
-    report::Report,
     scenario::{Policy, Scenario},
     world::World,
 };
@@ -99,7 +98,7 @@ impl Pair {
         let figure = |real, simulated, must| Figure { real, simulated, must };
         let figures = [
             figure(run.admitted.iter().sum::<u64>() as f64, count(report.let_in), true),
-            figure(run.early as f64, early(&report, run.policy), is_escrow),
+            figure(run.early as f64, count(report.early_answers), true),
             figure(run.asking, count(report.asking_messages) / visitors, is_escrow),
         ];
         Ok(Self { run, figures })
@@ -122,15 +121,6 @@ impl Figure {
         let simulated = text(self.simulated);
         let mark = |it: String| if self.agrees() { it } else { format!("**{it}**") };
         [text(self.real), mark(simulated)]
-    }
-}
-
-/// The answers that asked visitors to wait while a slot was free. A real visitor knows for certain that
-/// a slot is free only some time later, and so does a site of the escrow.
-fn early(report: &Report, policy: Policy) -> f64 {
-    match policy {
-        Policy::Escrow => report.early_queued as f64,
-        _ => report.early_answers.unwrap_or_default() as f64,
     }
 }
 

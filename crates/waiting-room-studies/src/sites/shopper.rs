@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use waiting_room_sim::plan::{Memory, Pace, Plan};
+use waiting_room_sim::{
+    VisitorNo,
+    plan::{Memory, Pace, Plan},
+};
 
 use crate::sites::{
     clock::{SECOND, from_seconds},
@@ -33,6 +36,8 @@ pub(super) struct Shopper {
     pub(super) waits: u32,
     /// The time of its last request.
     pub(super) asked: u32,
+    /// The number by which the witness knows it.
+    pub(super) number: VisitorNo,
     /// Whether it believes that it has a pass.
     pub(super) has_pass: bool,
     pub(super) has_been_in: bool,
@@ -51,7 +56,8 @@ impl Shoppers {
     }
 
     pub(super) fn new(plans: Vec<Plan>) -> Self {
-        let all = plans.into_iter().map(Shopper::new).collect();
+        let numbers = (0..).map(VisitorNo);
+        let all = numbers.zip(plans).map(|(number, plan)| Shopper::new(number, plan)).collect();
         Self { all, by_number: Vec::new() }
     }
 
@@ -91,8 +97,9 @@ impl Shoppers {
 }
 
 impl Shopper {
-    const fn new(plan: Plan) -> Self {
+    const fn new(number: VisitorNo, plan: Plan) -> Self {
         Self {
+            number,
             plan,
             pages: 0,
             next_page: None,

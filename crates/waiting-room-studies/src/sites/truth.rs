@@ -232,10 +232,10 @@ impl Truth {
         (self.line.waiting(), self.asking)
     }
 
-    /// The number of admissions within the last 60 seconds.
-    pub(super) fn recent(&mut self, now: u32) -> u32 {
-        self.advance(now);
-        u32::try_from(self.recent.len()).unwrap_or(u32::MAX)
+    /// The number of admissions so far that are within the 60 seconds before `at`.
+    pub(super) fn recent(&self, at: u32) -> u32 {
+        let over = self.recent.partition_point(|admitted| admitted + MINUTE <= at);
+        u32::try_from(self.recent.len() - over).unwrap_or(u32::MAX)
     }
 
     /// The time at which the oldest admission leaves the sliding minute.

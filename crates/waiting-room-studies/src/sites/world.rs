@@ -23,6 +23,7 @@ use super::{
     shopper::Shoppers,
     truth::Truth,
     visitor::Visitors,
+    witness::Witness,
 };
 
 /// The sites of a scenario under one policy.
@@ -37,6 +38,7 @@ pub(super) struct World<'a> {
     next: Option<Newcomer>,
     visitors: Visitors,
     shoppers: Shoppers,
+    witness: Witness,
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
@@ -104,6 +106,7 @@ impl<'a> World<'a> {
             crowd,
             next,
             visitors: Visitors::default(),
+            witness: Witness::new(scenario, plans.len()),
             shoppers: Shoppers::new(plans),
             wheel: Wheel::new(),
             agenda,
@@ -129,6 +132,7 @@ impl<'a> World<'a> {
         let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
         let trips = self.door.trips();
         let at_end = self.truth.waiting_and_asking();
+        self.notes.crowd.early_answers = self.witness.queued_while_free(self.now);
         let facts = (&seen, &self.notes);
         let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
         (report, self.notes)

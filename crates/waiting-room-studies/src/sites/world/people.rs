@@ -48,6 +48,7 @@ impl World<'_> {
             }
             Phase::Waiting if self.now >= visitor.ends => {
                 self.steps_back(who);
+                self.loses_patience(who);
                 self.truth.give_up(visitor.arrived, self.now);
                 self.door.leaves_line(visitor.site, visitor.arrived, self.now);
                 self.notes.gave_up += 1;
@@ -167,7 +168,7 @@ impl World<'_> {
             self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, lasts);
         }
         match self.shoppers.has(who) {
-            true => self.plans_page(who),
+            true => self.requests_page(who),
             false => self.show_page(who),
         }
     }
@@ -288,11 +289,12 @@ impl World<'_> {
         let limits = self.scenario.limits;
         let refresh = self.scenario.visitors.refresh;
         let lapsing = refresh * self.lapses.per_second(60, self.now);
-        let ageing = refresh * self.admissions.per_second(60, self.now);
         let free = |limit: u32, used: u32| f64::from(limit) - f64::from(used);
         let slots = free(limits.total_active_users, self.truth.active()) + lapsing;
-        let minute = free(limits.new_users_per_minute, self.truth.recent(self.now)) + ageing;
+        let still_recent = self.truth.recent(self.now + from_seconds(refresh));
+        let minute = free(limits.new_users_per_minute, still_recent);
         let next = slots.min(minute).max(0.0) as u32;
+        let next = next + MORE.max(next / 2);
         let line = self.truth.line();
         LineNews {
             waiting: line.waiting(),
@@ -301,3 +303,7 @@ impl World<'_> {
         }
     }
 }
+
+/// The least number of visitors who may ask although others are expected to take the slots, as in the rooms
+/// of real sites: sessions may end early.
+pub(super) const MORE: u32 = 32;

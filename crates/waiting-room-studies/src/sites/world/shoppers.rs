@@ -25,6 +25,11 @@ impl World<'_> {
     pub(super) fn sets_out(&mut self, who: u32) {
         let now = self.now;
         if let Some(shopper) = self.shoppers.of(who) {
+            if shopper.plan.memory == Memory::Forgets {
+                self.witness.gave_up(shopper.number, now);
+                shopper.number = self.witness.stranger();
+            }
+            self.witness.sent(shopper.number, now);
             shopper.asked = now;
             let patience = shopper.plan.patience.map_or(u32::MAX, millis);
             shopper.until.get_or_insert(now.saturating_add(patience));
@@ -54,6 +59,7 @@ impl World<'_> {
     pub(super) fn comes_in(&mut self, who: u32) {
         let now = self.now;
         let Some(shopper) = self.shoppers.of(who) else { return };
+        self.witness.admitted(shopper.number, now);
         let counts = &mut self.notes.crowd;
         counts.let_in += u64::from(!shopper.has_pass);
         counts.visitors_let_in += u64::from(!std::mem::replace(&mut shopper.has_been_in, true));
@@ -71,6 +77,15 @@ impl World<'_> {
         }
     }
 
+    /// A visitor with a plan requests a page, and has a pass.
+    pub(super) fn requests_page(&mut self, who: u32) {
+        let now = self.now;
+        let Some(shopper) = self.shoppers.of(who) else { return };
+        self.witness.sent(shopper.number, now);
+        self.witness.admitted(shopper.number, now);
+        self.plans_page(who);
+    }
+
     /// A visitor with a plan has seen a page, and requests the next one later. After the last page, it
     /// checks out or falls silent.
     pub(super) fn plans_page(&mut self, who: u32) {
@@ -78,6 +93,7 @@ impl World<'_> {
         let Some(shopper) = self.shoppers.of(who) else { return };
         let next = shopper.plan_page(now);
         if next.is_none() && shopper.plan.ending == Ending::Checkout {
+            self.witness.left(shopper.number, now);
             self.shoppers.detach(who);
             self.door.release(who, now);
             return self.lapse(who);
@@ -118,6 +134,13 @@ impl World<'_> {
         }
     }
 
+    /// A visitor with a plan loses patience.
+    pub(super) fn loses_patience(&mut self, who: u32) {
+        if let Some(shopper) = self.shoppers.of(who) {
+            self.witness.gave_up(shopper.number, self.now);
+        }
+    }
+
     /// The time until which a visitor with a plan is willing to wait.
     pub(super) fn waits_until(&mut self, who: u32) -> Option<u32> {
         self.shoppers.of(who).and_then(|shopper| shopper.until)
@@ -127,8 +150,6 @@ impl World<'_> {
     /// is told, in whole seconds, or its absence. While it is absent, it is not in the line.
     pub(super) fn told_to_wait(&mut self, who: u32) -> Option<u32> {
         let Visitor { arrived, site, is_in_line: is_placed, .. } = *self.visitors.of(who);
-        let is_early = self.truth.has_room_for(arrived, self.now);
-        self.notes.crowd.early_answers += u64::from(is_early && self.shoppers.has(who));
         let jitter: f64 = self.habits.random();
         let seconds = match is_placed {
             true => (self.scenario.visitors.refresh * (1.0 + 0.3 * jitter)).ceil(),
@@ -140,6 +161,7 @@ impl World<'_> {
         let waits = shopper.waits;
         let absence = shopper.plan.absence.filter(|absence| absence.after == waits);
         let pause = from_seconds(seconds);
+        self.witness.waits(shopper.number, pause, arrived, is_placed, self.now);
         let Some(absence) = absence else { return Some(pause) };
         if is_placed {
             shopper.is_aside = true;

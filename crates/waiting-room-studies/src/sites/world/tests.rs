@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use waiting_room_sim::seeds;
 
-use super::*;
+use super::{people::MORE, *};
 
 const POLICIES: [Policy; 6] = [
     Policy::Counters,
@@ -118,8 +118,13 @@ fn who_may_ask_is_limited_by_the_minute_as_well() {
         world.truth.admit(0, false, 0);
         world.truth.lapse(0);
     }
-    world.truth.queue(1_000, true, 1_000);
-    assert_eq!(world.line_news().frontier, 1, "no visitor after the first in line");
+    for visitor in 0..MORE {
+        world.truth.queue(1_000, true, 1_000 + visitor);
+    }
+    for arrived in [2_000, 3_000] {
+        world.truth.queue(arrived, true, arrived);
+    }
+    assert_eq!(world.line_news().frontier, 2, "one visitor after those who may always ask");
 }
 
 /// A crowd with plans in front of this number of slots.
@@ -149,7 +154,8 @@ fn everybody_with_a_plan_gets_into_a_room_that_is_large_enough_and_leaves_it() {
         let mut world = World::new(&scenario, policy, 5).unwrap();
         world.play(|_| ());
         let crowd = world.notes.crowd;
-        assert_eq!((crowd.visitors_let_in, crowd.early_answers), (400, 0), "{policy}");
+        let early = world.witness.queued_while_free(world.now);
+        assert_eq!((crowd.visitors_let_in, early), (400, 0), "{policy}");
         // Visitors without cookies are let in for each page, and lapsed sessions begin anew.
         assert!(crowd.let_in > 400 && world.truth.seen.admitted > crowd.let_in, "{policy}");
         assert_eq!((world.truth.active(), world.truth.line().waiting()), (0, 0), "{policy}");
@@ -174,6 +180,18 @@ fn a_crowd_with_plans_fills_a_small_room_but_no_more() {
             "{policy}"
         );
     }
+}
+
+/// Counted slots are handed out once a minute, so a room of short sessions has free ones meanwhile.
+#[test]
+fn the_witness_of_a_crowd_sees_slots_that_are_left_free() {
+    let scenario = crowd(40);
+    let early = |policy| {
+        let mut world = World::new(&scenario, policy, 5).unwrap();
+        world.play(|_| ());
+        world.witness.queued_while_free(world.now)
+    };
+    assert!(early(Policy::Counters) > 100);
 }
 
 /// The ledgers know of it as well, so other visitors use the slots.
