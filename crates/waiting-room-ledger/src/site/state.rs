@@ -55,6 +55,8 @@ pub(super) struct SiteState {
 pub(super) struct AtDoor<'a> {
     state: &'a SiteState,
     is_in_line: bool,
+    /// The slots that others take before this visitor may enter.
+    ahead: u64,
     free: watch::Receiver<u64>,
 }
 
@@ -175,9 +177,9 @@ impl SiteState {
         self.at_door.load(Ordering::Relaxed) > 0
     }
 
-    /// Lets a visitor wait for a slot from elsewhere; `None` if too many wait already. The room counts
-    /// visitors who are in line itself.
-    pub(super) fn wait(&self, is_in_line: bool) -> Option<AtDoor<'_>> {
+    /// Lets a visitor wait for a slot from elsewhere, after `ahead` others have got one; `None` if too many
+    /// wait already. The room counts visitors who are in line itself.
+    pub(super) fn wait(&self, is_in_line: bool, ahead: u32) -> Option<AtDoor<'_>> {
         let most = u32::try_from(EscrowRules::MAX_BORROWERS).unwrap_or(u32::MAX);
         let waits = |count| (count < most).then_some(count + 1);
         self.at_door.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits).ok()?;
@@ -187,13 +189,14 @@ impl SiteState {
             self.newcomers_at_door.fetch_add(1, Ordering::Relaxed);
         }
         self.knocked.notify_one();
-        Some(AtDoor { state: self, is_in_line, free })
+        Some(AtDoor { state: self, is_in_line, ahead: ahead.into(), free })
     }
 }
 
 impl AtDoor<'_> {
-    /// Completes when visitors may enter, or the site can get no slot in this minute, as far as a
-    /// report from now on shows.
+    /// Completes when this visitor may enter, or the site can get no slot in this minute, as far as reports
+    /// from now on show. A slot that stays free counts with each report, so a visitor waits only for a
+    /// moment for others who do not come.
     ///
     /// # Cancel safety
     ///
@@ -201,9 +204,11 @@ impl AtDoor<'_> {
     pub(super) async fn chance(&mut self) {
         while self.free.changed().await.is_ok() {
             let is_dry = self.state.dry_until.load(Ordering::Relaxed) > 0;
-            if is_dry || *self.free.borrow() > 0 {
+            let free = *self.free.borrow_and_update();
+            if is_dry || free > self.ahead {
                 return;
             }
+            self.ahead -= free;
         }
         // Without an agent there is no chance.
         std::future::pending().await
@@ -232,4 +237,35 @@ const fn another(bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future as _,
+        task::{Context, Poll, Waker},
+    };
+
+    use waiting_room_core::time::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn a_visitor_at_the_door_leaves_the_first_slots_to_those_ahead() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
+        let state = SiteState::new(&EscrowRules::new(), None, clock, [1, 2]);
+        let [mut first, mut fourth] = [0, 3].map(|ahead| state.wait(true, ahead).unwrap());
+        let has_chance = |door: &mut AtDoor<'_>| {
+            let chance = std::pin::pin!(door.chance());
+            chance.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+        };
+        assert!(!has_chance(&mut first), "no slot is free");
+        state.show_free(2);
+        assert!(has_chance(&mut first));
+        assert!(!has_chance(&mut fourth), "the first two slots go to others");
+        state.show_free(1);
+        assert!(!has_chance(&mut fourth), "and the third");
+        state.show_free(1);
+        assert!(has_chance(&mut fourth));
+    }
 }

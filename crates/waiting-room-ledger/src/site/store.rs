@@ -179,8 +179,14 @@ impl SiteStore {
     where
         F: Future<Output = Result<Verdict, StoreError>> + Send,
     {
-        let is_in_line = matches!(&queued, Verdict::Wait { ticket, .. } if ticket.placed);
-        let Some(mut at_door) = self.state.wait(is_in_line) else { return Ok(queued) };
+        let ticket = match &queued {
+            Verdict::Wait { ticket, .. } => Some(ticket),
+            _ => None,
+        };
+        let is_in_line = ticket.is_some_and(|ticket| ticket.placed);
+        // The visitors ahead take the first slots.
+        let ahead = ticket.and_then(|it| it.shown_position).unwrap_or(0).saturating_sub(FRONT);
+        let Some(mut at_door) = self.state.wait(is_in_line, ahead) else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
         let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
         let is_hopeful = || !self.state.is_dry(self.room.now());
@@ -213,13 +219,20 @@ impl SiteStore {
     fn is_at_front(&self, ticket: &Ticket) -> bool {
         let [.., (_, borrow_wait)] = self.rules.times();
         let is_soon = |wait: WaitEstimate| wait.p25 <= borrow_wait;
-        ticket.shown_position.is_none_or(|position| position <= FRONT)
+        ticket.shown_position.is_none_or(|position| position <= front(&self.rules(), borrow_wait))
             || ticket.wait.is_some_and(is_soon)
     }
 }
 
+/// The visitors at the front of the line who may all get slots within a time. The line of this site may be
+/// the oldest, and gets the slots of all sites then.
+fn front(rules: &RoomRules, within: Duration) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let by_rate = (rules.configured_rate() * within.as_secs_f64()) as u32;
+    by_rate.max(FRONT)
+}
+
 /// The least number of visitors at the front of the line that wait at the door for a slot from elsewhere.
-/// For those behind them, it would usually go to a visitor ahead.
 const FRONT: u32 = 16;
 
 /// The longest lifetime of a pass of a room, under its own rules and those of its events.
@@ -358,5 +371,17 @@ impl fmt::Debug for SiteStore {
             .field("room", &self.room)
             .field("rules", &self.rules)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_of_the_line_is_as_long_as_the_world_is_fast() {
+        let front = |slots| front(&RoomRules::new("shop", slots), Duration::from_millis(1_200));
+        // A pass lasts for 337.5 s.
+        assert_eq!([100, 200_000].map(front), [FRONT, 711]);
     }
 }
