@@ -123,7 +123,13 @@ impl Claims {
                     _ => self.first_retention,
                 };
                 let due = now + interval;
-                let sure_due = before.filter(|_| in_doubt).map_or(due, |place| place.sure_due);
+                let sure_due = match before {
+                    Some(place) if in_doubt => place.sure_due,
+                    // The first answer was a page, which does not tell the start of the wait. The store had
+                    // asked the visitor to return by now.
+                    None if in_doubt && returned_ticket => sent,
+                    _ => due,
+                };
                 let waiting_since = since;
                 let kept_from = sent;
                 let place =
@@ -273,6 +279,21 @@ mod tests {
             claims.session = Duration::from_secs(900);
             tell(&mut claims, 0, arrives(0), SURE);
             for secs in [10, 20] {
+                tell(&mut claims, secs, waits(0), IN_DOUBT);
+            }
+            tell(&mut claims, last, waits(last), SURE);
+            assert_eq!(claims.lost(), lost, "{last} s");
+        }
+    }
+
+    /// A page does not tell the start of the wait, so the store's own answer is not known.
+    #[test]
+    fn a_node_that_answers_first_proves_that_the_store_answered_before() {
+        for (last, lost) in [(64, 1), (66, 0)] {
+            let mut claims = claims();
+            claims.session = Duration::from_secs(900);
+            // At 42 s, the last answer of the store is too old for another ticket.
+            for secs in [10, 35, 42] {
                 tell(&mut claims, secs, waits(0), IN_DOUBT);
             }
             tell(&mut claims, last, waits(last), SURE);

@@ -291,10 +291,17 @@ impl World<'_> {
         let lapsing = refresh * self.lapses.per_second(60, self.now);
         let free = |limit: u32, used: u32| f64::from(limit) - f64::from(used);
         let slots = free(limits.total_active_users, self.truth.active()) + lapsing;
-        let still_recent = self.truth.recent(self.now + from_seconds(refresh));
-        let minute = free(limits.new_users_per_minute, still_recent);
+        let (new, is_like_real) = (limits.new_users_per_minute, self.scenario.crowd.is_some());
+        let minute = match is_like_real {
+            // The room of a real site knows when each place is free again.
+            true => free(new, self.truth.recent(self.now + from_seconds(refresh))),
+            false => {
+                let ageing = refresh * self.admissions.per_second(60, self.now);
+                free(new, self.truth.recent(self.now)) + ageing
+            }
+        };
         let next = slots.min(minute).max(0.0) as u32;
-        let next = next + MORE.max(next / 2);
+        let next = next + if is_like_real { MORE.max(next / 2) } else { 0 };
         let line = self.truth.line();
         LineNews {
             waiting: line.waiting(),
@@ -306,4 +313,4 @@ impl World<'_> {
 
 /// The least number of visitors who may ask although others are expected to take the slots, as in the rooms
 /// of real sites: sessions may end early.
-pub(super) const MORE: u32 = 32;
+const MORE: u32 = 32;
