@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use waiting_room_sim::seeds;
 
-use super::{people::MORE, *};
+use super::*;
 
 const POLICIES: [Policy; 6] = [
     Policy::Counters,
