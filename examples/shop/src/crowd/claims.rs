@@ -125,13 +125,11 @@ impl Claims {
                 let due = now + interval;
                 let sure_due = match before {
                     Some(place) if in_doubt => place.sure_due,
-                    // The first answer was a page, which does not tell the start of the wait. The store had
-                    // asked the visitor to return by now.
+                    // The first answer was a page, without a start of the wait. It was due by now.
                     None if in_doubt && returned_ticket => sent,
                     _ => due,
                 };
-                let waiting_since = since;
-                let kept_from = sent;
+                let (waiting_since, kept_from) = (since, sent);
                 let place =
                     Place { waiting_since, kept_from, kept_for, due, sure_due, doubtful_since };
                 self.places.insert(visitor, place);
