@@ -195,8 +195,8 @@ impl SiteState {
 
 impl AtDoor<'_> {
     /// Completes when this visitor may enter, or the site can get no slot in this minute, as far as reports
-    /// from now on show. A slot that stays free counts with each report, so a visitor waits only for a
-    /// moment for others who do not come.
+    /// from now on show. A slot that stays free counts with each report, so visitors ahead who do not come
+    /// only delay this one.
     ///
     /// # Cancel safety
     ///

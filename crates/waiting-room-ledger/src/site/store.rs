@@ -49,7 +49,8 @@ use crate::{
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
 /// ledger, whatever the network does, under the conditions that
 /// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
-/// room does not count. The limit on new visitors in these rules is one of this site alone, unless
+/// room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
+/// of them wait for slots from elsewhere, depend on it. The limit on new visitors in these rules is one of this site alone, unless
 /// the sites share one, or of the world under `Policy::Counters`. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
 ///

@@ -38,7 +38,7 @@ pub(super) struct CrowdNotes {
     pub(super) let_in: u64,
     /// The visitors that were admitted at least once.
     pub(super) visitors_let_in: u64,
-    /// The answers that asked a visitor to wait while a slot was free, and the visitor was next.
+    /// The answers that certainly asked a visitor to wait while a slot was free for it, by the witness.
     pub(super) early_answers: u64,
     /// The answers to visitors without a pass that took at least a round trip to the ledgers.
     pub(super) slow_decisions: u64,

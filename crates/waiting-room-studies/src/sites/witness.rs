@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use waiting_room_core::Timestamp;
 use waiting_room_sim::{Limits, Oracle, Seen, ShownPosition, VisitorNo};
 
 use super::{
@@ -37,8 +36,9 @@ impl Witness {
 
     /// A number that no visitor had before.
     pub(super) const fn stranger(&mut self) -> VisitorNo {
+        let stranger = VisitorNo(self.stranger);
         self.stranger += 1;
-        VisitorNo(self.stranger)
+        stranger
     }
 
     /// A request departs.
@@ -72,7 +72,7 @@ impl Witness {
 
     /// The visitor checks out.
     pub(super) fn left(&mut self, visitor: VisitorNo, now: u32) {
-        let at: Timestamp = timestamp(now);
+        let at = timestamp(now);
         self.oracle.sent(visitor, at);
         self.oracle.left(visitor, at, at);
     }
