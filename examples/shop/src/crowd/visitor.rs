@@ -94,15 +94,15 @@ impl Visitor {
 
     /// Performs the whole visit.
     pub(super) async fn live(mut self) {
-        if !self.get_in().await {
+        let told = self.ask(Errand::Page(0)).await;
+        if !self.get_in(told).await {
             return;
         }
         for page in 0..self.plan.thoughts.len() {
             sleep(self.plan.thoughts[page]).await;
             // A visitor whose session has lapsed has to wait like any other.
-            if matches!(self.ask(Errand::Page(page + 1)).await, Told::Wait(_) | Told::Away(_))
-                && !self.get_in().await
-            {
+            let told = self.ask(Errand::Page(page + 1)).await;
+            if matches!(told, Told::Wait(_) | Told::Away(_)) && !self.get_in(told).await {
                 return;
             }
         }
@@ -111,43 +111,33 @@ impl Visitor {
         }
     }
 
-    /// Sends requests until the visitor is admitted. Returns whether it was.
-    async fn get_in(&mut self) -> bool {
+    /// Sends requests until the visitor is admitted, after one with this answer. Returns whether it was.
+    async fn get_in(&mut self, mut told: Told) -> bool {
         let patience = self.plan.patience.unwrap_or(ENDLESS);
         let until = Instant::now() + patience;
-        let (mut failures, mut is_waiting) = (0, false);
+        let (mut failures, mut is_polling) = (0, false);
         loop {
-            let is_polling = is_waiting && self.plan.kind == Kind::ScriptedBrowser;
-            let errand = if is_polling { Errand::Poll } else { Errand::Page(0) };
-            let pause = match self.ask(errand).await {
-                Told::Inside if is_polling => {
-                    // The script learns that the visitor is admitted, and loads the page.
-                    is_waiting = false;
-                    continue;
-                }
+            let pause = match told {
+                // The script learns that the visitor is admitted, and loads the page.
+                Told::Inside if is_polling => None,
                 Told::Inside => return true,
                 Told::Away(None) => return false,
-                Told::Away(Some(pause)) => pause,
+                Told::Away(Some(pause)) => Some(pause),
                 Told::Nothing if failures == MAX_FAILURES => return false,
                 Told::Nothing => {
                     failures += 1;
-                    RETRY
+                    Some(RETRY)
                 }
                 Told::Wait(interval) => {
-                    (failures, is_waiting) = (0, true);
-                    match self.absence() {
-                        Some(absence) => absence.max(interval),
-                        None if self.plan.follows => match self.follow(interval, until).await {
-                            // The script loads the page, and a program repeats its request.
-                            Followed::Turn => {
-                                is_waiting = false;
-                                continue;
-                            }
-                            Followed::Poll(pause) => pause,
-                        },
-                        None => interval,
-                    }
+                    failures = 0;
+                    is_polling = self.plan.kind == Kind::ScriptedBrowser;
+                    self.pause(interval, until).await
                 }
+            };
+            let Some(pause) = pause else {
+                is_polling = false;
+                told = self.ask(Errand::Page(0)).await;
+                continue;
             };
             let next = Instant::now() + pause;
             if next > until {
@@ -155,6 +145,20 @@ impl Visitor {
                 return false;
             }
             sleep_until(next).await;
+            told = self.ask(if is_polling { Errand::Poll } else { Errand::Page(0) }).await;
+        }
+    }
+
+    /// The time until the next poll of a visitor who is asked to return after `interval`. `None` if it has
+    /// been its turn meanwhile: the script loads the page, and a program repeats its request.
+    async fn pause(&mut self, interval: Duration, until: Instant) -> Option<Duration> {
+        match self.absence() {
+            Some(absence) => Some(absence.max(interval)),
+            None if self.plan.follows => match self.follow(interval, until).await {
+                Followed::Turn => None,
+                Followed::Poll(pause) => Some(pause),
+            },
+            None => Some(interval),
         }
     }
 
@@ -368,3 +372,6 @@ const MAX_FAILURES: u32 = 10;
 
 /// The maximum number of attempts to check out.
 const MAX_CHECKOUTS: u32 = 3;
+
+#[cfg(test)]
+mod tests;
