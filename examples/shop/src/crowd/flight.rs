@@ -31,6 +31,8 @@ pub(super) struct Flight {
     is_new: bool,
     /// The calls to the store, as far as the answer tells them.
     calls: Calls,
+    /// Whether the visitor's last renewal has extended its session.
+    is_extended: bool,
 }
 
 impl Flight {
@@ -45,7 +47,7 @@ impl Flight {
         }
         let (witness, trouble) = (Arc::clone(witness), view.trouble);
         let (is_undecided, is_over, holds_for) = (false, false, None);
-        let (is_new, calls) = (false, Calls::default());
+        let (is_new, calls, is_extended) = (false, Calls::default(), true);
         Self {
             witness,
             visitor,
@@ -57,13 +59,15 @@ impl Flight {
             holds_for,
             is_new,
             calls,
+            is_extended,
         }
     }
 
     /// Records the calls to the store that the request has made, as its answer tells. `is_new` is
-    /// whether the visitor had no token.
-    pub(super) const fn made(&mut self, is_new: bool, calls: Calls) {
-        (self.is_new, self.calls) = (is_new, calls);
+    /// whether the visitor had no token, and `is_extended` whether its last renewal has extended its
+    /// session.
+    pub(super) const fn made(&mut self, is_new: bool, calls: Calls, is_extended: bool) {
+        (self.is_new, self.calls, self.is_extended) = (is_new, calls, is_extended);
     }
 
     /// Records what the answer is based on. Without a decision, the answer proves nothing about the
@@ -85,11 +89,14 @@ impl Flight {
     /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
         let Self { visitor, purpose, sent, trouble, is_undecided, holds_for, .. } = self;
-        let Self { is_new, calls, .. } = self;
+        let Self { is_new, calls, is_extended, .. } = self;
         self.land(|view, now| {
             view.trips.add(purpose, is_new, calls);
             let is_served = purpose == Purpose::GoOn && seen == Seen::Admitted;
-            let is_whole = !is_served || view.trips.served(calls);
+            if is_served {
+                view.trips.served(calls);
+            }
+            let is_whole = !is_served || is_extended;
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
             if is_in_doubt || !is_whole {
                 view.oracle.failed(visitor, now);

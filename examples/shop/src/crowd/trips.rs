@@ -49,12 +49,10 @@ impl Trips {
         tally.calls += u64::from(calls.asked);
     }
 
-    /// Adds a request with a pass whose visitor was served. Returns whether the response has promised
-    /// a whole session.
-    pub(super) fn served(&mut self, calls: Calls) -> bool {
+    /// Adds a request with a pass whose visitor was served.
+    pub(super) fn served(&mut self, calls: Calls) {
         self.late += u64::from(calls.asked > calls.answered);
         self.refused += u64::from(calls.refused);
-        calls.asked == calls.extended
     }
 }
 
@@ -67,6 +65,13 @@ pub(super) enum Purpose {
     GoOn,
     /// To end the session.
     Leave,
+}
+
+/// Returns whether a visitor's last renewal has extended its session, after a response with these calls. A
+/// node that was refused a renewal asks again only after a part of the time that is left, so a response
+/// without a call promises no more than the one before.
+pub(super) const fn has_extended(calls: Calls, before: bool) -> bool {
+    if calls.asked == 0 { before } else { calls.asked == calls.extended }
 }
 
 /// Returns whether a request with a pass was that of a visitor whose session was over, so that the store
@@ -99,7 +104,6 @@ mod tests {
     #[test]
     fn a_response_promises_a_session_unless_its_renewal_was_late_or_refused() {
         for (made, is_whole, late, refused) in [
-            (NONE, true, 0, 0),
             (EXTENDED, true, 0, 0),
             (LATE, false, 1, 0),
             (REFUSED, false, 0, 1),
@@ -107,7 +111,11 @@ mod tests {
             (OVER, false, 0, 0),
         ] {
             let mut trips = Trips::default();
-            assert_eq!(trips.served(made), is_whole, "{made:?}");
+            trips.served(made);
+            for before in [true, false] {
+                assert_eq!(has_extended(made, before), is_whole, "{made:?}");
+                assert_eq!(has_extended(NONE, before), before);
+            }
             assert_eq!((trips.late, trips.refused), (late, refused), "{made:?}");
         }
     }

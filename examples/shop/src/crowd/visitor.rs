@@ -18,7 +18,7 @@ use super::{
     idle::{By, Step},
     sale::SalePlan,
     stream::{PushStream, Pushed},
-    trips::Purpose,
+    trips::{Purpose, has_extended},
     witness::{Fate, Witness},
 };
 use crate::calls::Calls;
@@ -34,6 +34,8 @@ pub(super) struct Visitor {
     came_at: Timestamp,
     has_pass: bool,
     has_ticket: bool,
+    /// Whether its last renewal has extended its session.
+    is_extended: bool,
     /// Whether it has been shown an exact position.
     is_placed: bool,
     /// The number of answers that asked it to wait.
@@ -85,6 +87,7 @@ impl Visitor {
             came: Instant::now(),
             has_pass: false,
             has_ticket: false,
+            is_extended: true,
             is_placed: false,
             waits: 0,
             fate: Fate::Abandoned,
@@ -262,7 +265,8 @@ impl Visitor {
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let (headers, calls) = (response.headers(), Calls::told(response.headers()));
-        flight.made(!self.has_pass && !self.has_ticket, calls);
+        self.is_extended = has_extended(calls, self.is_extended);
+        flight.made(!self.has_pass && !self.has_ticket, calls, self.is_extended);
         tracing::debug!(
             visitor = ?self.number,
             ?errand,
@@ -285,6 +289,8 @@ impl Visitor {
                     Errand::Checkout => flight.left(),
                     Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
                 }
+                // A pass that was not renewed is a new one.
+                self.is_extended |= !self.has_pass;
                 self.is_let_in();
                 // A visitor is admitted even if it disconnects before the page is complete.
                 let _ = response.bytes().await;

@@ -134,7 +134,7 @@ impl Node {
     }
 }
 
-fn rules(policy: Policy, scenario: &Scenario) -> SlotRules {
+pub(super) fn rules(policy: Policy, scenario: &Scenario) -> SlotRules {
     let settings = scenario.slots;
     let policy = match policy {
         Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },

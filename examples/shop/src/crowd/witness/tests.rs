@@ -4,7 +4,11 @@ use tower_waiting_room::time::ManualClock;
 use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
-use crate::crowd::{answer::Basis, flight::Flight, trips::Purpose};
+use crate::crowd::{
+    answer::Basis,
+    flight::Flight,
+    trips::{Purpose, has_extended},
+};
 
 const WAIT: Seen = Seen::Waiting {
     interval: Duration::from_secs(2),
@@ -107,7 +111,8 @@ fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store
         clock.advance(Duration::from_secs(40));
         let go_on = || Flight::departs(&witness, VisitorNo(1), Purpose::GoOn);
         let mut flight = go_on();
-        flight.made(false, told.parse().unwrap());
+        let calls = told.parse().unwrap();
+        flight.made(false, calls, has_extended(calls, true));
         flight.answered(Seen::Admitted);
         clock.advance(Duration::from_secs(40));
         go_on().answered(WAIT);
