@@ -2,6 +2,8 @@
 //! minute, and one of its nodes draws tickets of Anywhere's counter for all who are about to enter.
 
 mod room;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -67,7 +69,7 @@ struct Sent {
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// A visitor has stood at the door for long enough.
+    /// A visitor who still stands at the door has stood there for long enough.
     Close { who: u32 },
     /// A message of the census reaches the site.
     Down(ToSite),
@@ -113,6 +115,7 @@ impl CountingDoor {
             outcomes: Vec::new(),
             trips: Trips::default(),
         };
+        door.begin();
         for (site, nodes) in (0..).zip(&scenario.sites.nodes) {
             for node in 0..(*nodes).into() {
                 door.plan(0, site, Event::Report { node, number: 0 });
@@ -121,12 +124,26 @@ impl CountingDoor {
         Ok(door)
     }
 
+    /// Gives all sites a first snapshot of an empty world, which there is once all have reported.
+    fn begin(&mut self) {
+        for site in (0..self.sites.len()).chain(0..self.sites.len()) {
+            let room = &mut self.sites[site].room;
+            let tally = room.tally(self.digest, timestamp(0));
+            for message in self.census.hear(&tally, &self.ledger, timestamp(0)) {
+                if let ToSite::World(world) = message {
+                    room.learn(&world);
+                }
+            }
+        }
+    }
+
     /// Requests a slot for a visitor, at a node that is chosen by `place`, from 0 to 1.
     pub(super) fn arrive(&mut self, asker: &Asker, place: f64) -> Say {
         let &Asker { who, site: number, now, arrived, is_new, .. } = asker;
         let site = &mut self.sites[usize::from(number)];
         site.room.turn(&self.rules, now);
-        let visitor = Standing { who, arrived, is_new, node: site.node_at(place) };
+        let (node, until) = (site.node_at(place), now + DOOR_WAIT);
+        let visitor = Standing { who, arrived, is_new, node, until };
         if site.room.admits(&visitor) {
             self.homes.insert(who, number);
             return Say::Admit;
@@ -136,9 +153,9 @@ impl CountingDoor {
         }
         site.room.stand(visitor);
         self.trips.wan += 1;
-        self.plan(now + DOOR_WAIT, number, Event::Close { who });
+        self.plan(until, number, Event::Close { who });
         // The visitor knocks, so its node reports at once.
-        self.report(number, visitor.node, now);
+        self.report(number, node, now);
         Say::Wait
     }
 
@@ -202,8 +219,9 @@ impl CountingDoor {
         let site = &mut self.sites[usize::from(number)];
         match event {
             Event::Close { who } => {
-                let closed = site.room.leave(who);
-                self.outcomes.extend(closed.map(|it| Outcome { who: it.who, say: Say::Queue }));
+                if site.room.closes_on(who, now) {
+                    self.outcomes.push(Outcome { who, say: Say::Queue });
+                }
             }
             Event::Up(tally) if !site.is_cut => {
                 for message in self.census.hear(&tally, &self.ledger, timestamp(now)) {

@@ -73,7 +73,7 @@ pub(in crate::sites) struct Sites {
     pub(in crate::sites) weights: Vec<f64>,
     /// The exponent of Zipf's law for the nodes of a site.
     pub(in crate::sites) node_skew: f64,
-    /// Whether the ledgers of the escrow ask for slots for all who wait in line, as the rooms of real sites
+    /// Whether slots are asked for and tickets drawn for all who wait in line, as the rooms of real sites
     /// do, and not only for visitors at the door.
     pub(in crate::sites) ask_for_line: bool,
 }

@@ -49,6 +49,8 @@ pub(super) struct Standing {
     /// Whether the visitor has no place in line.
     pub(super) is_new: bool,
     pub(super) node: usize,
+    /// Until when the visitor stands there.
+    pub(super) until: u32,
 }
 
 impl Room {
@@ -118,10 +120,10 @@ impl Room {
         self.standing.push(visitor);
     }
 
-    /// A visitor leaves the door, if it still stands there.
-    pub(super) fn leave(&mut self, who: u32) -> Option<Standing> {
-        let at = self.standing.iter().position(|it| it.who == who)?;
-        Some(self.standing.remove(at))
+    /// A visitor leaves the door if it has stood there for long enough. Returns whether it does.
+    pub(super) fn closes_on(&mut self, who: u32, now: u32) -> bool {
+        let found = self.standing.iter().position(|it| it.who == who && it.until <= now);
+        found.map(|at| self.standing.remove(at)).is_some()
     }
 
     /// No visitor stands at the door any more. Returns those who did.
