@@ -92,7 +92,8 @@ impl Flight {
         let Self { is_new, calls, is_extended, .. } = self;
         self.land(|view, now| {
             view.trips.add(purpose, is_new, calls);
-            let is_served = purpose == Purpose::GoOn && seen == Seen::Admitted;
+            // A visitor whose session was over has been admitted anew.
+            let is_served = purpose == Purpose::GoOn && seen == Seen::Admitted && !was_over(calls);
             if is_served {
                 view.trips.served(calls);
             }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use http::header::SET_COOKIE;
-use reqwest::StatusCode;
+use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::{
@@ -279,23 +279,7 @@ impl Visitor {
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };
         match answer {
             Answer::Nobody => Told::Nothing,
-            Answer::Admitted(response) => {
-                if response.headers().contains_key(SET_COOKIE)
-                    || response.headers().contains_key(TOKEN_HEADER)
-                {
-                    flight.holds_for(self.holds_for);
-                }
-                match errand {
-                    Errand::Checkout => flight.left(),
-                    Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
-                }
-                // A pass that was not renewed is a new one.
-                self.is_extended |= !self.has_pass;
-                self.is_let_in();
-                // A visitor is admitted even if it disconnects before the page is complete.
-                let _ = response.bytes().await;
-                Told::Inside
-            }
+            Answer::Admitted(response) => self.comes_in(flight, errand, response).await,
             Answer::Limited { retry_after } => {
                 self.witness.limited();
                 drop(flight);
@@ -326,6 +310,24 @@ impl Visitor {
                 Told::Wait(interval)
             }
         }
+    }
+
+    /// Reports that the visitor is admitted, and loads the page.
+    async fn comes_in(&mut self, mut flight: Flight, errand: Errand, response: Response) -> Told {
+        let headers = response.headers();
+        if headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER) {
+            flight.holds_for(self.holds_for);
+        }
+        match errand {
+            Errand::Checkout => flight.left(),
+            Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
+        }
+        // A pass that was not renewed is a new one.
+        self.is_extended |= !self.has_pass;
+        self.is_let_in();
+        // A visitor is admitted even if it disconnects before the page is complete.
+        let _ = response.bytes().await;
+        Told::Inside
     }
 
     fn is_let_in(&mut self) {
