@@ -19,8 +19,8 @@
 //! A request in which no room has a part is `Direct` once it is forwarded: of its journey, the layer
 //! keeps only the permits that it holds, and the report of the limits if headers show it. Without
 //! both, the layer only polls the inner service. In a layer in which only the limits decide, they do so
-//! before a journey exists. A request that the layer answers at once is
-//! `Answered`, and nothing but the answer is kept.
+//! before a journey exists, and a request that they allow never has one. A request that the layer
+//! answers at once is `Answered`, and nothing but the answer is kept.
 //!
 //! If the inner service is ready while the future is created, the request is forwarded to it at
 //! once, without a copy of the service. Otherwise the request enters `Forward` and waits.
@@ -53,7 +53,6 @@ use crate::{
         Held, Journey, Pending, Pipeline, Reply, RequestClock, Resumed, Stop, keep_for_body,
         take_command,
     },
-    rate::Rated,
     request::{Findings, RequestHead, bound_reads, has_unread_body, linger},
 };
 
@@ -177,21 +176,19 @@ where
     }
 
     /// Creates the future of a request in a layer in which only the limits decide. A request that they
-    /// forward without a report needs no journey, because the layer has no further part in it.
-    fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, request: Request<B>) -> Self {
+    /// allow needs no journey, because nothing but their report may be left to do.
+    fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, mut request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
         let rated = pipeline.rate(&pipeline.head(&request, &findings), &clock);
-        if !matches!(rated, Rated::Free) {
-            return Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
-                pipeline.go_on_rated(journey, rated)
-            });
+        if rated.is_allowed()
+            && let Poll::Ready(Ok(())) = readiness(inner)
+        {
+            let held = pipeline.allowed(rated, request.extensions_mut());
+            return Self { kind: Kind::Direct { response: inner.call(request), held } };
         }
-        let ready = readiness(inner);
-        if let Poll::Ready(Ok(())) = ready {
-            return Self { kind: Kind::Direct { response: inner.call(request), held: None } };
-        }
-        let state = State::forwarding(inner, request, ready);
-        Self::staged(pipeline, state, Journey::new(clock), findings)
+        Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
+            pipeline.go_on_rated(journey, rated)
+        })
     }
 
     /// Creates the future of a request that belongs to this room or to another one, depending on

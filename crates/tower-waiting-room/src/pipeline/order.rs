@@ -107,19 +107,14 @@ impl<St: Store> Pipeline<St> {
         self.is_uniform && matches!((self.order)(&Visitor::Unknown), [Stage::Limits])
     }
 
-    /// Charges a request against the limits, in a layer in which only the limits decide.
-    ///
-    /// A request that is [`Rated::Free`] has been counted, and is forwarded. Any other request
-    /// [goes on](Self::go_on_rated) from here.
+    /// Charges a request against the limits, in a layer in which only the limits decide. If the
+    /// limits [allow](Self::allowed) the request, it may be forwarded without a journey. Any other
+    /// request [goes on](Self::go_on_rated) from here.
     pub(crate) fn rate(&self, head: &RequestHead<'_>, clock: &RequestClock) -> Rated {
-        let rated = self.charge(head, None, clock);
-        if matches!(rated, Rated::Free) {
-            self.telemetry.verdict(&Reason::AdmittedLimits);
-        }
-        rated
+        self.charge(head, None, clock)
     }
 
-    /// Continues the journey of a request that was [rated](Self::rate) and is not free.
+    /// Continues the journey of a request that was [rated](Self::rate).
     pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let flow = match self.rated(journey, rated) {
             Break(stop) => self.in_effect(journey, stop),

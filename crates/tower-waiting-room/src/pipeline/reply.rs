@@ -359,10 +359,11 @@ impl Reply {
         let is_large = |value: &HeaderValue| {
             value.to_str().is_ok_and(|len| len.parse::<u64>().is_ok_and(|len| len > LARGE))
         };
-        // A request has few headers, so reading all of them once is cheaper than two hash lookups.
+        // A request has few headers, so comparing all names once is cheaper than two hash lookups.
         let has_large_body = || {
-            head.headers().iter().any(|(name, value)| {
-                *name == TRANSFER_ENCODING || *name == CONTENT_LENGTH && is_large(value)
+            head.headers().keys().any(|name| {
+                *name == TRANSFER_ENCODING
+                    || *name == CONTENT_LENGTH && head.headers().get_all(name).iter().any(is_large)
             })
         };
         matches!(self.by, By::Client | By::Gate(..) | By::SetUp)

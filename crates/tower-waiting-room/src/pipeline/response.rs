@@ -27,7 +27,7 @@ use super::{journey::Journey, order::Pipeline, reply::Reply};
 use crate::{
     config::DebugHeader,
     gate::{PermitHandle, Permits},
-    rate::RateReport,
+    rate::{RateReport, Rated},
     rate_headers::{Field, PolicyState, write},
     request::{Findings, RequestHead},
     respond::{
@@ -71,11 +71,35 @@ impl<St: Store> Pipeline<St> {
     /// holds nothing.
     #[inline]
     pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held<St>> {
-        let report = if self.rate_headers.is_empty() { None } else { journey.report.take() };
-        if report.is_none() && journey.permits.is_empty() {
+        self.holding(journey.report.take(), mem::take(&mut journey.permits))
+    }
+
+    /// Counts a request that is forwarded because the limits [allow](Rated::is_allowed) it, inserts
+    /// the handles for the application, and returns what the request holds until its response.
+    #[inline(always)]
+    pub(crate) fn allowed(
+        self: &Arc<Self>,
+        rated: Rated,
+        extensions: &mut Extensions,
+    ) -> Option<Held<St>> {
+        self.telemetry.verdict(&Reason::AdmittedLimits);
+        let Rated::Pass(mut report) = rated else { return None };
+        report.insert_extensions(extensions);
+        self.holding(Some(report), Permits::new())
+    }
+
+    /// Returns what a request holds until its response: its permits, and the report if headers show
+    /// it.
+    #[inline]
+    fn holding(
+        self: &Arc<Self>,
+        report: Option<Box<RateReport>>,
+        permits: Permits,
+    ) -> Option<Held<St>> {
+        let report = report.filter(|_| !self.rate_headers.is_empty());
+        if report.is_none() && permits.is_empty() {
             return None;
         }
-        let permits = mem::take(&mut journey.permits);
         Some(Held { told: report.map(|report| (Arc::clone(self), report)), permits })
     }
 
@@ -178,8 +202,10 @@ impl<St: Store> Pipeline<St> {
         journey.permits.clear();
         // A gate is reported in the same headers as the limits, after the limits.
         let own = reply.own_line();
-        let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
-        let mut told = report.map(|report| lines(report)).unwrap_or_default();
+        let mut told = SmallVec::new();
+        if let Some(report) = journey.report.as_ref().filter(|_| reply.tells_of_limits()) {
+            tell(report, &mut told);
+        }
         if let Some((own, decision)) = &own {
             told.push(PolicyState { line: &own.line, decision: *decision });
         }
@@ -284,13 +310,11 @@ pub(crate) fn keep_for_body<B>(permits: &mut Permits, response: &Response<B>) {
     permits.retain(|permit| permit.is_held_after_head(is_overloaded));
 }
 
-/// Returns the state of each limit that applied to a request, for the headers of the response. The
-/// states are pushed one by one, because `collect` would reserve space first, and most requests
-/// have only one state.
-fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
-    let mut told = SmallVec::new();
+/// Adds the state of each limit that applied to a request, for the headers of the response. The
+/// states are pushed one by one, because `extend` would reserve space first, and most requests have
+/// only one state.
+fn tell<'a>(report: &'a RateReport, told: &mut SmallVec<[PolicyState<'a>; 2]>) {
     report.lines().for_each(|line| told.push(line));
-    told
 }
 
 /// Writes the states of the limits into the headers of a response with this status.
@@ -300,7 +324,9 @@ fn write_lines(
     status: StatusCode,
     fields: &'static [Field],
 ) {
-    write(headers, status, fields, &lines(report), report.at);
+    let mut told = SmallVec::new();
+    tell(report, &mut told);
+    write(headers, status, fields, &told, report.at);
 }
 
 /// Removes the application's commands from the headers, and returns whether one of them is

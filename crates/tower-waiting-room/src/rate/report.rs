@@ -148,11 +148,11 @@ impl RateReport {
     /// one decision.
     pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
         let refused = self.decisions.iter().filter(|it| !it.decision.is_allowed());
-        let waits = refused.map(|it| (it, it.decision.describe().retry_after));
+        let waits = refused.map(|it| (it, it.decision.retry_after()));
         let longest = waits.max_by_key(|(_, retry_after)| retry_after.unwrap_or(Duration::MAX));
         let (longest, retry_after) = longest.unwrap_or_else(|| {
             let first = &self.decisions[0];
-            (first, first.decision.describe().retry_after)
+            (first, first.decision.retry_after())
         });
         (&self.policies[longest.policy], retry_after)
     }

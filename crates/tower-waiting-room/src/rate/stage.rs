@@ -90,6 +90,18 @@ pub(crate) enum Rated {
     Unavailable,
 }
 
+impl Rated {
+    /// Returns whether the request may continue at once, for the usual reason.
+    #[inline]
+    pub(crate) fn is_allowed(&self) -> bool {
+        match self {
+            Self::Free => true,
+            Self::Pass(report) => report.admitted == Reason::AdmittedLimits,
+            _ => false,
+        }
+    }
+}
+
 impl RateStage {
     /// Prepares the limits of a configuration.
     ///
@@ -150,12 +162,12 @@ impl RateStage {
         let is_allowed = charge_all(&mut hard.charges, now);
         let is_silent =
             !self.has_headers && !is_watched && soft.charges.is_empty() && hard.is_plain();
-        let rated = if is_allowed && is_silent {
-            hard.policies().for_each(|it| self.telemetry.rated(&it.subject, Rate::Allowed));
-            Rated::Free
-        } else {
-            self.conclude_here(&hard, &mut soft, is_allowed, is_watched, now)
-        };
+        if is_allowed && is_silent {
+            let allowed = |it: &&Arc<Policy>| self.telemetry.rated(&it.subject, Rate::Allowed);
+            self.watch_places(hard.policies().inspect(allowed));
+            return Rated::Free;
+        }
+        let rated = self.conclude_here(&hard, &mut soft, is_allowed, is_watched, now);
         self.watch_places(hard.policies());
         self.watch_places(soft.policies());
         rated

@@ -140,7 +140,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the value of one header, or `None` if the header does not apply to this response.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&self, part: HeaderPart) -> Option<HeaderValue> {
         let reset = |told: &PolicyState<'_>| told.decision.reset;
         match part {

@@ -46,6 +46,7 @@ pub(crate) struct Caller<'a> {
 
 impl Caller<'_> {
     /// Returns the hash of the client's address, or `None` if the peer is unknown.
+    #[inline]
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
         let address = self.head.network()?;
         let hash = match address {

@@ -28,7 +28,7 @@ use std::cell::RefCell;
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
-    header::{ACCEPT, ACCEPT_LANGUAGE},
+    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, ORIGIN},
 };
 use smallvec::SmallVec;
 
@@ -158,18 +158,22 @@ impl<'a> Clues<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let mut clues = Self::default();
         for (name, value) in headers {
-            let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
-            // Names are compared only with those of the same length, which takes few instructions.
-            match name.len() {
-                6 if name == b"accept" => clues.accept.hear(value),
-                6 if name == b"origin" => clues.has_origin = true,
-                10 if name == b"hx-request" => clues.is_scripted = true,
-                12 if name == b"content-type" => _ = clues.content_type.get_or_insert(value),
-                14 if name == b"sec-fetch-dest" => _ = clues.fetch_dest.get_or_insert(value),
-                14 if name == b"sec-fetch-mode" => _ = clues.fetch_mode.get_or_insert(value),
-                16 if name == b"x-requested-with" => clues.is_scripted = true,
-                17 if name == b"waiting-room-poll" => clues.is_poll = true,
-                _ => {}
+            // A standard name is a number, which takes fewer instructions to compare than its text.
+            let value = value.as_bytes();
+            if *name == ACCEPT {
+                clues.accept.hear(value);
+            } else if *name == ORIGIN {
+                clues.has_origin = true;
+            } else if *name == CONTENT_TYPE {
+                clues.content_type.get_or_insert(value);
+            } else if *name == SEC_FETCH_DEST {
+                clues.fetch_dest.get_or_insert(value);
+            } else if *name == SEC_FETCH_MODE {
+                clues.fetch_mode.get_or_insert(value);
+            } else if *name == POLL_HEADER {
+                clues.is_poll = true;
+            } else if *name == HX_REQUEST || *name == X_REQUESTED_WITH {
+                clues.is_scripted = true;
             }
         }
         clues
@@ -240,7 +244,7 @@ pub(crate) fn is_poll(headers: &HeaderMap) -> bool {
 /// it runs in a browser, which stores cookies. Its content type continues with `-web`.
 #[cfg(feature = "room")]
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(http::header::CONTENT_TYPE) else { return false };
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let text = value.as_bytes();
     is_grpc(text) && text.get(b"application/grpc".len()) != Some(&b'-')
 }
@@ -338,6 +342,11 @@ thread_local! {
     /// languages from which it was chosen.
     static LANGUAGES: RefCell<Recent<(u32, Language), MAX_ACCEPT_LANGUAGE_LEN>> = RefCell::new(Recent::new());
 }
+
+const HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with");
 
 /// The maximum number of bytes of the `Accept` header that are parsed. Browsers send up to 135.
 const MAX_ACCEPT_LEN: usize = 160;

@@ -193,16 +193,24 @@ impl ClientIp {
     ///
     /// Returns `None` if the peer is unknown, which is a mistake in the setup. A header cannot be
     /// trusted if its sender is unknown.
+    #[inline(always)]
     pub(crate) fn find(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
-        let peer = peer?;
-        // Without a header to read, the address is not taken apart for the comparison with proxies.
-        let Source::Report(_) = &self.source else { return Some(peer.to_canonical()) };
-        let peer = peer.to_canonical();
-        Some(self.report_of(peer).map_or(peer, |report| report.read(peer, headers)))
+        let peer = peer?.to_canonical();
+        Some(match &self.source {
+            Source::Report(_) => self.reported_by(peer, headers),
+            Source::Misnamed(_) | Source::Peer => peer,
+        })
+    }
+
+    /// Returns the address of the client whose request arrived from `peer`, which is in the header if
+    /// the peer is a trusted proxy.
+    fn reported_by(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        self.report_of(peer).map_or(peer, |report| report.read(peer, headers))
     }
 
     /// Returns the network whose clients share one key with `address`: the IPv4 address itself, or
     /// the IPv6 address with the bits after the prefix set to 0.
+    #[inline]
     pub(crate) fn network(&self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),

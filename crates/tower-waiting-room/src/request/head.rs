@@ -129,6 +129,7 @@ impl<'a> RequestHead<'a> {
     /// # let _ = limit;
     /// ```
     #[must_use]
+    #[inline]
     pub fn client_ip(&self) -> Option<IpAddr> {
         if let Some(found) = self.findings.and_then(|kept| kept.client_ip.get()) {
             return found;
@@ -169,6 +170,7 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the network that identifies the client to limits: an IPv4 address, or an IPv6 prefix
     /// of the configured length.
+    #[inline]
     pub(super) fn network(&self) -> Option<IpAddr> {
         Some(self.client_ip.network(self.client_ip()?))
     }
@@ -199,6 +201,7 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the address of the connection, taken from the first type of extension that provides
     /// it.
+    #[inline]
     fn peer(&self) -> Option<IpAddr> {
         let extensions = self.extensions;
         #[cfg(feature = "axum")]

@@ -168,6 +168,7 @@ impl Key {
     /// Returns the key of a request, or the treatment of a request without a key.
     ///
     /// An unknown address, which is a mistake in the setup, takes precedence over `missing`.
+    #[inline]
     pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         self.hash(caller).map_or_else(|| self.missing(missing, caller), Found::Key)
     }
@@ -289,7 +290,17 @@ impl Part {
     /// Addresses and visitors are hashed without being formatted as strings first. The hash of an
     /// address also contains the address's network (an IPv4 /16 or an IPv6 /32), which a full table
     /// uses in place of the address.
+    #[inline]
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
+        // Most limits are by address, which is the only part whose hash is inlined.
+        match self {
+            Self::Address => caller.address_hash(),
+            _ => self.hash_other(caller),
+        }
+    }
+
+    /// Does the same as [`hash`](Self::hash), for a part that need not be the address.
+    fn hash_other(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),
             Self::Everyone => Some(caller.hasher.hash(&())),

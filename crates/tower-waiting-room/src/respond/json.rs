@@ -107,6 +107,7 @@ pub(super) struct WaitingRoom<'a> {
 
 impl<'a> WaitingRoom<'a> {
     /// Creates the object for an answer.
+    #[inline]
     pub(super) fn new(answer: &'a Answer) -> Self {
         Self {
             room: &answer.room,
@@ -137,6 +138,7 @@ impl<'a> WaitingRoom<'a> {
     /// # Errors
     ///
     /// Returns an error if serialization fails, which is not expected.
+    #[inline]
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut number = itoa::Buffer::new();
         out.reserve(USUAL_LEN);

@@ -20,7 +20,7 @@ mod steps;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use memchr::memmem;
+use memchr::memchr_iter;
 use sha2::{Digest, Sha256};
 
 use self::{
@@ -110,14 +110,12 @@ fn render(page: &PageSteps, answer: &Answer, title: &str) -> String {
     let around = around_number(message);
     let view = View { answer, title, message, around, progress: progress(answer), now };
     let flat = page.flat(view.holding());
-    let mut html = String::with_capacity(flat.text.len() + ROOM);
-    let mut begin = 0;
-    for (end, slot) in &flat.slots {
-        html.push_str(&flat.text[begin..*end]);
+    let mut html = String::with_capacity(flat.len + ROOM);
+    for (text, slot) in &flat.slots {
+        html.push_str(text);
         view.fill(*slot, &mut html);
-        begin = *end;
     }
-    html.push_str(&flat.text[begin..]);
+    html.push_str(&flat.end);
     html
 }
 
@@ -127,8 +125,11 @@ fn around_number(message: &Message) -> (&str, &str) {
     let (Some(position), Some(number)) = (&message.position, &message.number) else {
         return ("", "");
     };
-    let at = memmem::find(position.as_bytes(), number.as_bytes());
-    at.map_or(("", ""), |at| (&position[..at], &position[at + number.len()..]))
+    // The number is short, so the places of its first byte are tried one by one.
+    let first = number.as_bytes().first().copied().unwrap_or_default();
+    let mut places = memchr_iter(first, position.as_bytes()).map(|at| position.split_at(at));
+    let around = places.find_map(|(before, rest)| Some((before, rest.strip_prefix(&**number)?)));
+    around.unwrap_or_default()
 }
 
 /// The values for the slots of one page.

@@ -120,8 +120,11 @@ impl Responder {
         match it.about {
             About::Limit if client.is_program() => self.prepared.over_limit(it, &client),
             About::Gate(status) if client.is_program() => {
-                let prepared = self.prepared.at_gate(status, it, &client);
-                prepared.unwrap_or_else(|| self.respond_at_length(it, &client))
+                let (headers, language) = (&self.prepared.gate, Language::default());
+                match self.prepared.document(it.reason, status) {
+                    Some(document) => assembled(headers, status, document, language, it, &client),
+                    None => self.respond_at_length(it, &client),
+                }
             }
             // The answer is constant for every client except gRPC clients, whose libraries read
             // only trailers. The script of the waiting page polls less often after a 429.
@@ -304,19 +307,13 @@ impl Prepared {
         assembled(&self.limit, status, over_limit(it), language, it, client)
     }
 
-    /// Returns a gate's refusal of a request. Returns `None` if no document is prepared for the
-    /// reason and the status: for example, if the client has disconnected.
-    fn at_gate(
-        &self,
-        status: StatusCode,
-        it: &Unforwarded<'_>,
-        client: &Client,
-    ) -> Option<Response<Bytes>> {
+    /// Returns the document of a refusal by a gate. Returns `None` if no document is prepared for
+    /// the reason and the status: for example, if the client has disconnected.
+    fn document(&self, reason: &Reason, status: StatusCode) -> Option<Bytes> {
         // There are at most twelve documents, so a linear search is as fast as a map.
         let mut documents = self.documents.iter();
-        let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
-        let language = Language::default();
-        Some(assembled(&self.gate, status, document.clone(), language, it, client))
+        let (.., document) = documents.find(|(of, with, _)| of == reason && *with == status)?;
+        Some(document.clone())
     }
 }
 

@@ -92,7 +92,7 @@ impl CheckInPace {
         if charge_all(asks, now) {
             return Ok(());
         }
-        let pauses = asks.iter().filter_map(|ask| ask.decision()?.describe().retry_after);
+        let pauses = asks.iter().filter_map(|ask| ask.decision()?.retry_after());
         Err(pauses.max().unwrap_or_default())
     }
 }

@@ -219,12 +219,14 @@ impl Reader<'_> {
         if self.take_u32()? == layout { Ok(()) } else { Err(OpenError::UnknownVersion) }
     }
 
+    #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], OpenError> {
         let (word, rest) = self.0.split_first_chunk().ok_or(OpenError::Malformed)?;
         self.0 = rest;
         Ok(*word)
     }
 
+    #[inline]
     fn take_u32(&mut self) -> Result<u32, OpenError> {
         self.take().map(u32::from_le_bytes)
     }

@@ -96,7 +96,8 @@ impl Transport {
         _ = self.each_candidate(headers, &lines, |text, source| {
             match tokens.open(text, now) {
                 Ok(opened) if opened.precedence() > found.precedence() => {
-                    (found.opened, found.source) = (Some(opened), source);
+                    found.opened = Some(opened);
+                    found.source = source;
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -345,9 +346,10 @@ impl<'a> TokenLines<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let mut lines = Self { tokens: HeaderLines::None, cookies: HeaderLines::None };
         for (name, line) in headers {
-            if *name == COOKIE {
+            // Constants take fewer instructions to compare than statics.
+            if *name == header::COOKIE {
                 lines.cookies.add(line);
-            } else if *name == TOKEN {
+            } else if *name == TOKEN_HEADER {
                 lines.tokens.add(line);
             }
         }

@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::added("limit by IP, no headers", limits::ADMITTED, "+ ours, a limit by IP, no headers")
         .beside(limits::ADMITTED, "+ tower_governor, by IP")
         .bars(1_300.0, 0.0)
-        .today(1_544.0, 0.0),
+        .today(1_425.0, 0.0),
     Row::added(
         "limit by IP, default headers",
         limits::ADMITTED,
@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .beside(limits::ADMITTED, "+ tower_governor, by IP, use_headers")
     .bars(2_853.0, 2.0)
-    .today(3_948.0, 1.0),
+    .today(3_557.0, 1.0),
     Row::added("gate alone, to the last byte", gate::ADMITTED, "+ ours")
         .beside(gate::ADMITTED, "+ tower's limit")
         .bars(1_300.0, 1.0)
@@ -94,15 +94,15 @@ pub(super) const ROWS: &[Row] = &[
     Row::added("pass, limit with headers, gate", TOGETHER, OURS)
         .beside(TOGETHER, OTHERS)
         .bars(7_500.0, 3.0)
-        .today(9_852.0, 5.0),
+        .today(9_733.0, 5.0),
     Row::absolute("refused by a limit, program", limits::REFUSED, REFUSAL)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(9_000.0)
-        .today(11_439.0, 16.0),
+        .today(11_162.0, 16.0),
     Row::absolute("refused by a limit, a dozen browsers", limits::REFUSED, DOZEN)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
-        .today(13_157.0, 16.0),
+        .today(12_665.0, 16.0),
     Row::absolute("refused by a limit, made-up Accept", limits::REFUSED, MADE_UP)
         .beside(limits::REFUSED, GOVERNOR)
         .bar(12_000.0)
@@ -110,35 +110,35 @@ pub(super) const ROWS: &[Row] = &[
     Row::absolute("refused by a full gate, program", gate::REFUSED, REFUSAL)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(11_422.0, 15.0),
+        .today(11_061.0, 15.0),
     Row::absolute("refused by a full gate, a dozen browsers", gate::REFUSED, DOZEN)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(13_341.0, 15.5),
+        .today(13_125.0, 15.5),
     Row::absolute("refused by a full gate, made-up Accept", gate::REFUSED, MADE_UP)
         .beside(gate::REFUSED, LOAD_SHED)
         .bar(9_000.0)
-        .today(20_344.0, 15.0),
+        .today(20_276.0, 15.0),
     Row::absolute("waiting: early ticket, JSON", answers::BEHIND_AXUM, "JSON, early ticket")
         .bar(9_000.0)
-        .today(16_317.0, 16.0),
+        .today(16_002.0, 16.0),
     Row::absolute(
         "waiting: early ticket, page, a dozen browsers",
         answers::BEHIND_AXUM,
         "HTML, early ticket, a dozen browsers",
     )
     .bar(15_000.0)
-    .today(23_414.0, 21.1),
+    .today(22_557.0, 21.1),
     Row::absolute(
         "waiting: early ticket, page, made-up Accept",
         answers::BEHIND_AXUM,
         "HTML, early ticket, made-up Accept",
     )
     .bar(15_000.0)
-    .today(32_330.0, 21.0),
+    .today(30_892.0, 21.0),
     Row::absolute("waiting: first touch, JSON", answers::BEHIND_AXUM, "JSON, first touch")
         .bar(17_000.0)
-        .today(20_734.0, 19.0),
+        .today(20_627.0, 19.0),
     Row::absolute("GCRA, the time given, 1 000 keys", THOUSAND, "Limiter, the time given")
         .beside(THOUSAND, "governor")
         .bar(150.0)

@@ -94,6 +94,18 @@ impl LazyDecision {
         }
     }
 
+    /// The time until the same cost is allowed. See [`Decision::retry_after`].
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match &self.basis {
+            Basis::Bucket(_) if self.is_allowed => Some(Duration::ZERO),
+            Basis::Bucket(BucketDecision { capacity, interval, empty_at, cost, at, .. }) => {
+                Gcra::of(*capacity, *interval).wait(empty_at, *cost, *at)
+            }
+            Basis::Known(decision, _) => decision.retry_after,
+        }
+    }
+
     /// The receipt for what was spent, or `None` if nothing was spent.
     #[must_use]
     #[inline]
@@ -110,17 +122,13 @@ impl LazyDecision {
     /// Computes the numbers of the decision.
     #[must_use]
     pub fn describe(&self) -> Decision {
-        let BucketDecision { capacity, interval, empty_at, cost, at, delay, .. } = match &self.basis
-        {
+        let BucketDecision { capacity, interval, empty_at, at, delay, .. } = match &self.basis {
             Basis::Bucket(bucket) => bucket,
             Basis::Known(decision, _) => return *decision,
         };
         let gcra = Gcra::of(*capacity, *interval);
-        let wait = match self.is_allowed {
-            true => Some(Duration::ZERO),
-            false => gcra.wait(empty_at, *cost, *at),
-        };
-        gcra.describe(empty_at, wait, *at).with_delay(Duration::from_nanos(*delay))
+        let decision = gcra.describe(empty_at, self.retry_after(), *at);
+        decision.with_delay(Duration::from_nanos(*delay))
     }
 }
 

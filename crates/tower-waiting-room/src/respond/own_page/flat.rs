@@ -4,7 +4,7 @@
 //! the same conditions of the template hold. The steps of the page are therefore followed once for
 //! each set of conditions, which leaves a few long texts with slots between them.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, mem, sync::OnceLock};
 
 use super::steps::{Guard, Slot, Step};
 
@@ -19,10 +19,12 @@ pub(super) struct PageSteps {
 /// A page in which the same conditions always hold.
 #[derive(Clone, Debug)]
 pub(super) struct FlatPage {
-    /// All constant texts.
-    pub(super) text: String,
-    /// The slots, each with the length of the texts before it.
-    pub(super) slots: Vec<(usize, Slot)>,
+    /// The slots, each with the constant text before it.
+    pub(super) slots: Vec<(String, Slot)>,
+    /// The constant text after the last slot.
+    pub(super) end: String,
+    /// The length of all constant texts, in bytes.
+    pub(super) len: usize,
 }
 
 /// A set of conditions.
@@ -50,12 +52,15 @@ impl FlatPage {
 
     /// Follows the steps of a page.
     fn new(steps: &[Step], holding: Guards) -> Self {
-        let (mut flat, mut at) = (Self { text: String::new(), slots: Vec::new() }, 0);
+        let (mut flat, mut at) = (Self { slots: Vec::new(), end: String::new(), len: 0 }, 0);
         while let Some(step) = steps.get(at) {
             at += 1;
             match step {
-                Step::Text(text) => flat.text.push_str(text),
-                Step::Slot(slot) => flat.slots.push((flat.text.len(), *slot)),
+                Step::Text(text) => {
+                    flat.end.push_str(text);
+                    flat.len += text.len();
+                }
+                Step::Slot(slot) => flat.slots.push((mem::take(&mut flat.end), *slot)),
                 Step::Unless(condition, end) if !holding.contains(*condition) => at = *end,
                 Step::Unless(..) => {}
                 Step::Jump(end) => at = *end,
