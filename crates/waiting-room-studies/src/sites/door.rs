@@ -50,7 +50,7 @@ impl Door {
             Policy::Escrow => Guard::Escrow(Box::new(EscrowDoor::new(scenario, seed)?)),
             Policy::Ideal => Guard::Ideal(IdealDoor::new(0)),
             // The rooms of real sites draw tickets for all who wait.
-            Policy::Counters if scenario.sites.ask_for_line => {
+            Policy::Counters if scenario.sites.real_rooms => {
                 Guard::Counting(Box::new(CountingDoor::new(scenario, seed)?))
             }
             Policy::IdealHolds => Guard::Ideal(IdealDoor::new(DOOR_WAIT)),

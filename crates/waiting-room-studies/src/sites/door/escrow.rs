@@ -69,7 +69,7 @@ impl EscrowDoor {
             is_cut: vec![false; count.into()],
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
-            lines: match scenario.sites.ask_for_line {
+            lines: match scenario.sites.real_rooms {
                 true => Lines::of(count.into()),
                 false => Lines::default(),
             },

@@ -153,8 +153,8 @@ impl Source<'_> {
             (None, None) => nodes.iter().map(|nodes| f64::from(*nodes)).collect(),
         };
         let node_skew = self.optional(table.node_skew.as_ref(), 0.0, 0.0, 4.0)?;
-        let ask_for_line = table.ask_for_line.unwrap_or(false);
-        Ok(Sites { nodes, weights, node_skew, ask_for_line })
+        let real_rooms = table.real_rooms.unwrap_or(false);
+        Ok(Sites { nodes, weights, node_skew, real_rooms })
     }
 
     fn nodes(&self, place: &Spanned<SitesTable>) -> Result<Vec<u16>, ScenarioError> {

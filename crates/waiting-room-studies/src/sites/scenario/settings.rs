@@ -73,9 +73,10 @@ pub(in crate::sites) struct Sites {
     pub(in crate::sites) weights: Vec<f64>,
     /// The exponent of Zipf's law for the nodes of a site.
     pub(in crate::sites) node_skew: f64,
-    /// Whether slots are asked for and tickets drawn for all who wait in line, as the rooms of real sites
-    /// do, and not only for visitors at the door.
-    pub(in crate::sites) ask_for_line: bool,
+    /// Whether rooms do as those of real sites: they ask for slots and draw tickets for all who wait in
+    /// line, and not only for visitors at the door, know when each place in the minute is free again, and
+    /// let a few more visitors ask than there will be slots.
+    pub(in crate::sites) real_rooms: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

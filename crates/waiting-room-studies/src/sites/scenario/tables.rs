@@ -60,7 +60,7 @@ pub(super) struct SitesTable {
     pub(super) weights: Option<Spanned<Vec<Spanned<f64>>>>,
     pub(super) site_skew: Option<Spanned<f64>>,
     pub(super) node_skew: Option<Spanned<f64>>,
-    pub(super) ask_for_line: Option<bool>,
+    pub(super) real_rooms: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

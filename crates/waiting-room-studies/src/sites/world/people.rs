@@ -291,7 +291,7 @@ impl World<'_> {
         let lapsing = refresh * self.lapses.per_second(60, self.now);
         let free = |limit: u32, used: u32| f64::from(limit) - f64::from(used);
         let slots = free(limits.total_active_users, self.truth.active()) + lapsing;
-        let (new, is_like_real) = (limits.new_users_per_minute, self.scenario.crowd.is_some());
+        let (new, is_like_real) = (limits.new_users_per_minute, self.scenario.sites.real_rooms);
         let minute = match is_like_real {
             // The room of a real site knows when each place is free again.
             true => free(new, self.truth.recent(self.now + from_seconds(refresh))),
