@@ -31,7 +31,7 @@ pub(super) struct Flight {
     is_new: bool,
     /// The calls to the store, as far as the answer tells them.
     calls: Calls,
-    /// Whether the visitor's last renewal has extended its session.
+    /// Whether the visitor's last renewal has extended its session, or begun another one.
     is_extended: bool,
 }
 
@@ -65,7 +65,7 @@ impl Flight {
 
     /// Records the calls to the store that the request has made, as its answer tells. `is_new` is
     /// whether the visitor had no token, and `is_extended` whether its last renewal has extended its
-    /// session.
+    /// session, or the room has begun another one.
     pub(super) const fn made(&mut self, is_new: bool, calls: Calls, is_extended: bool) {
         (self.is_new, self.calls, self.is_extended) = (is_new, calls, is_extended);
     }

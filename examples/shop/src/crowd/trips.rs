@@ -67,11 +67,11 @@ pub(super) enum Purpose {
     Leave,
 }
 
-/// Returns whether a visitor's last renewal has extended its session or begun another one, after a response
-/// with these calls. A node that was refused a renewal asks again only after a part of the time that is left,
-/// so a response without a call promises no more than the one before.
+/// Returns whether a visitor's last renewal has extended its session, after a response with these calls. A
+/// node that was refused a renewal asks again only after a part of the time that is left, so a response
+/// without a call promises no more than the one before.
 pub(super) const fn has_extended(calls: Calls, before: bool) -> bool {
-    if calls.asked == 0 { before } else { calls.asked == calls.extended || was_over(calls) }
+    if calls.asked == 0 { before } else { calls.asked == calls.extended }
 }
 
 /// Returns whether a request with a pass was that of a visitor whose session was over, so that the store
@@ -107,8 +107,8 @@ mod tests {
             (EXTENDED, true, 0, 0),
             (LATE, false, 1, 0),
             (REFUSED, false, 0, 1),
-            (ADMITTED, true, 0, 0),
-            (OVER, true, 0, 0),
+            (ADMITTED, false, 0, 0),
+            (OVER, false, 0, 0),
         ] {
             let mut trips = Trips::default();
             trips.served(made);

@@ -34,7 +34,7 @@ pub(super) struct Visitor {
     came_at: Timestamp,
     has_pass: bool,
     has_ticket: bool,
-    /// Whether its last renewal has extended its session.
+    /// Whether its last renewal has extended its session, or begun another one.
     is_extended: bool,
     /// Whether it has been shown an exact position.
     is_placed: bool,
@@ -265,7 +265,9 @@ impl Visitor {
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let (headers, calls) = (response.headers(), Calls::told(response.headers()));
-        self.is_extended = has_extended(calls, self.is_extended);
+        // The session may have been over, so that the room has admitted the visitor anew.
+        let is_anew = headers.get(REASON_HEADER).is_some_and(|reason| reason == "admitted:slot");
+        self.is_extended = is_anew || has_extended(calls, self.is_extended);
         flight.made(!self.has_pass && !self.has_ticket, calls, self.is_extended);
         tracing::debug!(
             visitor = ?self.number,
