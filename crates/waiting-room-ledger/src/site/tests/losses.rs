@@ -257,7 +257,12 @@ async fn without_a_lease_nobody_enters_and_nothing_is_prolonged() {
         assert_eq!(pass.expires_at, BEGIN + Duration::from_secs(20 + 90), "it is prolonged");
         site.clock.advance(Duration::from_secs(10));
         site.waits().await;
-        assert_eq!(site.renewed(pass).await.expires_at, pass.expires_at, "it is not prolonged");
+        let refused = site.renewed(pass).await;
+        assert_eq!(refused.expires_at, pass.expires_at, "it is not prolonged");
+        // Its node asks again after a ninth of the 80 s that are left.
+        let is_due_at =
+            |secs| site.room.rules().is_renewal_due(&refused, BEGIN + Duration::from_secs(secs));
+        assert_eq!([30 + 8, 30 + 9].map(is_due_at), [false, true]);
         assert_eq!(site.say().await.slots.lease_end, BEGIN + LEASE);
 
         site.grant(0).await;
