@@ -16,6 +16,16 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Agreement {
     pairs: Vec<Pair>,
+    means: Vec<Mean>,
+}
+
+/// The means of all runs with the same policy and load. A few hundred messages of a single run differ by
+/// more than a twentieth by chance.
+#[derive(Debug)]
+struct Mean {
+    policy: Policy,
+    load: String,
+    figures: [Figure; 3],
 }
 
 /// A run, as measured and as simulated.
@@ -26,7 +36,7 @@ struct Pair {
 }
 
 /// One figure of both.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Figure {
     real: f64,
     simulated: f64,
@@ -57,16 +67,18 @@ impl Agreement {
         let named = |error: &dyn Error| format!("{}: {error}", file.display());
         let text = fs::read_to_string(file).map_err(|error| named(&error))?;
         let runs = runs(&text).map_err(|error| named(&*error))?;
-        let pairs = runs.into_par_iter().map(Pair::new).collect::<Result<_, String>>()?;
-        Ok(Self { pairs })
+        let pairs: Vec<_> = runs.into_par_iter().map(Pair::new).collect::<Result<_, String>>()?;
+        let means = Mean::of_all(&pairs);
+        Ok(Self { pairs, means })
     }
 
-    /// Returns whether all figures agree.
+    /// Returns whether the means of all figures agree.
     pub(crate) fn holds(&self) -> bool {
-        self.pairs.iter().flat_map(|pair| &pair.figures).all(Figure::agrees)
+        self.means.iter().flat_map(|mean| &mean.figures).all(Figure::agrees)
     }
 
-    /// A table with a line for each run. A figure that does not agree is marked.
+    /// A table with a line for each run, and then one for the runs of each policy and load. A mean that
+    /// does not agree is marked.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN);
@@ -76,10 +88,33 @@ impl Agreement {
             let names = [format!("`{}`, {}", run.policy, run.load), run.seed.to_string()];
             table.add_row(names.into_iter().chain(figures.iter().flat_map(Figure::texts)));
         }
+        for Mean { policy, load, figures } in &self.means {
+            let names = [format!("`{policy}`, {load}"), "all".to_owned()];
+            table.add_row(names.into_iter().chain(figures.iter().flat_map(Figure::judged)));
+        }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table
+    }
+}
+
+impl Mean {
+    /// The means of the runs of each policy and load, in the order in which these appear.
+    fn of_all(pairs: &[Pair]) -> Vec<Self> {
+        let mut kinds: Vec<(Policy, &String)> = Vec::new();
+        for Pair { run, .. } in pairs {
+            let kind = (run.policy, &run.load);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let mean = |(policy, load): (Policy, &String)| {
+            let of_kind = pairs.iter().filter(|it| it.run.policy == policy && it.run.load == *load);
+            let figures: Vec<_> = of_kind.map(|pair| pair.figures).collect();
+            Self { policy, load: load.clone(), figures: mean_of(&figures) }
+        };
+        kinds.into_iter().map(mean).collect()
     }
 }
 
@@ -112,11 +147,26 @@ impl Figure {
     }
 
     fn texts(&self) -> [String; 2] {
-        let text = |it: f64| if it < 10.0 { format!("{it:.2}") } else { format!("{it:.0}") };
-        let simulated = text(self.simulated);
-        let mark = |it: String| if self.agrees() { it } else { format!("**{it}**") };
-        [text(self.real), mark(simulated)]
+        [self.real, self.simulated]
+            .map(|it| if it < 10.0 { format!("{it:.2}") } else { format!("{it:.0}") })
     }
+
+    /// The same, with a mark if both do not agree.
+    fn judged(&self) -> [String; 2] {
+        let [real, simulated] = self.texts();
+        [real, if self.agrees() { simulated } else { format!("**{simulated}**") }]
+    }
+}
+
+/// The means of the figures of several runs.
+fn mean_of(runs: &[[Figure; 3]]) -> [Figure; 3] {
+    let mean = |of: &dyn Fn(&[Figure; 3]) -> f64| {
+        runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+    };
+    [0, 1, 2].map(|at| Figure {
+        real: mean(&|figures| figures[at].real),
+        simulated: mean(&|figures| figures[at].simulated),
+    })
 }
 
 /// The world of a run with this load.
@@ -181,8 +231,16 @@ mod tests {
         let figure = |simulated| Figure { real: 1_000.0, simulated };
         assert!(figure(951.0).agrees() && figure(1_049.0).agrees());
         assert!(!figure(949.0).agrees() && !figure(1_051.0).agrees());
-        assert_eq!(figure(949.0).texts(), ["1000", "**949**"]);
+        assert_eq!(figure(949.0).texts(), ["1000", "949"]);
+        assert_eq!(figure(949.0).judged(), ["1000", "**949**"]);
         let trips = |simulated| Figure { real: 0.0, simulated };
         assert!(trips(0.0).agrees() && trips(0.01).agrees() && !trips(0.03).agrees());
+    }
+    #[test]
+    fn runs_of_a_policy_and_a_load_are_judged_by_their_means() {
+        let figure = |simulated| Figure { real: 1_000.0, simulated };
+        let runs = [[figure(900.0); 3], [figure(1_060.0); 3]];
+        assert!(runs.iter().flatten().all(|it| !it.agrees()));
+        assert!(mean_of(&runs).iter().all(|it| it.simulated == 980.0 && it.agrees()));
     }
 }
