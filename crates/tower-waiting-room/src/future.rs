@@ -169,7 +169,7 @@ where
             return Self::rated(pipeline, inner, request);
         }
         let (findings, clock) = (Findings::default(), RequestClock::default());
-        Self::decided(pipeline, inner, request, findings, clock, |head, journey| {
+        Self::decided(pipeline, inner, request, findings, clock, readiness, |head, journey| {
             pipeline.begin(head, journey);
             pipeline.advance(head, journey)
         })
@@ -180,13 +180,14 @@ where
     fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, mut request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
         let rated = pipeline.rate(&pipeline.head(&request, &findings), &clock);
-        if rated.is_allowed()
-            && let Poll::Ready(Ok(())) = readiness(inner)
-        {
+        let ready = rated.is_allowed().then(|| readiness(inner));
+        if let Some(Poll::Ready(Ok(()))) = ready {
             let held = pipeline.allowed(rated, request.extensions_mut());
             return Self { kind: Kind::Direct { response: inner.call(request), held } };
         }
-        Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
+        // A service that has failed must not be polled again.
+        let ready = |inner: &mut S| ready.unwrap_or_else(|| readiness(inner));
+        Self::decided(pipeline, inner, request, findings, clock, ready, |_, journey| {
             pipeline.go_on_rated(journey, rated)
         })
     }
@@ -199,7 +200,7 @@ where
         request: Request<B>,
     ) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
-        Self::decided(pipeline, inner, request, findings, clock, |_, journey| {
+        Self::decided(pipeline, inner, request, findings, clock, readiness, |_, journey| {
             pipeline.stop_ambiguous(journey)
         })
     }
@@ -211,10 +212,11 @@ where
         request: Request<B>,
     ) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
-        Self::decided(pipeline, inner, request, findings, clock, |_, _| Continue(()))
+        Self::decided(pipeline, inner, request, findings, clock, readiness, |_, _| Continue(()))
     }
 
-    /// Creates the future of a request whose stages `decide` runs as far as possible.
+    /// Creates the future of a request whose stages `decide` runs as far as possible. If it is to be
+    /// forwarded, `ready` tells whether the inner service is ready.
     ///
     /// A request and the future of its response are large, so each of them is moved only once.
     #[inline]
@@ -224,13 +226,14 @@ where
         mut request: Request<B>,
         findings: Findings,
         clock: RequestClock,
+        ready: impl FnOnce(&mut S) -> Poll<Result<(), S::Error>>,
         decide: impl FnOnce(&RequestHead<'_>, &mut Journey) -> ControlFlow<Stop>,
     ) -> Self {
         let mut journey = Journey::new(clock);
         let state = match decide(&pipeline.head(&request, &findings), &mut journey) {
             Continue(()) => {
                 prepare(pipeline, &mut journey, &mut request);
-                match readiness(inner) {
+                match ready(inner) {
                     Poll::Ready(Ok(())) if pipeline.is_apart_from_room(&journey) => {
                         let held = pipeline.held(&mut journey);
                         return Self { kind: Kind::Direct { response: inner.call(request), held } };

@@ -9,7 +9,7 @@ use std::{
 use http::{Request, Response};
 use tower::{Layer, Service, ServiceExt};
 use tower_test::{assert_request_eq, mock};
-use tower_waiting_room::WaitingRoomLayer;
+use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
 
 use crate::support::{House, config};
 
@@ -38,6 +38,27 @@ impl Service<Request<()>> for Forgetful {
         assert!(self.is_ready, "called without being ready");
         self.is_ready = false;
         ready(Ok(Response::new(())))
+    }
+}
+
+/// A service that fails before it is called, and must not be polled again after that.
+#[derive(Clone, Default)]
+struct Broken {
+    has_failed: bool,
+}
+
+impl Service<Request<()>> for Broken {
+    type Response = Response<()>;
+    type Error = &'static str;
+    type Future = Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        assert!(!std::mem::replace(&mut self.has_failed, true), "polled after its failure");
+        Poll::Ready(Err("broken"))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        panic!("called after its failure")
     }
 }
 
@@ -80,6 +101,17 @@ async fn an_error_of_the_inner_service_comes_through_as_it_is() {
     assert_request_eq!(handle, "a").send_error("broken");
     let error = tokio_test::assert_ready!(call.poll()).unwrap_err();
     assert_eq!(error.to_string(), "broken");
+}
+
+#[tokio::test]
+async fn a_service_that_fails_before_it_is_called_is_not_polled_again() {
+    let limit = RateLimit::global(Quota::per_minute(9));
+    let limits = WaitingRoomConfig::builder("api").rate_limit(limit).build().unwrap();
+    for layer in [passthrough(), WaitingRoomLayer::new(limits)] {
+        let mut service = layer.layer(Broken::default());
+        let answer = service.ready().await.unwrap().call(Request::new(())).await;
+        assert_eq!(answer.unwrap_err(), "broken");
+    }
 }
 
 #[tokio::test]
