@@ -236,6 +236,7 @@ mod tests {
         let trips = |simulated| Figure { real: 0.0, simulated };
         assert!(trips(0.0).agrees() && trips(0.01).agrees() && !trips(0.03).agrees());
     }
+
     #[test]
     fn runs_of_a_policy_and_a_load_are_judged_by_their_means() {
         let figure = |simulated| Figure { real: 1_000.0, simulated };

@@ -281,9 +281,9 @@ impl CountingDoor {
             return;
         }
         let had = site.sent.filter(|sent| sent.wanted.0 == minute).map_or(0, |it| it.wanted.1);
-        self.trips.asking += u64::from(total > had);
         site.sent = Some(Sent { at: now, wanted: (minute, total), is_answered: false });
         if !site.is_cut {
+            self.trips.asking += u64::from(total > had);
             let at = now + self.one_way();
             self.plan(at, number, Event::Up(tally));
         }

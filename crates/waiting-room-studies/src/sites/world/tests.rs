@@ -124,6 +124,11 @@ fn who_may_ask_is_limited_by_the_minute_as_well() {
 
 /// A crowd with plans in front of this number of slots.
 fn crowd(total_active_users: u32) -> Scenario {
+    crowd_with(total_active_users, "")
+}
+
+/// The same with additional settings.
+fn crowd_with(total_active_users: u32, more: &str) -> Scenario {
     let file = format!(
         "policies = [\"ideal\"]
          [limits]
@@ -137,7 +142,8 @@ fn crowd(total_active_users: u32) -> Scenario {
          [crowd]
          visitors = 400
          over_s = 30
-         drain_s = 120"
+         drain_s = 120
+         {more}"
     );
     Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap()
 }
@@ -174,6 +180,34 @@ fn a_crowd_with_plans_fills_a_small_room_but_no_more() {
             (world.truth.active(), 0),
             "{policy}"
         );
+    }
+}
+
+#[test]
+fn real_rooms_keep_account_of_a_crowd_while_a_site_is_cut_off_and_when_another_dies() {
+    let faults = "
+         [[fault]]
+         kind = \"cut\"
+         site = 0
+         from_min = 0.2
+         until_min = 0.5
+         [[fault]]
+         kind = \"dead\"
+         site = 1
+         from_min = 1.2";
+    for more in ["", faults] {
+        let mut scenario = crowd_with(40, more);
+        scenario.sites.real_rooms = true;
+        for policy in [Policy::Counters, Policy::Escrow] {
+            let mut world = World::new(&scenario, policy, 5).unwrap();
+            world.play(|_| ());
+            let (truth, active) = (&world.truth, world.active.iter().sum::<u32>());
+            assert!(truth.seen.queued > 100 && truth.seen.admitted > 100, "{policy}");
+            assert_eq!(active, truth.active(), "{policy}");
+            if policy == Policy::Escrow {
+                assert!(truth.seen.max_active <= 40, "{}", truth.seen.max_active);
+            }
+        }
     }
 }
 

@@ -77,9 +77,11 @@ impl Room {
         }
     }
 
-    /// Learns a snapshot of the world.
+    /// Learns a snapshot of the world, unless a newer one is known.
     pub(super) fn learn(&mut self, world: &World) {
-        self.world = Some(world.snapshot());
+        if self.version() < world.version {
+            self.world = Some(world.snapshot());
+        }
     }
 
     /// Begins to count again if a minute has begun. Its slots are those of the newest snapshot.
@@ -170,7 +172,7 @@ impl Room {
             term: Term::new(1),
             sent_at: now,
             rules,
-            knows: self.world.as_ref().map_or(0, WorldSnapshot::version),
+            knows: self.version(),
             active: self.active,
             minute: self.minute.previous(),
             admitted: self.taken_before,
@@ -193,6 +195,10 @@ impl Room {
             self.tickets = self.tickets.max(tickets.total);
             self.is_dry |= tickets.is_dry;
         }
+    }
+
+    fn version(&self) -> u64 {
+        self.world.as_ref().map_or(0, WorldSnapshot::version)
     }
 
     fn free(&self) -> u32 {
