@@ -179,7 +179,7 @@ where
     /// allow needs no journey, because nothing but their report may be left to do.
     fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, mut request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
-        let rated = pipeline.rate(&pipeline.head(&request, &findings), &clock);
+        let rated = pipeline.charge(&pipeline.head(&request, &findings), None, &clock);
         let ready = rated.is_allowed().then(|| readiness(inner));
         if let Some(Poll::Ready(Ok(()))) = ready {
             let held = pipeline.allowed(rated, request.extensions_mut());

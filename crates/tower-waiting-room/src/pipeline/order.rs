@@ -107,14 +107,7 @@ impl<St: Store> Pipeline<St> {
         self.is_uniform && matches!((self.order)(&Visitor::Unknown), [Stage::Limits])
     }
 
-    /// Charges a request against the limits, in a layer in which only the limits decide. If the
-    /// limits [allow](Self::allowed) the request, it may be forwarded without a journey. Any other
-    /// request [goes on](Self::go_on_rated) from here.
-    pub(crate) fn rate(&self, head: &RequestHead<'_>, clock: &RequestClock) -> Rated {
-        self.charge(head, None, clock)
-    }
-
-    /// Continues the journey of a request that was [rated](Self::rate).
+    /// Continues the journey of a request that was [charged](Self::charge) before it had one.
     pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let flow = match self.rated(journey, rated) {
             Break(stop) => self.in_effect(journey, stop),
@@ -300,8 +293,11 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// The rate limit stage: charges a request of this visitor against all limits that apply to it.
+    ///
+    /// In a layer in which only the limits decide, a request that they [allow](Self::allowed) may be
+    /// forwarded without a journey. Any other request [goes on](Self::go_on_rated) from here.
     #[inline]
-    fn charge(
+    pub(crate) fn charge(
         &self,
         head: &RequestHead<'_>,
         visitor: Option<VisitorId>,

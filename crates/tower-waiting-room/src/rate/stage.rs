@@ -163,8 +163,8 @@ impl RateStage {
         let is_silent =
             !self.has_headers && !is_watched && soft.charges.is_empty() && hard.is_plain();
         if is_allowed && is_silent {
-            let allowed = |it: &&Arc<Policy>| self.telemetry.rated(&it.subject, Rate::Allowed);
-            self.watch_places(hard.policies().inspect(allowed));
+            hard.policies().for_each(|it| self.telemetry.rated(&it.subject, Rate::Allowed));
+            self.watch_places(hard.policies());
             return Rated::Free;
         }
         let rated = self.conclude_here(&hard, &mut soft, is_allowed, is_watched, now);

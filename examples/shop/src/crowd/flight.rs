@@ -31,8 +31,8 @@ pub(super) struct Flight {
     is_new: bool,
     /// The calls to the store, as far as the answer tells them.
     calls: Calls,
-    /// Whether the visitor's last renewal has extended its session, or begun another one.
-    is_extended: bool,
+    /// Whether the answer promises a whole session to a visitor with a pass.
+    is_whole: bool,
 }
 
 impl Flight {
@@ -47,7 +47,7 @@ impl Flight {
         }
         let (witness, trouble) = (Arc::clone(witness), view.trouble);
         let (is_undecided, is_over, holds_for) = (false, false, None);
-        let (is_new, calls, is_extended) = (false, Calls::default(), true);
+        let (is_new, calls, is_whole) = (false, Calls::default(), true);
         Self {
             witness,
             visitor,
@@ -59,15 +59,15 @@ impl Flight {
             holds_for,
             is_new,
             calls,
-            is_extended,
+            is_whole,
         }
     }
 
     /// Records the calls to the store that the request has made, as its answer tells. `is_new` is
-    /// whether the visitor had no token, and `is_extended` whether its last renewal has extended its
-    /// session, or the room has begun another one.
-    pub(super) const fn made(&mut self, is_new: bool, calls: Calls, is_extended: bool) {
-        (self.is_new, self.calls, self.is_extended) = (is_new, calls, is_extended);
+    /// whether the visitor had no token, and `is_whole` whether the answer promises a whole session to a
+    /// visitor with a pass.
+    pub(super) const fn made(&mut self, is_new: bool, calls: Calls, is_whole: bool) {
+        (self.is_new, self.calls, self.is_whole) = (is_new, calls, is_whole);
     }
 
     /// Records what the answer is based on. Without a decision, the answer proves nothing about the
@@ -89,7 +89,7 @@ impl Flight {
     /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
         let Self { visitor, purpose, sent, trouble, is_undecided, holds_for, .. } = self;
-        let Self { is_new, calls, is_extended, .. } = self;
+        let Self { is_new, calls, is_whole, .. } = self;
         self.land(|view, now| {
             view.trips.add(purpose, is_new, calls);
             // A visitor whose session was over has been admitted anew.
@@ -97,7 +97,7 @@ impl Flight {
             if is_served {
                 view.trips.served(calls);
             }
-            let is_whole = !is_served || is_extended;
+            let is_whole = !is_served || is_whole;
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
             if is_in_doubt || !is_whole {
                 view.oracle.failed(visitor, now);

@@ -1,5 +1,9 @@
 //! The calls to the store that requests have made, by what their visitors wanted.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use crate::calls::Calls;
 
 /// The calls to the store, as far as the service [tells them](crate::tells_calls).
@@ -67,12 +71,42 @@ pub(super) enum Purpose {
     Leave,
 }
 
-/// Returns whether a visitor's last renewal has extended its session, after a response with these calls. A
-/// node that was refused a renewal asks again only after a part of the time that is left, so a response
-/// without a call promises no more than the one before.
-pub(super) const fn has_extended(calls: Calls, before: bool) -> bool {
-    if calls.asked == 0 { before } else { calls.asked == calls.extended }
+/// The last renewal of a visitor's session, if it was late or has extended nothing.
+///
+/// The node asks the store again after a ninth of the time that is left, or once a late call is over, which
+/// takes a second at most. Until then, a response without a call promises no more than the one before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unextended {
+    since: Option<Instant>,
+    /// The time after which the node has to ask again.
+    asks_again: Duration,
 }
+
+impl Unextended {
+    /// No renewal has failed. A new pass is valid for this time.
+    pub(super) fn none(pass_lifetime: Duration) -> Self {
+        Self { since: None, asks_again: (pass_lifetime / 9).max(LEFT_BEHIND) }
+    }
+
+    /// Returns whether a response with these calls promises a whole session.
+    pub(super) fn promises_session(&mut self, calls: Calls, now: Instant) -> bool {
+        if calls.asked > 0 {
+            self.since = (calls.asked > calls.extended).then_some(now);
+        }
+        match self.since {
+            Some(since) => calls.asked == 0 && now - since > self.asks_again,
+            None => true,
+        }
+    }
+
+    /// Another session begins.
+    pub(super) const fn begins(&mut self) {
+        self.since = None;
+    }
+}
+
+/// The time for which a node goes on with a renewal after its response.
+const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
 /// Returns whether a request with a pass was that of a visitor whose session was over, so that the store
 /// has answered something else than whether it extends the session.
@@ -112,10 +146,13 @@ mod tests {
         ] {
             let mut trips = Trips::default();
             trips.served(made);
-            for before in [true, false] {
-                assert_eq!(has_extended(made, before), is_whole, "{made:?}");
-                assert_eq!(has_extended(NONE, before), before);
-            }
+            let (mut unextended, now) = (Unextended::none(Duration::from_secs(90)), Instant::now());
+            assert!(unextended.promises_session(NONE, now));
+            assert_eq!(unextended.promises_session(made, now), is_whole, "{made:?}");
+            // A node that never asks again is found out.
+            let without_a_call = [10, 11]
+                .map(|secs| unextended.promises_session(NONE, now + Duration::from_secs(secs)));
+            assert_eq!(without_a_call, [is_whole, true], "{made:?}");
             assert_eq!((trips.late, trips.refused), (late, refused), "{made:?}");
         }
     }

@@ -18,7 +18,7 @@ use super::{
     idle::{By, Step},
     sale::SalePlan,
     stream::{PushStream, Pushed},
-    trips::{Purpose, has_extended},
+    trips::{Purpose, Unextended},
     witness::{Fate, Witness},
 };
 use crate::calls::Calls;
@@ -34,8 +34,7 @@ pub(super) struct Visitor {
     came_at: Timestamp,
     has_pass: bool,
     has_ticket: bool,
-    /// Whether its last renewal has extended its session, or begun another one.
-    is_extended: bool,
+    unextended: Unextended,
     /// Whether it has been shown an exact position.
     is_placed: bool,
     /// The number of answers that asked it to wait.
@@ -87,7 +86,7 @@ impl Visitor {
             came: Instant::now(),
             has_pass: false,
             has_ticket: false,
-            is_extended: true,
+            unextended: Unextended::none(holds_for),
             is_placed: false,
             waits: 0,
             fate: Fate::Abandoned,
@@ -267,8 +266,11 @@ impl Visitor {
         let (headers, calls) = (response.headers(), Calls::told(response.headers()));
         // The session may have been over, so that the room has admitted the visitor anew.
         let is_anew = headers.get(REASON_HEADER).is_some_and(|reason| reason == "admitted:slot");
-        self.is_extended = is_anew || has_extended(calls, self.is_extended);
-        flight.made(!self.has_pass && !self.has_ticket, calls, self.is_extended);
+        let is_whole = self.unextended.promises_session(calls, Instant::now()) || is_anew;
+        if is_anew {
+            self.unextended.begins();
+        }
+        flight.made(!self.has_pass && !self.has_ticket, calls, is_whole);
         tracing::debug!(
             visitor = ?self.number,
             ?errand,
@@ -324,8 +326,9 @@ impl Visitor {
             Errand::Checkout => flight.left(),
             Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
         }
-        // A pass that was not renewed is a new one.
-        self.is_extended |= !self.has_pass;
+        if !self.has_pass {
+            self.unextended.begins();
+        }
         self.is_let_in();
         // A visitor is admitted even if it disconnects before the page is complete.
         let _ = response.bytes().await;

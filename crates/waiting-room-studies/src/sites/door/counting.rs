@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, time::Duration};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
-use waiting_room_core::ConfigError;
+use waiting_room_core::{ConfigError, RoomRules};
 use waiting_room_sites::{
     Minute, SiteId, SlotRules,
     escrow::{Census, EscrowRules, GlobalLedger, RulesDigest, Tally, Term, ToSite},
@@ -24,6 +24,7 @@ use super::{
 };
 use crate::sites::{
     clock::{SECOND, timestamp},
+    crowd::Skew,
     line::Line,
     scenario::{Policy, Scenario},
 };
@@ -51,6 +52,7 @@ pub(super) struct CountingDoor {
 #[derive(Debug)]
 struct Site {
     room: Room,
+    by_node: Skew,
     /// The number of the last report of each node. Its next one is planned then.
     reports: Vec<u32>,
     sent: Option<Sent>,
@@ -85,12 +87,14 @@ impl CountingDoor {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let rules = slots::rules(Policy::Counters, scenario).validate()?;
         let limits = scenario.limits;
-        let by_slots =
-            f64::from(limits.total_active_users * SECOND) / f64::from(scenario.pass_ms());
-        let rate = by_slots.min(f64::from(limits.new_users_per_minute) / 60.0);
+        let rate = RoomRules::new("shop", limits.total_active_users)
+            .with_session_duration(Duration::from_secs(limits.session.into()))
+            .with_new_users_per_minute(limits.new_users_per_minute)
+            .configured_rate();
         let seconds = scenario.length_ms() / SECOND;
         let site = |(number, nodes): (u16, &u16)| Site {
             room: Room::new(SiteId::new(number), rate, (*nodes).into(), Line::new(seconds)),
+            by_node: Skew::zipf((*nodes).into(), scenario.sites.node_skew),
             reports: vec![0; (*nodes).into()],
             sent: None,
             is_cut: false,
@@ -142,7 +146,7 @@ impl CountingDoor {
         let &Asker { who, site: number, now, arrived, is_new, .. } = asker;
         let site = &mut self.sites[usize::from(number)];
         site.room.turn(&self.rules, now);
-        let (node, until) = (site.node_at(place), now + DOOR_WAIT);
+        let (node, until) = (site.by_node.choose(place), now + DOOR_WAIT);
         let visitor = Standing { who, arrived, is_new, node, until };
         if site.room.admits(&visitor) {
             self.homes.insert(who, number);
@@ -313,11 +317,6 @@ impl CountingDoor {
 }
 
 impl Site {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the count")]
-    fn node_at(&self, place: f64) -> usize {
-        (place * self.reports.len() as f64) as usize
-    }
-
     /// Returns whether a message has to be sent, as `Channel` decides it at a real site.
     fn is_due(&self, total: u32, now: u32) -> bool {
         let Some(sent) = self.sent else { return true };

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tower_waiting_room::time::ManualClock;
 use waiting_room_sim::{Seen, ShownPosition};
 
@@ -7,7 +8,7 @@ use super::*;
 use crate::crowd::{
     answer::Basis,
     flight::Flight,
-    trips::{Purpose, has_extended},
+    trips::{Purpose, Unextended},
 };
 
 const WAIT: Seen = Seen::Waiting {
@@ -112,7 +113,8 @@ fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store
         let go_on = || Flight::departs(&witness, VisitorNo(1), Purpose::GoOn);
         let mut flight = go_on();
         let calls = told.parse().unwrap();
-        flight.made(false, calls, has_extended(calls, true));
+        let mut unextended = Unextended::none(Duration::from_secs(67));
+        flight.made(false, calls, unextended.promises_session(calls, Instant::now()));
         flight.answered(Seen::Admitted);
         clock.advance(Duration::from_secs(40));
         go_on().answered(WAIT);
