@@ -17,7 +17,7 @@ pub(super) struct Visitor {
     pub(super) phase: Phase,
     /// Whether it keeps no cookie, so that it is never seen again.
     pub(super) is_bot: bool,
-    /// Whether it was told to wait at least once.
+    /// Whether it was told to wait, and has not been admitted since.
     pub(super) is_in_line: bool,
     /// Whether it is a new visitor at a door that has not decided yet.
     pub(super) is_at_a_door: bool,

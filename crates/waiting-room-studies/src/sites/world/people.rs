@@ -144,6 +144,7 @@ impl World<'_> {
         self.active[usize::from(visitor.site)] += 1;
         let visitor = self.visitors.of_mut(who);
         visitor.phase = Phase::Active;
+        visitor.is_in_line = false;
         // From now on this is the time of the last page.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
         visitor.ends = self.door.pass_ends(who, self.now, self.scenario.pass_ms());
