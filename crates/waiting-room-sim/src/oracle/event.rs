@@ -73,6 +73,7 @@ pub(super) enum Call {
     GaveUp(VisitorNo, Timestamp),
     Left(VisitorNo, Timestamp, Timestamp),
     Numbered(VisitorNo, u32, Option<u32>),
+    Passed(VisitorNo, Timestamp),
     Pushed(VisitorNo, Timestamp, Timestamp, Told),
     Restarted(Timestamp, Timestamp),
     Sent(VisitorNo, Timestamp),

@@ -160,6 +160,36 @@ impl Oracle {
             return;
         }
         let at = self.advance(at);
+        self.may_have_left(visitor);
+        self.goes_undecided(visitor, at);
+    }
+
+    /// Records that a visitor was let through with its pass, but that the answer does not tell whether
+    /// its session was extended. The session certainly goes on for as long as it would have without the
+    /// request.
+    pub fn passed(&mut self, visitor: VisitorNo, at: Timestamp) {
+        if self.holds_back(at, Call::Passed(visitor, at)) {
+            return;
+        }
+        let at = self.advance(at);
+        self.goes_undecided(visitor, at);
+    }
+
+    /// The request in flight may have been a checkout, so the visitor is certainly active only until it
+    /// departed.
+    fn may_have_left(&mut self, visitor: VisitorNo) {
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let Some(Flight { sent, .. }) = known.flight else { return };
+        if let Some(session) = known.session.as_mut() {
+            session.certain_until = session.certain_until.min(sent);
+        }
+        if let Some(activity) = known.activity {
+            self.active.cut(activity, sent);
+        }
+    }
+
+    /// Ends the request in flight, whose decision remains unknown and may take effect for a while.
+    fn goes_undecided(&mut self, visitor: VisitorNo, at: Timestamp) {
         let stray_until = at + Limits::STRAGGLER;
         let held_until = stray_until + self.limits.longest_hold();
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
@@ -170,13 +200,8 @@ impl Oracle {
             Some(session) if !flight.counts_slot => {
                 session.possible_until = session.possible_until.max(held_until);
                 session.unheard_until = session.unheard_until.max(held_until);
-                session.certain_until = session.certain_until.min(flight.sent);
             }
             _ => self.timers.set(held_until, Timer::StraySlot),
-        }
-        if let Some(activity) = known.activity {
-            // The request may have been a checkout.
-            self.active.cut(activity, flight.sent);
         }
         let may_be_new = known.session.is_none_or(|session| session.certain_until < stray_until);
         if may_be_new {

@@ -99,20 +99,20 @@ impl Flight {
             }
             let is_whole = !is_served || is_whole;
             let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
-            if is_in_doubt || !is_whole {
-                view.oracle.failed(visitor, now);
-                if let Seen::Waiting { position, .. } = seen {
-                    view.oracle.shown(visitor, position);
-                }
-            } else {
-                view.oracle.answered(visitor, now, seen);
-            }
-            let basis = match (is_in_doubt, is_whole) {
+            let surety = match (is_in_doubt, is_whole) {
                 (true, _) => Surety::InDoubt,
                 (false, false) => Surety::NotExtended,
                 (false, true) => Surety::Sure,
             };
-            view.claims.answered(visitor, sent, now, seen, basis);
+            match surety {
+                Surety::InDoubt => view.oracle.failed(visitor, now),
+                Surety::NotExtended => view.oracle.passed(visitor, now),
+                Surety::Sure => view.oracle.answered(visitor, now, seen),
+            }
+            if let (Surety::InDoubt, Seen::Waiting { position, .. }) = (surety, seen) {
+                view.oracle.shown(visitor, position);
+            }
+            view.claims.answered(visitor, sent, now, seen, surety);
             match (seen, holds_for) {
                 (Seen::Admitted, Some(lifetime)) => {
                     view.steps(visitor, now, |now| Step::Inside(now + lifetime));

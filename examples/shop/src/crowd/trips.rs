@@ -88,10 +88,11 @@ impl Unextended {
         Self { since: None, asks_again: (pass_lifetime / 9).max(LEFT_BEHIND) }
     }
 
-    /// Returns whether a response with these calls promises a whole session.
+    /// Returns whether a response with these calls, which serves a visitor, promises a whole session.
     pub(super) fn promises_session(&mut self, calls: Calls, now: Instant) -> bool {
         if calls.asked > 0 {
-            self.since = (calls.asked > calls.extended).then_some(now);
+            let is_extended = was_over(calls) || calls.asked == calls.extended;
+            self.since = (!is_extended).then_some(now);
         }
         match self.since {
             Some(since) => calls.asked == 0 && now - since > self.asks_again,
@@ -141,8 +142,8 @@ mod tests {
             (EXTENDED, true, 0, 0),
             (LATE, false, 1, 0),
             (REFUSED, false, 0, 1),
-            (ADMITTED, false, 0, 0),
-            (OVER, false, 0, 0),
+            (ADMITTED, true, 0, 0),
+            (OVER, true, 0, 0),
         ] {
             let mut trips = Trips::default();
             trips.served(made);

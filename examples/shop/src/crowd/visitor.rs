@@ -264,12 +264,7 @@ impl Visitor {
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let (headers, calls) = (response.headers(), Calls::told(response.headers()));
-        // The session may have been over, so that the room has admitted the visitor anew.
-        let is_anew = headers.get(REASON_HEADER).is_some_and(|reason| reason == "admitted:slot");
-        let is_whole = self.unextended.promises_session(calls, Instant::now()) || is_anew;
-        if is_anew {
-            self.unextended.begins();
-        }
+        let is_whole = self.unextended.promises_session(calls, Instant::now());
         flight.made(!self.has_pass && !self.has_ticket, calls, is_whole);
         tracing::debug!(
             visitor = ?self.number,

@@ -64,6 +64,26 @@ fn a_slot_that_was_renewed_unheard_outlives_the_pass_and_another_may_be_taken() 
 }
 
 #[test]
+fn a_visitor_who_passed_is_active_until_its_pass_lapses_and_may_be_for_longer() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(1, 50_000);
+    scene.0.passed(VisitorNo(1), at(51_000));
+    let with_another_at = |ms| {
+        let mut scene = Scene(scene.0.clone());
+        scene.ask(2, ms, ADMITTED);
+        scene.report().max_active
+    };
+    assert_eq!([59_999, 60_000].map(with_another_at), [2, 1]);
+    // The pass is valid until 60 s, and the slot may be held until 178.5 s.
+    scene.ask(1, 59_000, first());
+    scene.ask(3, 178_499, first());
+    scene.ask(4, 178_500, first());
+    let report = scene.report();
+    assert_eq!((report.lost_places, report.queued_while_free), (1, 1));
+}
+
+#[test]
 fn a_restarted_room_does_not_know_who_was_present() {
     let mut scene = two_in_line();
     scene.0.restarted(at(41_600), at(41_600));
