@@ -8,7 +8,8 @@ use std::{
 
 use axum::{Router, body::Body, extract::ConnectInfo, routing::get};
 use http::{
-    Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header,
 };
 use tokio::runtime::{Builder, Runtime};
 use tower::{Service, ServiceExt};
@@ -100,6 +101,18 @@ impl Template {
         self
     }
 
+    /// Adds a hundred headers whose names differ from those that the layer looks for only in their last
+    /// bytes. Servers read no more than that many by default.
+    pub(crate) fn with_many_headers(mut self) -> Self {
+        for turn in &mut self.turns {
+            for number in 0..100 {
+                let name = HeaderName::try_from(format!("sec-fetch-d{number:03}"));
+                turn.headers.insert(name.expect("it is a name"), HeaderValue::from_static("1"));
+            }
+        }
+        self
+    }
+
     /// Sets the expected status.
     pub(crate) fn answered(mut self, status: StatusCode) -> Self {
         self.status = status;
@@ -144,7 +157,7 @@ pub(crate) fn peer(address: impl Into<IpAddr>) -> Peer {
 /// The address of a peer.
 pub(crate) type Peer = ConnectInfo<SocketAddr>;
 
-const BROWSER: [(header::HeaderName, &str); 4] = [
+const BROWSER: [(HeaderName, &str); 4] = [
     (header::HOST, "shop.example"),
     (header::USER_AGENT, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
     (header::ACCEPT, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),

@@ -51,6 +51,8 @@ pub(crate) const REFUSED: Group = Group::new(
         Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
         Case { name: "ours, to a dozen browsers", set_up: || to_clients(dozen()) },
         Case { name: "ours, to made-up Accept headers", set_up: || to_clients(made_up()) },
+        Case { name: "ours, to a program with 100 headers", set_up: || to_many_headers(ours()) },
+        Case { name: "a layer answering 429 to the same", set_up: || to_many_headers(bare()) },
     ],
 );
 
@@ -61,6 +63,10 @@ const fn case<const INDEX: usize>() -> Case {
 
 fn to_clients(clients: impl Iterator<Item = Preferences>) -> Repeat {
     sent(ours(), Template::new(["other=1"]).of_clients(clients))
+}
+
+fn to_many_headers(router: Router) -> Repeat {
+    sent(router, Template::new(["other=1"]).of_a_program().with_many_headers())
 }
 
 fn bare() -> Router {

@@ -1,6 +1,7 @@
-//! The visitors who wait in the world, by their second of arrival.
+//! The visitors who wait, by the second or the shorter interval in which they arrived.
 
-/// The number of waiting visitors for each second of arrival.
+/// The number of waiting visitors for each interval of arrival. Intervals have the same length, and are
+/// numbered from the begin of the run.
 ///
 /// It is a tree of partial sums (P. M. Fenwick, "A new data structure for cumulative frequency
 /// tables", 1994), which finds a place in a line of any length in a few steps.
@@ -11,19 +12,19 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line for arrivals in this number of seconds.
-    pub(super) fn new(seconds: u32) -> Self {
-        Self { sums: vec![0; seconds as usize + 2], waiting: 0 }
+    /// A line for arrivals in this number of intervals.
+    pub(super) fn new(intervals: u32) -> Self {
+        Self { sums: vec![0; intervals as usize + 2], waiting: 0 }
     }
 
-    pub(super) fn join(&mut self, second: u32) {
+    pub(super) fn join(&mut self, interval: u32) {
         self.waiting += 1;
-        self.change(second, |sum| sum + 1);
+        self.change(interval, |sum| sum + 1);
     }
 
-    pub(super) fn leave(&mut self, second: u32) {
+    pub(super) fn leave(&mut self, interval: u32) {
         self.waiting -= 1;
-        self.change(second, |sum| sum - 1);
+        self.change(interval, |sum| sum - 1);
     }
 
     /// The number of all waiting visitors.
@@ -31,9 +32,9 @@ impl Line {
         self.waiting
     }
 
-    /// The number of waiting visitors who arrived in an earlier second.
-    pub(super) fn ahead(&self, second: u32) -> u32 {
-        let mut at = second as usize;
+    /// The number of waiting visitors who arrived in an earlier interval.
+    pub(super) fn ahead(&self, interval: u32) -> u32 {
+        let mut at = interval as usize;
         let mut sum = 0;
         while at > 0 {
             sum += self.sums[at];
@@ -42,9 +43,9 @@ impl Line {
         sum
     }
 
-    /// The second of arrival of the visitor who has this number of others ahead. `None` beyond the
+    /// The interval of arrival of the visitor who has this number of others ahead. `None` beyond the
     /// end of the line.
-    pub(super) fn second_of(&self, mut ahead: u32) -> Option<u32> {
+    pub(super) fn interval_of(&self, mut ahead: u32) -> Option<u32> {
         if ahead >= self.waiting {
             return None;
         }
@@ -62,8 +63,8 @@ impl Line {
         u32::try_from(at).ok()
     }
 
-    fn change(&mut self, second: u32, change: impl Fn(u32) -> u32) {
-        let mut at = second as usize + 1;
+    fn change(&mut self, interval: u32, change: impl Fn(u32) -> u32) {
+        let mut at = interval as usize + 1;
         while let Some(sum) = self.sums.get_mut(at) {
             *sum = change(*sum);
             at += at & at.wrapping_neg();
@@ -85,7 +86,7 @@ mod tests {
         ) {
             let mut line = Line::new(90);
             let mut list = arrivals.clone();
-            arrivals.iter().for_each(|second| line.join(*second));
+            arrivals.iter().for_each(|interval| line.join(*interval));
             for leave in leaves {
                 if !list.is_empty() {
                     line.leave(list.swap_remove(leave.index(list.len())));
@@ -93,14 +94,14 @@ mod tests {
             }
             list.sort_unstable();
             prop_assert_eq!(line.waiting() as usize, list.len());
-            for second in 0..=90 {
-                let ahead = list.iter().filter(|arrived| **arrived < second).count();
-                prop_assert_eq!(line.ahead(second) as usize, ahead);
+            for interval in 0..=90 {
+                let ahead = list.iter().filter(|arrived| **arrived < interval).count();
+                prop_assert_eq!(line.ahead(interval) as usize, ahead);
             }
-            for (ahead, second) in (0..).zip(&list) {
-                prop_assert_eq!(line.second_of(ahead), Some(*second));
+            for (ahead, interval) in (0..).zip(&list) {
+                prop_assert_eq!(line.interval_of(ahead), Some(*interval));
             }
-            prop_assert_eq!(line.second_of(line.waiting()), None);
+            prop_assert_eq!(line.interval_of(line.waiting()), None);
         }
     }
 }

@@ -119,7 +119,7 @@ impl Truth {
             self.line.leave(second);
         }
         if self.line.ahead(second) > 0 {
-            let oldest = self.line.second_of(0).unwrap_or(second);
+            let oldest = self.line.interval_of(0).unwrap_or(second);
             self.seen.inversions += 1;
             self.seen.worst_inversion_s = self.seen.worst_inversion_s.max(second - oldest);
         }

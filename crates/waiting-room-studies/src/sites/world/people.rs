@@ -306,7 +306,7 @@ impl World<'_> {
         let line = self.truth.line();
         LineNews {
             waiting: line.waiting(),
-            frontier: line.second_of(next).unwrap_or(u32::MAX),
+            frontier: line.interval_of(next).unwrap_or(u32::MAX),
             per_minute: 60.0 * self.admissions.per_second(180, self.now),
         }
     }

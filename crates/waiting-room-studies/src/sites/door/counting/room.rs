@@ -6,7 +6,7 @@ use waiting_room_sites::{
     escrow::{Draw, Incarnation, RulesDigest, Tally, Term, Tickets, World},
 };
 
-use super::Say;
+use super::{INTERVAL, Say};
 use crate::sites::{
     clock::{SECOND, timestamp},
     door::escrow::DOOR_WAIT,
@@ -206,7 +206,7 @@ impl Room {
     }
 
     fn ahead_of(&self, visitor: &Standing) -> u32 {
-        self.line.ahead(visitor.arrived / SECOND)
+        self.line.ahead(visitor.arrived / INTERVAL)
     }
 
     /// Returns whether Anywhere's counter has nothing left for this site in this minute.

@@ -53,6 +53,23 @@ fn tickets_for_all_who_wait_are_drawn_with_one_message() {
 }
 
 #[test]
+fn the_last_slot_is_for_the_first_in_line_of_the_same_second() {
+    let mut door = door();
+    for who in 0..9 {
+        door.arrive(&visitor(who, 0, 500), 0.0);
+    }
+    assert_eq!(decided(&mut door, 1_000).len(), 9);
+    let [first, second] = [1_000, 1_200].map(|arrived| {
+        door.joins_line(0, arrived);
+        Asker { arrived, is_new: false, ..visitor(arrived, 0, 1_300) }
+    });
+    assert_eq!(door.arrive(&second, 0.0), Say::Wait);
+    let says: Vec<_> = decided(&mut door, 1_600).iter().map(|&(_, who, say)| (who, say)).collect();
+    assert_eq!(says, [(second.who, Say::Queue)]);
+    assert_eq!(door.arrive(&Asker { now: 1_600, ..first }, 0.0), Say::Admit);
+}
+
+#[test]
 fn once_no_ticket_is_left_visitors_are_told_at_once() {
     let mut door = door();
     let says = (0..12).map(|who| door.arrive(&visitor(who, 0, 500), 0.0));
