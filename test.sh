@@ -98,25 +98,28 @@ RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-feature
 step "the quick start of the guide, followed from cargo new"
 scripts/newcomer.sh
 
+# The programs have the same features as in the tests, so their crates are not built again.
+run() { cargo run --quiet --all-features --bin "$1" -- "${@:2}"; }
+
 step "attacks over real sockets, in short, with a fresh seed"
-cargo run --quiet -p abuse -- --short
+run abuse --short
 
 step "loom: the gate in every interleaving of two threads"
 scripts/loom.sh
 
 step "a short simulation with a fresh seed"
-cargo run --quiet -p waiting-room-studies -- \
+run waiting-room-studies \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
 
 step "a short simulation of a day with an event in its middle, with a fresh seed"
-cargo run --quiet -p waiting-room-studies -- \
+run waiting-room-studies \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 40000 --limit 20 --rate 20 --seeds 2 --event
 
 step "rate limits against an exact log, with a fresh seed"
-cargo run --quiet -p waiting-room-studies -- accuracy --requests 20000
+run waiting-room-studies accuracy --requests 20000
 
 step "a short simulation of the gate, with a fresh seed"
-cargo run --quiet -p waiting-room-studies -- gate --quick
+run waiting-room-studies gate --quick
 
 step "four nodes under faults, with fresh seeds"
 # Here the limit on new visitors decides when visitors are admitted; scripts/faults.sh admits them
@@ -124,13 +127,13 @@ step "four nodes under faults, with fresh seeds"
 for trouble in "redis none store-lost" "valkey failover"; do
     read -r engine faults <<<"$trouble"
     # shellcheck disable=SC2086 # the names of several faults
-    cargo run --quiet -p cluster -- --engine "$engine" --ignore-times --admissions 0 \
+    run cluster --engine "$engine" --ignore-times --admissions 0 \
         --limit 40 --rate 40 --session 8s --visitors 300 --over 15s --drain 15s --at 4s --lasts 3s \
         faults $faults
 done
 
 step "three sites with one limit, whose ledger is killed, with a fresh seed"
-cargo run --quiet -p sites -- --limit 60 --per-second 20 --over 20s --admissions 10 --fault ledger
+run sites --limit 60 --per-second 20 --over 20s --admissions 10 --fault ledger
 
 step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick

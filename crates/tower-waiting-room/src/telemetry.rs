@@ -304,15 +304,14 @@ impl Telemetry {
         time: impl FnOnce() -> Duration,
     ) {
         #[cfg(feature = "metrics")]
-        metrics::histogram!(
-            match which {
+        gate.times[which as usize].record(time(), || {
+            let name = match which {
                 GateTime::Hold => table::GATE_HOLD.name,
                 GateTime::Wait => table::GATE_WAIT.name,
-            },
-            "room" => Arc::clone(&self.room),
-            "gate" => Arc::clone(&gate.name),
-        )
-        .record(time());
+            };
+            let (room, gate) = (Arc::clone(&self.room), Arc::clone(&gate.name));
+            metrics::histogram!(name, "room" => room, "gate" => gate)
+        });
     }
 
     /// Sets the gauges of all gates with this name. A gate with a key has one snapshot for each key

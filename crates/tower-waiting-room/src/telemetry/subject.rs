@@ -2,15 +2,15 @@
 //!
 //! A busy service reports one decision per limit and one outcome per gate for each request. The
 //! counters for the most frequent decisions and outcomes are therefore stored with the name of the
-//! limit or gate. Any other counter is looked up each time it is needed. Without the `metrics`
-//! feature, a [`Subject`] contains only a name.
+//! limit or gate, and so are the histograms of a gate. Any other counter is looked up each time it is
+//! needed. Without the `metrics` feature, a [`Subject`] contains only a name.
 
-#[cfg(feature = "metrics")]
-use std::sync::OnceLock;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
+#[cfg(feature = "metrics")]
+use std::{sync::OnceLock, time::Duration};
 
 use waiting_room_core::gate::RefusedBecause;
 
@@ -37,7 +37,7 @@ impl DecisionCounts {
     }
 }
 
-/// A limit or a gate, with its name and its most frequently incremented counters.
+/// A limit or a gate, with its name and its most frequently used metrics.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// The name of the limit or gate in events and metrics.
@@ -49,6 +49,9 @@ pub(crate) struct Subject {
     /// flood, every request increments this counter.
     #[cfg(feature = "metrics")]
     pub(super) refused: Frequent,
+    /// The histograms of the [`GateTime`]s of a gate.
+    #[cfg(feature = "metrics")]
+    pub(super) times: [Frequent<metrics::Histogram>; 2],
     /// The decisions of a limit, which outlast a change of its quota.
     pub(crate) decisions: Arc<DecisionCounts>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
@@ -65,6 +68,8 @@ impl Subject {
             allowed: Frequent::default(),
             #[cfg(feature = "metrics")]
             refused: Frequent::default(),
+            #[cfg(feature = "metrics")]
+            times: Default::default(),
             decisions: Arc::default(),
             refusals: AtomicU64::new(0),
         }
@@ -92,17 +97,32 @@ impl Subject {
     }
 }
 
-/// A counter that most requests increment. The counter is looked up only once, because a lookup
-/// allocates memory for the labels.
+/// A metric that most requests change. The metric is looked up only once, because a lookup allocates
+/// memory for the labels.
 #[cfg(feature = "metrics")]
-#[derive(Debug, Default)]
-pub(super) struct Frequent(OnceLock<metrics::Counter>);
+#[derive(Debug)]
+pub(super) struct Frequent<M = metrics::Counter>(OnceLock<M>);
+
+#[cfg(feature = "metrics")]
+impl<M> Default for Frequent<M> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
 
 #[cfg(feature = "metrics")]
 impl Frequent {
     /// Increments the counter, which `find` looks up on the first call.
     pub(super) fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
         self.0.get_or_init(find).increment(1);
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl Frequent<metrics::Histogram> {
+    /// Records a value in the histogram, which `find` looks up on the first call.
+    pub(super) fn record(&self, value: Duration, find: impl FnOnce() -> metrics::Histogram) {
+        self.0.get_or_init(find).record(value);
     }
 }
 

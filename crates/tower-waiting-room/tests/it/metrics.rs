@@ -29,8 +29,8 @@ use tower_waiting_room::{
 
 use crate::support::House;
 
-/// Records which counters are incremented and which gauges are set, and how often a counter was
-/// registered.
+/// Records which counters are incremented and which gauges are set, and how often a counter or a
+/// histogram was registered.
 #[derive(Default)]
 struct Counted {
     seen: Arc<Mutex<Vec<String>>>,
@@ -94,6 +94,7 @@ impl Recorder for Counted {
     }
 
     fn register_histogram(&self, _: &MetricKey, _: &Metadata<'_>) -> Histogram {
+        self.found.fetch_add(1, Ordering::Relaxed);
         Histogram::noop()
     }
 }
@@ -218,18 +219,19 @@ fn who_would_have_to_wait_at_a_gate_is_not_counted_as_one_who_has_left() {
 }
 
 #[test]
-fn who_is_allowed_finds_the_counters_that_the_first_has_found() {
+fn who_is_allowed_finds_the_metrics_that_the_first_has_found() {
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let house = House::new(limits());
+    let house = House::new(limits().concurrency(Concurrency::limit(9)));
     let found = with_local_recorder(&counted, || {
         [(); 3].map(|()| {
             runtime.block_on(house.send(Request::new(String::new())));
             counted.found.load(Ordering::Relaxed)
         })
     });
-    assert_eq!(found, [3; 3]);
-    assert_eq!(counted.take().len(), 3 * 3);
+    // Two limits, the gate and the verdict count each request, and a histogram has the time of the permit.
+    assert_eq!(found, [4 + 1; 3]);
+    assert_eq!(counted.take().len(), 3 * 4);
 }
 
 #[test]
