@@ -1,7 +1,7 @@
 //! The visitors who wait, by the second or the shorter interval in which they arrived.
 
 /// The number of waiting visitors for each interval of arrival. Intervals have the same length, and are
-/// numbered from the begin of the run.
+/// numbered from the start of the run.
 ///
 /// It is a tree of partial sums (P. M. Fenwick, "A new data structure for cumulative frequency
 /// tables", 1994), which finds a place in a line of any length in a few steps.

@@ -25,7 +25,6 @@ use super::{
 use crate::sites::{
     clock::{SECOND, timestamp},
     crowd::Skew,
-    line::Line,
     scenario::{Policy, Scenario},
 };
 
@@ -91,9 +90,9 @@ impl CountingDoor {
             .with_session_duration(Duration::from_secs(limits.session.into()))
             .with_new_users_per_minute(limits.new_users_per_minute)
             .configured_rate();
-        let intervals = scenario.length_ms() / INTERVAL;
+        let length = scenario.length_ms();
         let site = |(number, nodes): (u16, &u16)| Site {
-            room: Room::new(SiteId::new(number), rate, (*nodes).into(), Line::new(intervals)),
+            room: Room::new(SiteId::new(number), rate, (*nodes).into(), length),
             by_node: Skew::zipf((*nodes).into(), scenario.sites.node_skew),
             reports: vec![0; (*nodes).into()],
             sent: None,
@@ -165,12 +164,12 @@ impl CountingDoor {
 
     /// A visitor who has arrived at this time is in the line of a site from now on.
     pub(super) fn joins_line(&mut self, site: u16, arrived: u32) {
-        self.sites[usize::from(site)].room.line.join(arrived / INTERVAL);
+        self.sites[usize::from(site)].room.joins_line(arrived);
     }
 
     /// Such a visitor has left the line.
     pub(super) fn leaves_line(&mut self, site: u16, arrived: u32) {
-        self.sites[usize::from(site)].room.line.leave(arrived / INTERVAL);
+        self.sites[usize::from(site)].room.leaves_line(arrived);
     }
 
     /// Ends a session.
@@ -325,10 +324,6 @@ impl Site {
         elapsed >= HEARTBEAT || wants_tickets && (sent.is_answered || elapsed >= HASTE)
     }
 }
-
-/// The line has the order of visitors who arrived in different intervals of this length. A room admits
-/// them one by one.
-const INTERVAL: u32 = 10;
 
 /// The node that speaks for its site.
 const SPEAKER: usize = 0;

@@ -6,7 +6,7 @@ use waiting_room_sites::{
     escrow::{Draw, Incarnation, RulesDigest, Tally, Term, Tickets, World},
 };
 
-use super::{INTERVAL, Say};
+use super::Say;
 use crate::sites::{
     clock::{SECOND, timestamp},
     door::escrow::DOOR_WAIT,
@@ -31,7 +31,7 @@ pub(super) struct Room {
     tickets: u32,
     is_dry: bool,
     /// The visitors in line.
-    pub(super) line: Line,
+    line: Line,
     /// The visitors at the doors of the nodes.
     standing: Vec<Standing>,
     /// The new visitors at the door of each node, as last reported.
@@ -54,9 +54,10 @@ pub(super) struct Standing {
 }
 
 impl Room {
-    /// A room that admits this number of visitors per second if all slots of the world are in use.
+    /// A room that admits this number of visitors per second if all slots of the world are in use, for a
+    /// run of this length in milliseconds.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    pub(super) fn new(site: SiteId, rate: f64, nodes: usize, line: Line) -> Self {
+    pub(super) fn new(site: SiteId, rate: f64, nodes: usize, length: u32) -> Self {
         Self {
             site,
             world: None,
@@ -69,7 +70,7 @@ impl Room {
             taken: 0,
             tickets: 0,
             is_dry: false,
-            line,
+            line: Line::new(length / INTERVAL),
             standing: Vec::new(),
             at_doors: vec![0; nodes],
             drawn_for: ((rate * SOON_S).ceil() as u32).max(FEW),
@@ -101,6 +102,16 @@ impl Room {
         let (slots, knows_world) = Slots::known(rules, self.world.as_ref(), self.minute, now);
         (self.slots, self.anywhere) = (slots.site(self.site), slots.anywhere());
         self.knows_world = knows_world;
+    }
+
+    /// A visitor who has arrived at this time is in the line from now on.
+    pub(super) fn joins_line(&mut self, arrived: u32) {
+        self.line.join(arrived / INTERVAL);
+    }
+
+    /// Such a visitor has left the line.
+    pub(super) fn leaves_line(&mut self, arrived: u32) {
+        self.line.leave(arrived / INTERVAL);
     }
 
     /// Admits a visitor if there is a slot beyond those of the visitors who came before. Returns whether it
@@ -214,6 +225,10 @@ impl Room {
         self.is_dry || self.knows_world && self.anywhere == 0
     }
 }
+
+/// The line has the order of visitors who arrived in different intervals of this length, in milliseconds. A
+/// room admits its visitors one by one.
+const INTERVAL: u32 = 10;
 
 /// The seconds whose admissions are expected to be visitors who are about to enter, and the least number of
 /// those, as in the scripts of a real room.
