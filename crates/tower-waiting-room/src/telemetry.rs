@@ -42,8 +42,8 @@
 //! | `outcome` | push streams | `disconnected`, `lifetime`, `refused`, `shutdown`, `slow`, `turn` |
 //! | `code` | misconfigurations | [`Misconfiguration::code`] |
 //!
-//! Install a metrics recorder before the first request: a counter that is looked up before the
-//! recorder is installed discards every increment. The gauges show the state as of the last call to
+//! Install a metrics recorder before the first request: a counter or histogram that is looked up before
+//! the recorder is installed discards every value. The gauges show the state as of the last call to
 //! [`record`](crate::WaitingRoomHandle::record), because no request updates a gauge.
 //!
 //! The number of time series is bounded by the configuration. No label contains data sent by a
@@ -304,14 +304,16 @@ impl Telemetry {
         time: impl FnOnce() -> Duration,
     ) {
         #[cfg(feature = "metrics")]
-        gate.times[which as usize].record(time(), || {
-            let name = match which {
-                GateTime::Hold => table::GATE_HOLD.name,
-                GateTime::Wait => table::GATE_WAIT.name,
+        {
+            let find = |metric: table::Metric| {
+                let (room, gate) = (Arc::clone(&self.room), Arc::clone(&gate.name));
+                metrics::histogram!(metric.name, "room" => room, "gate" => gate)
             };
-            let (room, gate) = (Arc::clone(&self.room), Arc::clone(&gate.name));
-            metrics::histogram!(name, "room" => room, "gate" => gate)
-        });
+            match which {
+                GateTime::Hold => gate.holds.record(time(), || find(table::GATE_HOLD)),
+                GateTime::Wait => find(table::GATE_WAIT).record(time()),
+            }
+        }
     }
 
     /// Sets the gauges of all gates with this name. A gate with a key has one snapshot for each key

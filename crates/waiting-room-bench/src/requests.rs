@@ -102,7 +102,7 @@ impl Template {
     }
 
     /// Adds a hundred headers whose names differ from those that the layer looks for only in their last
-    /// bytes. Servers read no more than that many by default.
+    /// bytes. Servers read about as many by default.
     pub(crate) fn with_many_headers(mut self) -> Self {
         for turn in &mut self.turns {
             for number in 0..100 {

@@ -4,7 +4,7 @@
 //! response times. So a node of an example counts the calls, and reports them in a header of the
 //! response. The crowd adds them up.
 
-use std::{cell::Cell, fmt, future::Future, str::FromStr, sync::Arc};
+use std::{cell::Cell, fmt, future::Future, str::FromStr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -28,9 +28,9 @@ pub(crate) struct Calls {
     pub(crate) asked: u32,
     /// The questions that the store has answered.
     pub(crate) answered: u32,
-    /// The renewals that have extended the session.
+    /// The renewals that have extended the session by its whole duration.
     pub(crate) extended: u32,
-    /// The renewals that have not extended a session, although it was not over.
+    /// The other renewals of sessions that go on.
     pub(crate) refused: u32,
     /// The reports that other visitors have left, which are made along with a question.
     pub(crate) ends: u32,
@@ -107,6 +107,24 @@ async fn ask<T>(call: impl Future<Output = Result<T, StoreError>> + Send) -> Res
     answer
 }
 
+/// Returns whether a renewal that was answered at `now` has extended the session by its whole duration, and
+/// whether it has not although the session goes on.
+fn judged(
+    renewal: &Renewal,
+    before: &Pass,
+    now: Timestamp,
+    session_duration: Duration,
+) -> (bool, bool) {
+    match renewal {
+        Renewal::End => (false, now < before.expires_at),
+        // A pass that is later than the visitor's may be that of an earlier renewal, whose answer was lost.
+        Renewal::Renew(Pass { expires_at, .. }) => {
+            let is_whole = before.expires_at < *expires_at && now + session_duration <= *expires_at;
+            (is_whole, !is_whole)
+        }
+    }
+}
+
 impl<St: Store> Store for CountedStore<St> {
     fn now(&self) -> Timestamp {
         self.0.now()
@@ -154,12 +172,11 @@ impl<St: Store> Store for CountedStore<St> {
 
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
         let renewal = ask(self.0.renew(pass)).await?;
-        let is_extended =
-            matches!(&renewal, Renewal::Renew(renewed) if renewed.expires_at > pass.expires_at);
-        let is_refused = !is_extended && self.0.now() < pass.expires_at;
+        let (extended, refused) =
+            judged(&renewal, &pass, self.0.now(), self.0.rules().session_duration());
         count(|calls| {
-            calls.extended += u32::from(is_extended);
-            calls.refused += u32::from(is_refused);
+            calls.extended += u32::from(extended);
+            calls.refused += u32::from(refused);
         });
         Ok(renewal)
     }
@@ -193,8 +210,6 @@ const HEADER: HeaderName = HeaderName::from_static("shop-store-calls");
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tower_waiting_room::{
         WaitingRoomConfig, WaitingRoomLayer,
         room::{MemoryStore, StoreFailure},
@@ -227,6 +242,24 @@ mod tests {
             clock.pass(2 * MINUTE).await;
             assert_eq!(told(&visitor.get("/").await), "2 2 0 0 0");
         });
+    }
+
+    #[test]
+    fn a_renewal_without_a_whole_session_extends_none_also_if_it_is_answered_late() {
+        let at = Timestamp::from_secs;
+        let pass = |until| {
+            let id = VisitorId::new(1);
+            Pass::new(id, 0, at(10), at(10), at(until))
+        };
+        let judge = |renewal, now| judged(&renewal, &pass(70), at(now), MINUTE);
+        let (extended, refused, over) = ((true, false), (false, true), (false, false));
+        assert_eq!(judge(Renewal::Renew(pass(120)), 60), extended);
+        assert_eq!(judge(Renewal::Renew(pass(119)), 60), refused);
+        for now in [69, 71] {
+            assert_eq!(judge(Renewal::Renew(pass(70)), now), refused);
+        }
+        assert_eq!(judge(Renewal::End, 69), refused);
+        assert_eq!(judge(Renewal::End, 70), over);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! A busy service reports one decision per limit and one outcome per gate for each request. The
 //! counters for the most frequent decisions and outcomes are therefore stored with the name of the
-//! limit or gate, and so are the histograms of a gate. Any other counter is looked up each time it is
-//! needed. Without the `metrics` feature, a [`Subject`] contains only a name.
+//! limit or gate, and so is the histogram of the times for which requests hold a permit. Any other metric is
+//! looked up each time it is needed. Without the `metrics` feature, a [`Subject`] contains only a name.
 
 use std::sync::{
     Arc,
@@ -49,9 +49,9 @@ pub(crate) struct Subject {
     /// flood, every request increments this counter.
     #[cfg(feature = "metrics")]
     pub(super) refused: Frequent,
-    /// The histograms of the [`GateTime`]s of a gate.
+    /// The histogram of the times for which the requests of a gate held their permits.
     #[cfg(feature = "metrics")]
-    pub(super) times: [Frequent<metrics::Histogram>; 2],
+    pub(super) holds: Frequent<metrics::Histogram>,
     /// The decisions of a limit, which outlast a change of its quota.
     pub(crate) decisions: Arc<DecisionCounts>,
     /// The number of requests that a gate has refused. A gate by key is removed when its last
@@ -60,7 +60,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Creates a subject whose counters are looked up when they are first used.
+    /// Creates a subject whose metrics are looked up when they are first used.
     pub(crate) fn new(name: Arc<str>) -> Self {
         Self {
             name,
@@ -69,7 +69,7 @@ impl Subject {
             #[cfg(feature = "metrics")]
             refused: Frequent::default(),
             #[cfg(feature = "metrics")]
-            times: Default::default(),
+            holds: Frequent::default(),
             decisions: Arc::default(),
             refusals: AtomicU64::new(0),
         }

@@ -27,8 +27,8 @@ use super::{
 ///
 /// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
 /// places that others may still hold, and the events since the departure of the oldest request in
-/// flight or within `place_retention`. So each request has to be answered or to
-/// [fail](Self::failed) in the end.
+/// flight or within `place_retention`. So each request has to be answered, to
+/// [pass](Self::passed) or to [fail](Self::failed) in the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -161,7 +161,7 @@ impl Oracle {
         }
         let at = self.advance(at);
         self.may_have_left(visitor);
-        self.goes_undecided(visitor, at);
+        self.goes_undecided(visitor, at, Limits::STRAGGLER);
     }
 
     /// Records that a visitor was let through with its pass, but that the answer does not tell whether
@@ -172,7 +172,8 @@ impl Oracle {
             return;
         }
         let at = self.advance(at);
-        self.goes_undecided(visitor, at);
+        self.tally.answers += 1;
+        self.goes_undecided(visitor, at, Limits::LATE_RENEWAL);
     }
 
     /// The request in flight may have been a checkout, so the visitor is certainly active only until it
@@ -188,9 +189,9 @@ impl Oracle {
         }
     }
 
-    /// Ends the request in flight, whose decision remains unknown and may take effect for a while.
-    fn goes_undecided(&mut self, visitor: VisitorNo, at: Timestamp) {
-        let stray_until = at + Limits::STRAGGLER;
+    /// Ends the request in flight, whose decision remains unknown and may still be made in this time.
+    fn goes_undecided(&mut self, visitor: VisitorNo, at: Timestamp, stray: Duration) {
+        let stray_until = at + stray;
         let held_until = stray_until + self.limits.longest_hold();
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(flight) = known.flight.take() else { return };

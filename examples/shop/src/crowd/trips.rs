@@ -88,21 +88,17 @@ impl Unextended {
         Self { since: None, asks_again: (pass_lifetime / 9).max(LEFT_BEHIND) }
     }
 
-    /// Returns whether a response with these calls, which serves a visitor, promises a whole session.
-    pub(super) fn promises_session(&mut self, calls: Calls, now: Instant) -> bool {
+    /// Returns whether a response with these calls promises a whole session, if it serves the visitor.
+    /// The request was sent at `sent`, and the response arrives at `now`.
+    pub(super) fn promises_session(&mut self, calls: Calls, sent: Instant, now: Instant) -> bool {
         if calls.asked > 0 {
             let is_extended = was_over(calls) || calls.asked == calls.extended;
             self.since = (!is_extended).then_some(now);
         }
         match self.since {
-            Some(since) => calls.asked == 0 && now - since > self.asks_again,
+            Some(since) => calls.asked == 0 && sent - since > self.asks_again,
             None => true,
         }
-    }
-
-    /// Another session begins.
-    pub(super) const fn begins(&mut self) {
-        self.since = None;
     }
 }
 
@@ -128,6 +124,8 @@ impl Tally {
 mod tests {
     use super::*;
 
+    /// The time from a request to its response.
+    const SLOW: Duration = Duration::from_secs(1);
     const NONE: Calls = Calls { asked: 0, answered: 0, extended: 0, refused: 0, ends: 0 };
     const EXTENDED: Calls = Calls { asked: 1, answered: 1, extended: 1, ..NONE };
     const LATE: Calls = Calls { asked: 1, ..NONE };
@@ -148,11 +146,12 @@ mod tests {
             let mut trips = Trips::default();
             trips.served(made);
             let (mut unextended, now) = (Unextended::none(Duration::from_secs(90)), Instant::now());
-            assert!(unextended.promises_session(NONE, now));
-            assert_eq!(unextended.promises_session(made, now), is_whole, "{made:?}");
+            assert!(unextended.promises_session(NONE, now, now));
+            assert_eq!(unextended.promises_session(made, now, now), is_whole, "{made:?}");
             // A node that never asks again is found out.
             let without_a_call = [10, 11]
-                .map(|secs| unextended.promises_session(NONE, now + Duration::from_secs(secs)));
+                .map(|secs| now + Duration::from_secs(secs))
+                .map(|sent| unextended.promises_session(NONE, sent, sent + SLOW));
             assert_eq!(without_a_call, [is_whole, true], "{made:?}");
             assert_eq!((trips.late, trips.refused), (late, refused), "{made:?}");
         }

@@ -261,10 +261,11 @@ impl Visitor {
         }
         let returned_ticket = self.has_ticket && self.plan.memory == Memory::Keeps;
         let mut flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
+        let sent = Instant::now();
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let (headers, calls) = (response.headers(), Calls::told(response.headers()));
-        let is_whole = self.unextended.promises_session(calls, Instant::now());
+        let is_whole = self.unextended.promises_session(calls, sent, Instant::now());
         flight.made(!self.has_pass && !self.has_ticket, calls, is_whole);
         tracing::debug!(
             visitor = ?self.number,
@@ -320,9 +321,6 @@ impl Visitor {
         match errand {
             Errand::Checkout => flight.left(),
             Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
-        }
-        if !self.has_pass {
-            self.unextended.begins();
         }
         self.is_let_in();
         // A visitor is admitted even if it disconnects before the page is complete.

@@ -75,10 +75,10 @@ fn a_visitor_who_passed_is_active_until_its_pass_lapses_and_may_be_for_longer() 
         scene.report().max_active
     };
     assert_eq!([59_999, 60_000].map(with_another_at), [2, 1]);
-    // The pass is valid until 60 s, and the slot may be held until 178.5 s.
+    // The pass is valid until 60 s. A late renewal may hold the slot until 119.5 s.
     scene.ask(1, 59_000, first());
-    scene.ask(3, 178_499, first());
-    scene.ask(4, 178_500, first());
+    scene.ask(3, 119_499, first());
+    scene.ask(4, 119_500, first());
     let report = scene.report();
     assert_eq!((report.lost_places, report.queued_while_free), (1, 1));
 }

@@ -114,7 +114,8 @@ fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store
         let mut flight = go_on();
         let calls = told.parse().unwrap();
         let mut unextended = Unextended::none(Duration::from_secs(67));
-        flight.made(false, calls, unextended.promises_session(calls, Instant::now()));
+        let now = Instant::now();
+        flight.made(false, calls, unextended.promises_session(calls, now, now));
         flight.answered(Seen::Admitted);
         clock.advance(Duration::from_secs(40));
         go_on().answered(WAIT);

@@ -30,8 +30,9 @@ pub(super) struct Room {
     /// The tickets of Anywhere's that the site has.
     tickets: u32,
     is_dry: bool,
-    /// The visitors in line.
+    /// The visitors in line, by intervals of this length in milliseconds.
     line: Line,
+    interval: u32,
     /// The visitors at the doors of the nodes.
     standing: Vec<Standing>,
     /// The new visitors at the door of each node, as last reported.
@@ -58,6 +59,7 @@ impl Room {
     /// run of this length in milliseconds.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     pub(super) fn new(site: SiteId, rate: f64, nodes: usize, length: u32) -> Self {
+        let interval = length.div_ceil(INTERVALS).max(INTERVAL);
         Self {
             site,
             world: None,
@@ -70,7 +72,8 @@ impl Room {
             taken: 0,
             tickets: 0,
             is_dry: false,
-            line: Line::new(length / INTERVAL),
+            line: Line::new(length / interval),
+            interval,
             standing: Vec::new(),
             at_doors: vec![0; nodes],
             drawn_for: ((rate * SOON_S).ceil() as u32).max(FEW),
@@ -106,12 +109,12 @@ impl Room {
 
     /// A visitor who has arrived at this time is in the line from now on.
     pub(super) fn joins_line(&mut self, arrived: u32) {
-        self.line.join(arrived / INTERVAL);
+        self.line.join(arrived / self.interval);
     }
 
     /// Such a visitor has left the line.
     pub(super) fn leaves_line(&mut self, arrived: u32) {
-        self.line.leave(arrived / INTERVAL);
+        self.line.leave(arrived / self.interval);
     }
 
     /// Admits a visitor if there is a slot beyond those of the visitors who came before. Returns whether it
@@ -217,7 +220,7 @@ impl Room {
     }
 
     fn ahead_of(&self, visitor: &Standing) -> u32 {
-        self.line.ahead(visitor.arrived / INTERVAL)
+        self.line.ahead(visitor.arrived / self.interval)
     }
 
     /// Returns whether Anywhere's counter has nothing left for this site in this minute.
@@ -226,9 +229,11 @@ impl Room {
     }
 }
 
-/// The line has the order of visitors who arrived in different intervals of this length, in milliseconds. A
-/// room admits its visitors one by one.
+/// The line has the order of visitors who arrived in different intervals of this length, in milliseconds, as
+/// a room admits its visitors one by one. In long runs, intervals are longer, so that there are not more than
+/// this.
 const INTERVAL: u32 = 10;
+const INTERVALS: u32 = 1 << 16;
 
 /// The seconds whose admissions are expected to be visitors who are about to enter, and the least number of
 /// those, as in the scripts of a real room.
