@@ -98,7 +98,8 @@ impl Found {
 fn fill(report: &mut Report, targets: &[Target], found: &[Found], load: LoadKind) {
     for (target, this) in targets.iter().zip(found) {
         let ratio = this.per_second.ratio_to(&found[0].per_second);
-        let bar = target.bar.map(|limit| Bar::at_least("ratio", limit, ratio.median()));
+        let by_cpu = found[0].cpu_us.ratio_to(&this.cpu_us).median();
+        let bar = target.bar.map(|limit| Bar::at_least("ratio by CPU", limit, by_cpu));
         report.row([
             target.name.to_owned(),
             spread(&this.per_second),
@@ -106,7 +107,7 @@ fn fill(report: &mut Report, targets: &[Target], found: &[Found], load: LoadKind
             figure(this.p50_ms.median()),
             figure(this.p99_ms.median()),
             spread(&this.cpu_us),
-            figure(found[0].cpu_us.ratio_to(&this.cpu_us).median()),
+            figure(by_cpu),
             bar.map_or(NONE.to_owned(), |bar| bar.to_string()),
         ]);
     }

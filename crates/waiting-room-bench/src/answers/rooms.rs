@@ -14,6 +14,8 @@ use tower_waiting_room::{
 use crate::{
     browsers::{dozen, made_up},
     case::{Case, Group, Repeat},
+    gate,
+    limits::never_used_up,
     requests::{Template, drive, drive_router, hello, peer, runtime},
     services::Ready,
     visitors::{config, cookie_of, token, token_at},
@@ -40,6 +42,12 @@ impl FullRoom {
 pub(super) async fn full_room() -> Result<FullRoom> {
     let longest = Duration::from_secs(10 * 60);
     let config = config().refresh_interval(longest).place_retention(3 * longest).build()?;
+    Ok(FullRoom::new(WaitingRoomLayer::new(config)).await)
+}
+
+/// Creates a full room with a limit per address and a gate.
+pub(super) async fn guarded_room() -> Result<FullRoom> {
+    let config = config().rate_limit(never_used_up()).concurrency(gate::limit()).build()?;
     Ok(FullRoom::new(WaitingRoomLayer::new(config)).await)
 }
 

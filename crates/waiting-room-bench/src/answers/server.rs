@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{net::TcpListener, task::JoinSet};
 use tower::ServiceExt;
 
-use super::rooms::{HTML, JSON, full_room, still_room};
+use super::rooms::{HTML, JSON, full_room, guarded_room, still_room};
 use crate::{
     child::{Process, end_with_starter, say},
     limits::REFUSING,
@@ -47,12 +47,16 @@ pub(super) struct Address {
     pub(super) room: u16,
     /// The port of the application behind a full room whose clock stands still.
     pub(super) still: u16,
+    /// The port of the application behind a full room, a limit and a gate.
+    pub(super) guarded: u16,
     /// The port of an application that always sends a copy of the answer to a ticket, in JSON.
     pub(super) json: u16,
     /// The same in HTML.
     pub(super) html: u16,
     /// The pass that fills the room.
     pub(super) pass: String,
+    /// The pass that fills the room with a limit and a gate.
+    pub(super) guarded_pass: String,
     /// A ticket of the room that is not due during the measurement.
     pub(super) early: String,
     /// A ticket that is due, of the room whose clock stands still.
@@ -67,7 +71,8 @@ pub(crate) fn serve() -> Result<()> {
     end_with_starter();
     runtime().block_on(async {
         let (room, still) = (full_room().await?, still_room().await?);
-        let app = hello().layer(room.layer);
+        let guarded = guarded_room().await?;
+        let app = hello().layer(room.layer.for_axum());
         let cookie = format!("__Host-wr-shop={}", room.ticket);
         let mut servers = JoinSet::new();
         let mut refusing = Vec::new();
@@ -79,8 +84,10 @@ pub(crate) fn serve() -> Result<()> {
             json: listen(&mut servers, ready_made(&app, JSON, &cookie).await?).await?,
             html: listen(&mut servers, ready_made(&app, HTML, &cookie).await?).await?,
             room: listen(&mut servers, app).await?,
-            still: listen(&mut servers, hello().layer(still.layer)).await?,
+            still: listen(&mut servers, hello().layer(still.layer.for_axum())).await?,
+            guarded: listen(&mut servers, hello().layer(guarded.layer.for_axum())).await?,
             pass: room.pass,
+            guarded_pass: guarded.pass,
             early: room.ticket,
             due: still.ticket,
             refusing,

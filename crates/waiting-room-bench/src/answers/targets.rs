@@ -37,7 +37,7 @@ impl Target {
         self
     }
 
-    /// Sets the bar.
+    /// Sets the least ratio of the CPU times per request, that of the floor to this one.
     fn bar(mut self, ratio: f64) -> Self {
         self.bar = Some(ratio);
         self
@@ -64,16 +64,20 @@ pub(super) fn refusals(address: &Address) -> Vec<Target> {
 
 /// Requests of waiting visitors, after the floor.
 pub(super) fn targets(address: &Address) -> Vec<Target> {
-    let Address { hello, json, html, room, still, pass, early, due, .. } = address;
+    let Address { hello, json, html, room, still, guarded, pass, early, due, .. } = address;
     let ok = StatusCode::OK;
     vec![
         Target::new("hello-world (the floor)", *hello, ok),
         Target::new("hello-world, asked with a ticket", *hello, ok).accept(JSON).token(early),
         Target::new("hello-world behind the room, valid pass", *room, ok).accept(JSON).token(pass),
+        Target::new("… behind a limit and a gate, too", *guarded, ok)
+            .accept(JSON)
+            .token(&address.guarded_pass)
+            .bar(0.9),
         Target::new("JSON, ready-made", *json, DATA).accept(JSON).token(early),
-        Target::new("JSON, early ticket", *room, DATA).accept(JSON).token(early).bar(0.8),
-        Target::new("JSON, first touch", *room, DATA).accept(JSON).bar(0.8),
-        Target::new("JSON, check-in", *still, DATA).accept(JSON).token(due).bar(0.8),
+        Target::new("JSON, early ticket", *room, DATA).accept(JSON).token(early).bar(0.85),
+        Target::new("JSON, first touch", *room, DATA).accept(JSON).bar(0.85),
+        Target::new("JSON, check-in", *still, DATA).accept(JSON).token(due).bar(0.85),
         Target::new("HTML, ready-made", *html, PAGE).accept(HTML).token(early),
         Target::new("HTML, early ticket", *room, PAGE).accept(HTML).token(early),
         Target::new("HTML, first touch", *room, PAGE).accept(HTML),
