@@ -122,7 +122,10 @@ fn the_tables_of_the_limits_have_their_rows() {
     for bar in ["x governor ≤ 0.8", "x governor ≤ 0.5", "bytes ≤ 36", "added ns ≤ 250"] {
         assert!(printed.contains(bar), "no bar {bar:?} in:\n{printed}");
     }
-    assert!(printed.contains("x floor ≤ 1.5") && printed.contains("ratio by CPU ≥ 0.9"), "{printed}");
+    assert!(
+        printed.contains("x floor ≤ 1.5") && printed.contains("ratio by CPU ≥ 0.9"),
+        "{printed}"
+    );
 }
 
 #[test]
