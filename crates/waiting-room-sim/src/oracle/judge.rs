@@ -172,7 +172,8 @@ impl Oracle {
             return;
         }
         let at = self.advance(at);
-        self.tally.answers += 1;
+        let known = self.visitors.get(&visitor);
+        self.tally.answers += u64::from(known.is_some_and(|known| known.flight.is_some()));
         self.goes_undecided(visitor, at, Limits::LATE_RENEWAL);
     }
 

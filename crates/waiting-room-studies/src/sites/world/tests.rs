@@ -73,8 +73,8 @@ fn nobody_is_lost_on_the_way() {
 }
 
 /// The visitors of a run with the escrow who are early by chance. In one of about a hundred runs with a dead
-/// site, and of five hundred with a short patience, it was one of thousands: the last free slot was at another
-/// site, or its place in the minute was held for a 256th longer than sixty seconds.
+/// site, and of five hundred with a short patience, it was one of thousands, when few slots were free. Probably
+/// the last one was at another site, or its place in the minute was held for the 256th longer than sixty seconds.
 const RARELY: u64 = 1;
 
 /// With a patience of five seconds, the line is shorter after a moment.
