@@ -14,7 +14,6 @@
 //! | keeper | keeps | after a loss of the process |
 //! |---|---|---|
 //! | [`PostgresKeeper`] | everything | grants at once |
-//! | [`RedisKeeper`] | the term | grants when all sites have reported, or 422 s later |
 //! | [`MemoryKeeper`] | everything, in this process | for tests |
 
 use std::{error::Error, fmt, future::Future};
@@ -24,14 +23,10 @@ use waiting_room_sites::escrow::{Changes, Kept, Term};
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "redis")]
-mod redis;
 
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Corrections, Failover, PostgresKeeper};
-#[cfg(feature = "redis")]
-pub use self::redis::RedisKeeper;
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///
@@ -39,10 +34,6 @@ pub use self::redis::RedisKeeper;
 /// returns may still take effect, but never after a later call has returned: a batch that arrives
 /// late must not replace a newer one.
 pub trait LedgerKeeper: Send + 'static {
-    /// Whether the accounts are kept, and not the term only. Without them, the list of sites is part
-    /// of the configuration, and a site cannot be fenced: the next ledger would not know it.
-    const KEEPS_ACCOUNTS: bool = true;
-
     /// Returns what a standby looks at to find out whether the holder is alive.
     ///
     /// # Errors

@@ -28,7 +28,6 @@ pub(super) struct Desk {
     unstored: Option<Changes>,
     /// The answers of the next batch.
     answers: Vec<(SiteId, ToSite)>,
-    keeps_orders: bool,
 }
 
 impl Desk {
@@ -48,18 +47,12 @@ impl Desk {
                 GlobalLedger::recover(kept, limit, sites, term, rules, now)?
             }
         };
-        Ok(Self { ledger, census, unstored: None, answers: Vec::new(), keeps_orders: true })
+        Ok(Self { ledger, census, unstored: None, answers: Vec::new() })
     }
 
     /// Sets how many terms ahead of this ledger a site is believed to be.
     pub(super) fn term_jump(mut self, terms: u32) -> Self {
         self.ledger = self.ledger.term_jump(terms);
-        self
-    }
-
-    /// Refuses orders whose effect the keeper would not keep.
-    pub(super) const fn without_orders(mut self) -> Self {
-        self.keeps_orders = false;
         self
     }
 
@@ -102,9 +95,6 @@ impl Desk {
         now: Timestamp,
         calendar: Timestamp,
     ) -> Result<String, OrderError> {
-        if !self.keeps_orders && order != Order::Status {
-            return Err(OrderError::TermOnly);
-        }
         let ledger = &mut self.ledger;
         match order {
             Order::AddSite(site) => ledger.add_site(site, now),
@@ -312,10 +302,6 @@ mod tests {
             status.contains("1     0/0       away     0         0         0s      fenced\n"),
             "{status}"
         );
-        let mut desk = desk.without_orders();
-        let refused = desk.order(Order::SetLimit(3), now, now).unwrap_err();
-        assert!(matches!(refused, OrderError::TermOnly));
-        assert!(desk.order(Order::Status, now, now).is_ok());
     }
 
     #[test]

@@ -47,8 +47,6 @@ pub enum OrderError {
     NotHolding,
     /// The list of sites does not allow it.
     Refused(ListRefused),
-    /// The keeper of the room keeps no such change, so the next ledger would not know it.
-    TermOnly,
     /// It is unknown whether the change was stored.
     Unknown,
 }
@@ -58,11 +56,6 @@ impl fmt::Display for OrderError {
         match self {
             Self::NotHolding => f.write_str("this process is a standby, expected the holder"),
             Self::Refused(refused) => refused.fmt(f),
-            Self::TermOnly => f.write_str(
-                "keeper is Redis, which keeps the term only, expected PostgreSQL for this order; to \
-                 add a site, start all ledgers again with a longer list; a site may be left out when \
-                 it has been off for a lease, a session and a margin",
-            ),
             Self::Unknown => f.write_str(
                 "the keeper has not acknowledged the change in time: look at the status",
             ),

@@ -125,8 +125,7 @@ impl<K: LedgerKeeper> Holder<K> {
         let term = kept.term;
         let desk = Desk::open(taken, reception.now(), reception.calendar_now());
         let desk = match desk.map(|desk| desk.term_jump(self.term_jump)) {
-            Ok(desk) if K::KEEPS_ACCOUNTS => desk,
-            Ok(desk) => desk.without_orders(),
+            Ok(desk) => desk,
             Err(error) => {
                 let lost = KeepError::Lost { found: error.to_string() };
                 reception.told.trouble(&reception.room, &lost);
