@@ -4,11 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::ConfigError;
-use waiting_room_ledger::keeper::Failover;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, EscrowRules, Term},
-};
+use waiting_room_ledger::{Epoch, EscrowRules, SiteId, Term, keeper::Failover};
 
 /// The global ledger of waiting rooms that several sites share.
 #[derive(Debug, Parser)]

@@ -10,13 +10,9 @@ use tokio::{
 };
 use tracing_subscriber::EnvFilter;
 use waiting_room_ledger::{
-    Holder, HolderHandle, HolderTimes, LedgerServer, OperatorError, OperatorLink, Order,
-    ServerKeys, SharedKeys, TcpDial,
-    keeper::{Corrections, PostgresKeeper},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, Kept, KeptAccount, Standing, Term},
+    Epoch, Holder, HolderHandle, HolderTimes, LedgerServer, OperatorError, OperatorLink, Order,
+    ServerKeys, SharedKeys, SiteId, TcpDial, Term,
+    keeper::{Corrections, Kept, KeptAccount, PostgresKeeper, Standing},
 };
 
 use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};

@@ -18,7 +18,7 @@
 
 use std::{error::Error, fmt, future::Future};
 
-use waiting_room_sites::escrow::{Changes, Kept, Term};
+use crate::escrow::Term;
 
 mod memory;
 #[cfg(feature = "postgres")]
@@ -27,6 +27,7 @@ mod postgres;
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Corrections, Failover, PostgresKeeper};
+pub use crate::escrow::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver};
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///
@@ -91,13 +92,11 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TakenOver {
-    /// All accounts were kept: the ledger is
-    /// [restored](waiting_room_sites::escrow::GlobalLedger::restore).
+    /// All accounts were kept: the ledger continues with them at once.
     Kept(Kept),
     /// The accounts are lost or unreliable, and only the term, the limit, the rules, the list of
-    /// sites and their fences are known: the ledger is
-    /// [recovered](waiting_room_sites::escrow::GlobalLedger::recover), and grants nothing until
-    /// every site has reported, or everything that was granted before has expired.
+    /// sites and their fences are known: the ledger grants nothing until every site has reported, or
+    /// everything that was granted before has expired.
     Lost(Kept),
 }
 

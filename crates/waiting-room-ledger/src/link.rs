@@ -16,7 +16,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{EscrowRules, Incarnation, Term, ToGlobal, ToSite},
 };

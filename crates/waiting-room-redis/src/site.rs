@@ -2,7 +2,7 @@
 //!
 //! The room of a site admits visitors to the slots that a global ledger has granted to the site. The
 //! scripts keep the accounts, see `lua/room/site.lua`, and this module carries what they say and hear.
-//! It knows numbers only: the messages belong to `waiting-room-sites`, which users of a single site do
+//! It knows numbers only: the messages belong to `waiting-room-ledger`, which users of a single site do
 //! not compile. Applications use `SiteStore` of `waiting-room-ledger`.
 
 use std::{fmt, time::Duration};

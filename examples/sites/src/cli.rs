@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
 use tower_waiting_room::ConfigError;
 use waiting_room_engines::Engine;
-use waiting_room_sites::escrow::EscrowRules;
+use waiting_room_ledger::EscrowRules;
 
 use crate::{
     fault::Fault,

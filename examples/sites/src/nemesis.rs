@@ -10,8 +10,7 @@ use tokio::{
     task::block_in_place,
     time::{Instant, sleep},
 };
-use waiting_room_ledger::Order;
-use waiting_room_sites::SiteId;
+use waiting_room_ledger::{Order, SiteId};
 
 use crate::{fault::Fault, ledger::ROOM, world::World};
 

@@ -8,9 +8,8 @@ use cluster::serve_until_end;
 use shop::{CountedStore, RoomArgs, tells_calls};
 use tokio::net::TcpListener;
 use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
-use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
+use waiting_room_ledger::{EscrowRules, Policy, SharedKeys, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::ledger::{MINUTE_ROOM, SITE_KEY};
 

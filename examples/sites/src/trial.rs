@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use shop::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Trips};
 use tokio::{select, sync::watch, time::sleep};
 use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
-use waiting_room_sites::Minute;
+use waiting_room_ledger::model::Minute;
 
 use crate::{
     cli::{EngineName, Load, Plan},

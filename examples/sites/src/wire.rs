@@ -13,9 +13,9 @@ use std::{
 };
 
 use cluster::{Direction, Listener, Listeners, Tap};
-use waiting_room_sites::{
-    Minute, SiteId,
-    escrow::{ToGlobal, ToSite},
+use waiting_room_ledger::{
+    SiteId,
+    model::{Minute, ToGlobal, ToSite},
 };
 
 /// The messages on all links of a world.
@@ -245,7 +245,10 @@ const ROOM_AT: usize = 1 + 1 + 16 + 2 + 8;
 #[cfg(test)]
 mod tests {
     use tower_waiting_room::time::Timestamp;
-    use waiting_room_sites::escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, LineFront, Term};
+    use waiting_room_ledger::{
+        Epoch, EscrowRules, Incarnation, Term,
+        model::{Heartbeat, LineFront},
+    };
 
     use super::*;
 

@@ -14,11 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use cluster::{Process, ShiftedClock, free_address};
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
-use waiting_room_ledger::{OperatorLink, Order, SharedKeys, TcpDial};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, Term},
-};
+use waiting_room_ledger::{Epoch, OperatorLink, Order, SharedKeys, SiteId, TcpDial, Term};
 
 use crate::{
     cli::Plan,

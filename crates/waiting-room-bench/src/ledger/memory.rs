@@ -3,9 +3,9 @@
 use std::mem;
 
 use waiting_room_core::{Timestamp, VisitorId};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Admission, GlobalLedger, Incarnation, SiteAction, SiteLedger, Term},
+use waiting_room_ledger::{
+    Incarnation, SiteId, Term,
+    model::{Admission, GlobalLedger, SiteAction, SiteLedger},
 };
 
 use crate::{

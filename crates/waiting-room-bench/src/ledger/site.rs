@@ -6,10 +6,9 @@ use anyhow::Result;
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use tokio::time::{Instant, sleep_until};
 use waiting_room_core::{Timestamp, VisitorId};
-use waiting_room_ledger::{LedgerLink, LinkOptions, TcpDial};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Admission, Incarnation, SiteAction, SiteLedger, ToSite},
+use waiting_room_ledger::{
+    Incarnation, SiteId, TcpDial,
+    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, ToSite},
 };
 
 use crate::ledger::process::{ROOM, RULES, keys};

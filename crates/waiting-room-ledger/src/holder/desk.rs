@@ -4,15 +4,13 @@
 use std::fmt::Write as _;
 
 use waiting_room_core::{ConfigError, Timestamp};
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{
         Census, Changes, GlobalLedger, LaterTerm, Outgoing, Refusal, Refused, Standing, TermOver,
         ToGlobal, ToSite,
     },
-};
-
-use crate::{
     holder::{Order, OrderError},
     keeper::TakenOver,
 };
@@ -212,12 +210,11 @@ mod tests {
     use std::time::Duration;
 
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::{
-        Minute,
-        escrow::{
-            Admission, Draw, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
-            Tally, Term,
-        },
+
+    use crate::{
+        escrow::{Draw, EscrowRules, Incarnation, Kept, KeptAccount, Tally, Term},
+        model::{Admission, SiteAction, SiteLedger},
+        slots::Minute,
     };
 
     use super::*;

@@ -6,7 +6,8 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     time::Instant,
 };
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{Epoch, Incarnation, ListRefused, Term, ToGlobal, ToSite},
 };

@@ -4,7 +4,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
-use waiting_room_sites::SiteId;
+
+use crate::SiteId;
 
 /// The time without a stream after which the operator is told that a site is away.
 const AWAY_AFTER: Duration = Duration::from_secs(60);

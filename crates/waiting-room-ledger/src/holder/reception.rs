@@ -15,12 +15,10 @@ use waiting_room_core::{
     Timestamp,
     time::{Clock, SystemClock},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
-};
 
 use crate::{
+    SiteId,
+    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
     holder::{
         Delivery, Event, OpenRefused, OrderError, StreamId,
         desk::Desk,

@@ -7,9 +7,9 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use waiting_room_core::time::Clock;
-use waiting_room_sites::escrow::{GlobalLedger, Term};
 
 use crate::{
+    escrow::{GlobalLedger, Term},
     holder::{
         HolderHandle, Role,
         desk::Desk,

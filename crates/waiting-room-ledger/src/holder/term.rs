@@ -12,12 +12,10 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Changes, LaterTerm, ToSite},
-};
 
 use crate::{
+    SiteId,
+    escrow::{Changes, LaterTerm, ToSite},
     holder::{
         Delivery, Event, OrderError,
         desk::Desk,

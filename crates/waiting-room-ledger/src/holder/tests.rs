@@ -10,18 +10,15 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    Minute, SiteId,
-    escrow::{
-        Changes, Draw, EscrowRules, Incarnation, SiteAction, SiteLedger, Standing, Tally, Term,
-        ToGlobal, ToSite,
-    },
-};
 
 use super::*;
 use crate::{
+    SiteId,
+    escrow::{Changes, Draw, EscrowRules, Incarnation, Standing, Tally, Term, ToGlobal, ToSite},
     keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver},
     logged::Logged,
+    model::{SiteAction, SiteLedger},
+    slots::Minute,
 };
 
 const SITE: SiteId = SiteId::new(1);

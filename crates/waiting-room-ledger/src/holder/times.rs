@@ -75,7 +75,7 @@ impl Vigil {
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sites::escrow::Term;
+    use crate::escrow::Term;
 
     use super::*;
 

@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+    keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term},
 };
-
-use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper for tests, which keeps everything in memory. Its clones share what is kept.
 ///

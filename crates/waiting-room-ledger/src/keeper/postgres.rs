@@ -21,7 +21,7 @@ mod sql;
 
 use std::fmt;
 
-use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
+use crate::escrow::{Changes, EscrowRules, Kept, Term};
 
 use self::{
     connect::Session,

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use waiting_room_core::Timestamp;
-use waiting_room_sites::escrow::{Epoch, Heartbeat, Term, ToGlobal};
+
+use crate::escrow::{Epoch, Heartbeat, Term, ToGlobal};
 
 /// Pauses that grow, with jitter, so that sites do not return at the same instant.
 ///
@@ -113,9 +114,11 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::{
+
+    use crate::{
         SiteId,
-        escrow::{EscrowRules, GlobalLedger, Incarnation, SiteAction, SiteLedger},
+        escrow::{EscrowRules, GlobalLedger, Incarnation},
+        model::{SiteAction, SiteLedger},
     };
 
     use super::*;
@@ -234,7 +237,7 @@ mod tests {
         let before = world.sent;
         let now = Timestamp::from_secs(10);
         world.site.arrived();
-        if let waiting_room_sites::escrow::Admission::Borrow { ask: Some(ask), .. } =
+        if let crate::model::Admission::Borrow { ask: Some(ask), .. } =
             world.site.admit(VisitorId::new(1), now)
         {
             world.carry_out(vec![SiteAction::Send(ask)], now);

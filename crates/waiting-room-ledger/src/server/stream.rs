@@ -6,12 +6,10 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Incarnation, MAX_MESSAGE_LEN, ToGlobal},
-};
 
 use crate::{
+    SiteId,
+    escrow::{Incarnation, MAX_MESSAGE_LEN, ToGlobal},
     holder::{Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId},
     server::peers::Caller,
     wire::{

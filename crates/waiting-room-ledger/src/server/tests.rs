@@ -10,16 +10,14 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, SiteAction, SiteLedger, ToGlobal},
-};
 
 use super::{peers::MAX_UNCONFIRMED, *};
 use crate::{
-    Holder, HolderTimes, SharedKeys,
+    Holder, HolderTimes, SharedKeys, SiteId,
+    escrow::{EscrowRules, Incarnation, ToGlobal},
     keeper::MemoryKeeper,
     logged::Logged,
+    model::{SiteAction, SiteLedger},
     wire::{FrameError, FrameReader, Hello, Opener, Purpose, Ready, Sealer},
 };
 

@@ -17,10 +17,10 @@ use waiting_room_redis::{
     RedisStore,
     site::{SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::{EscrowRules, ToSite};
 
 use crate::{
     Dial, Policy,
+    escrow::{EscrowRules, ToSite},
     site::{
         channel::Channel, counting::Counting, messages::for_room, options::SiteOptions,
         state::SiteState,

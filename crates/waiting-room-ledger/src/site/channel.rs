@@ -6,10 +6,11 @@ use std::{future::pending, time::Duration};
 use tokio::time::Instant;
 use waiting_room_core::Timestamp;
 use waiting_room_redis::site::{AccountReport, SharedLimit, SiteReport, SiteTimes};
-use waiting_room_sites::escrow::{EscrowRules, Incarnation, JoinRefused, ToGlobal, ToSite};
 
 use crate::{
-    Dial, LedgerLink,
+    Dial,
+    escrow::{EscrowRules, Incarnation, JoinRefused, ToGlobal, ToSite},
+    link::LedgerLink,
     site::{
         messages::{times, to_global},
         options::SiteOptions,
@@ -163,13 +164,13 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sites::{
-        SiteId,
-        escrow::{Epoch, Refusal, Refused, Term},
-    };
 
     use super::*;
-    use crate::{SharedKeys, logged::Logged};
+    use crate::{
+        SharedKeys, SiteId,
+        escrow::{Epoch, Refusal, Refused, Term},
+        logged::Logged,
+    };
 
     const RULES: EscrowRules = EscrowRules::new();
 

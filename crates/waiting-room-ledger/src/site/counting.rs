@@ -4,9 +4,11 @@
 
 use waiting_room_core::{RoomRules, Timestamp};
 use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};
-use waiting_room_sites::{
-    Minute, SiteId, SlotPolicy, SlotRules, Slots, WorldSnapshot,
+
+use crate::{
+    SiteId,
     escrow::{Draw, Incarnation, RulesDigest, Tally, Term, ToGlobal, World},
+    slots::{Minute, SlotPolicy, SlotRules, Slots, WorldSnapshot},
 };
 
 /// Splits the slots of a minute by the newest snapshot, with the rules that the simulation uses.

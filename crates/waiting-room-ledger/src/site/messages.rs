@@ -3,7 +3,8 @@
 
 use waiting_room_core::Timestamp;
 use waiting_room_redis::site::{AccountReport, EpochNumbers, GlobalNews, SiteTimes};
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{
         Epoch, EscrowRules, Heartbeat, Incarnation, Join, LineFront, Refusal, RulesDigest, Term,

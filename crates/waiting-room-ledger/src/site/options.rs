@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation},
-};
 
-use crate::{Dial, LedgerLink, LinkOptions, SharedKeys, TcpDial, site::judge::BootClock};
+use crate::{
+    Dial, SharedKeys, SiteId, TcpDial,
+    escrow::{EscrowRules, Incarnation},
+    link::{LedgerLink, LinkOptions},
+    site::judge::BootClock,
+};
 
 /// How the sites of a room keep one limit on active visitors. All sites have to use the same policy.
 ///
@@ -19,16 +20,16 @@ use crate::{Dial, LedgerLink, LinkOptions, SharedKeys, TcpDial, site::judge::Boo
 #[non_exhaustive]
 pub enum Policy {
     /// The sites count new visitors by the calendar minute, and know a snapshot of the world that is
-    /// a second old: the third policy of Cloudflare's article, see
-    /// [`SlotPolicy::Counters`](waiting_room_sites::SlotPolicy::Counters).
+    /// a second old: the third policy of Cloudflare's article on the queueing decisions of its Waiting
+    /// Room (2023).
     ///
     /// **The limit may be exceeded**, up to twice with recent snapshots, and visitors may be queued
     /// although slots are free. While the ledger is away, a site goes on for three minutes with the
     /// last snapshot. The clocks of the ledger and of the servers of all rooms have to agree within
     /// a second or so.
     Counters,
-    /// The sites hold slots that the global ledger has granted. The limit is never exceeded, see
-    /// [`escrow`](waiting_room_sites::escrow).
+    /// The sites hold slots that the global ledger has granted. The limit is never exceeded, under the
+    /// [conditions](crate#the-promise) of the crate.
     #[default]
     Escrow,
 }
@@ -86,8 +87,7 @@ impl<D: Dial> SiteOptions<D> {
     /// [`Policy::Escrow`] by default.
     ///
     /// ```
-    /// use waiting_room_ledger::{Policy, SharedKeys, SiteOptions};
-    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    /// use waiting_room_ledger::{EscrowRules, Policy, SharedKeys, SiteId, SiteOptions};
     ///
     /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
     /// let ledgers = ["ledger-1.internal:7400".to_owned()];
@@ -113,8 +113,7 @@ impl<D: Dial> SiteOptions<D> {
     /// for the site.
     ///
     /// ```
-    /// use waiting_room_ledger::{SharedKeys, SiteOptions};
-    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    /// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
     ///
     /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
     /// let ledgers = ["ledger-1.internal:7400".to_owned()];

@@ -11,9 +11,8 @@ use std::{
 use tokio::sync::{Notify, watch};
 use waiting_room_core::{Timestamp, time::Clock};
 use waiting_room_redis::site::{AccountReport, Counted, NodeReport, SiteReport};
-use waiting_room_sites::{Minute, escrow::EscrowRules};
 
-use crate::site::judge::Judge;
+use crate::{escrow::EscrowRules, site::judge::Judge, slots::Minute};
 
 /// How long a node speaks for its site without reporting again.
 const SPEAKS_FOR: Duration = Duration::from_secs(5);

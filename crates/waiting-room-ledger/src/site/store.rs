@@ -21,10 +21,10 @@ use waiting_room_core::{
     },
 };
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::{
-    Dial,
+    Dial, SiteId,
+    escrow::EscrowRules,
     site::{
         agent::Agent,
         options::{SiteOptions, check_session},
@@ -47,9 +47,8 @@ use crate::{
 /// share, unless it has none left in this minute.
 ///
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
-/// ledger, whatever the network does, under the conditions that
-/// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
-/// room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
+/// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The limit
+/// on active visitors in the rules of the room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
 /// of them wait for slots from elsewhere, depend on it. The limit on new visitors in these rules is one of this site alone, unless
 /// the sites share one, or of the world under `Policy::Counters`. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.

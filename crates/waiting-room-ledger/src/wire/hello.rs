@@ -1,11 +1,10 @@
 //! The greeting of a stream: what the client wants, and the nonces of both sides.
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Incarnation, WIRE_VERSION},
+    wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys},
 };
-
-use crate::wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys};
 
 /// The version of the greeting and of everything after it, which is its first byte. A peer with another
 /// encoding of the messages is refused by this number, before it has sent any.

@@ -1,12 +1,11 @@
 //! What a stream carries besides the messages of the ledgers: the orders of an operator as text, and
 //! the sentence that ends a stream.
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Epoch, MAX_MESSAGE_LEN, Term},
+    holder::Order,
 };
-
-use crate::holder::Order;
 
 /// A frame that ends a stream with a sentence. No message begins with a zero.
 pub(crate) fn close(sentence: &str) -> Vec<u8> {

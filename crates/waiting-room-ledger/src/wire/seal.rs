@@ -10,7 +10,8 @@ use std::{
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use waiting_room_sites::SiteId;
+
+use crate::SiteId;
 
 /// The bytes of a key.
 const KEY_LEN: usize = 32;

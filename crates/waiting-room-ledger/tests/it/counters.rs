@@ -12,11 +12,10 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    Holder, HolderHandle, HolderTimes, LedgerServer, Order, Policy, ServerKeys, SiteOptions,
-    SiteStore, keeper::MemoryKeeper,
+    Holder, HolderHandle, HolderTimes, LedgerServer, Order, Policy, ServerKeys, SiteId,
+    SiteOptions, SiteStore, keeper::MemoryKeeper, model::Minute,
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{Minute, SiteId};
 
 use crate::sites::{LASTING, keys, until, visit};
 

@@ -13,9 +13,8 @@ use waiting_room_core::{
     RoomRules, Store, StoreError, Timestamp, Verdict, VisitorId, time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
-use waiting_room_ledger::{Policy, SiteOptions, SiteStore};
+use waiting_room_ledger::{EscrowRules, Policy, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::sites::{Ledger, keys, sentence_of, set_up_room};
 

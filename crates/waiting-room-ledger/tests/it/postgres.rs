@@ -5,15 +5,12 @@ use std::{collections::BTreeMap, time::Duration};
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    LedgerKeeper,
-    keeper::{Corrections, Failover, KeepError, PostgresKeeper, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Changes, Epoch, EscrowRules, Fence, GlobalLedger, Incarnation, Kept, KeptAccount,
-        KeptClaim, Standing, Term,
+    Epoch, EscrowRules, Incarnation, LedgerKeeper, SiteId, Term,
+    keeper::{
+        Changes, Corrections, Failover, Fence, KeepError, Kept, KeptAccount, KeptClaim,
+        PostgresKeeper, Standing, TakenOver,
     },
+    model::GlobalLedger,
 };
 
 const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(300));

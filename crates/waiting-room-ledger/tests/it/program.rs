@@ -11,10 +11,9 @@ use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
-use waiting_room_ledger::{LedgerLink, LinkOptions, SharedKeys, TcpDial};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Admission, EscrowRules, Incarnation, SiteAction, SiteLedger, Term, ToSite},
+use waiting_room_ledger::{
+    EscrowRules, Incarnation, SharedKeys, SiteId, TcpDial, Term,
+    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, ToSite},
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_waiting-room-ledger");

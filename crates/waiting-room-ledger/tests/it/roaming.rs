@@ -22,10 +22,10 @@ use tower_waiting_room::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, ServerKeys, SiteOptions, SiteStore, keeper::MemoryKeeper,
+    EscrowRules, Holder, HolderTimes, LedgerServer, ServerKeys, SiteId, SiteOptions, SiteStore,
+    keeper::MemoryKeeper,
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::sites::{LASTING, keys};
 

@@ -5,12 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    LedgerKeeper,
-    keeper::{Corrections, Failover, KeepError, PostgresKeeper, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Fence, GlobalLedger, KeptAccount, Standing, Term},
+    LedgerKeeper, SiteId, Term,
+    keeper::{
+        Corrections, Failover, Fence, KeepError, KeptAccount, PostgresKeeper, Standing, TakenOver,
+    },
+    model::GlobalLedger,
 };
 
 use crate::postgres::{no_changes, raw, take_over_kept, world};

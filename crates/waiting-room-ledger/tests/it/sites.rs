@@ -16,14 +16,11 @@ use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, Wai
 use waiting_room_core::{RoomRules, Store, StoreError, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteOptions, SiteStore,
-    keeper::{Failover, PostgresKeeper},
+    EscrowRules, Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteId,
+    SiteOptions, SiteStore, Term,
+    keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Kept, KeptAccount, Standing, Term},
-};
 
 use crate::logged::Logged;
 

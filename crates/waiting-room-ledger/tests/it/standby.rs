@@ -5,10 +5,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, Order, Role,
+    Holder, HolderTimes, LedgerKeeper, Order, Role, SiteId, Term,
     keeper::{Failover, KeepError, PostgresKeeper},
 };
-use waiting_room_sites::{SiteId, escrow::Term};
 
 use crate::postgres::{Random, no_changes, raw, same, take_over_kept, world};
 

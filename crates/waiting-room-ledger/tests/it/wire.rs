@@ -5,13 +5,10 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper as _, LedgerLink, LedgerServer, LinkOptions, LinkState,
-    OperatorLink, Order, Role, ServerKeys, SharedKeys,
+    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper as _, LedgerServer, OperatorLink,
+    Order, Role, ServerKeys, SharedKeys, SiteId, Term,
     keeper::{KeeperFault, MemoryKeeper},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, JoinRefused, SiteAction, SiteLedger, Term},
+    model::{JoinRefused, LedgerLink, LinkOptions, LinkState, SiteAction, SiteLedger},
 };
 
 use crate::{

@@ -10,15 +10,10 @@ use tokio::{
 };
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, LedgerLink, LedgerServer, LinkOptions, ServerKeys,
-    SharedKeys,
-    keeper::{KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Admission, Changes, EscrowRules, Incarnation, SiteAction, SiteLedger, SitePass, Term,
-    },
+    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper, LedgerServer, ServerKeys,
+    SharedKeys, SiteId, Term,
+    keeper::{Changes, KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
+    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, SitePass},
 };
 
 use crate::net::{Cut, Net, NetDial};
@@ -229,7 +224,7 @@ impl World {
         let place = usize::try_from(self.random.below(active.len() as u64)).unwrap();
         let pass = active[place];
         let home = usize::from(pass.home.number());
-        if let waiting_room_sites::escrow::Prolonged::Renew { pass, claim } =
+        if let waiting_room_ledger::model::Prolonged::Renew { pass, claim } =
             self.sites[home].ledger.prolong(&pass, now)
         {
             self.admit(pass);
@@ -405,5 +400,5 @@ async fn a_standby_grants_within_three_seconds_of_the_holders_death() {
 fn is_holder(world: &World, ledger: usize) -> bool {
     let state = world.sites[0].link.state();
     let address = LEDGERS[ledger].to_owned();
-    *state.borrow() == waiting_room_ledger::LinkState::Connected { address }
+    *state.borrow() == waiting_room_ledger::model::LinkState::Connected { address }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
-use waiting_room_sites::WorldSnapshot;
+use waiting_room_ledger::model::WorldSnapshot;
 
 pub(super) use self::question::{Asker, Outcome, Say, Trips};
 use self::{

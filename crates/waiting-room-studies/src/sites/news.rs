@@ -2,7 +2,10 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use waiting_room_sites::{Minute, SiteId, WorldSnapshot};
+use waiting_room_ledger::{
+    SiteId,
+    model::{Minute, WorldSnapshot},
+};
 
 use super::clock::{MINUTE, timestamp};
 

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Epoch, Fence, Kept, KeptAccount, Standing, Term},
-};
-
-use crate::keeper::{
-    KeepError, PostgresKeeper,
-    postgres::{
-        rows::{AccountColumns, kept_room, kept_term},
-        sql,
+    keeper::{
+        KeepError, PostgresKeeper,
+        postgres::{
+            rows::{AccountColumns, kept_room, kept_term},
+            sql,
+        },
     },
 };
 

@@ -18,15 +18,17 @@ use waiting_room_redis::{
     RedisStore,
     site::{GlobalNews, MinutePlan, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::{
-    Minute, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules, TicketCounter,
-    escrow::{Census, Draw, EscrowRules, GlobalLedger, Incarnation, Tally, Term, ToGlobal, ToSite},
-};
 
-use crate::site::{
-    counting::Counting,
-    messages::{for_room, times},
-    tests::support::{connect, start},
+use crate::{
+    SiteId,
+    escrow::{Census, Draw, EscrowRules, GlobalLedger, Incarnation, Tally, Term, ToGlobal, ToSite},
+    model::{SiteAdmission, SlotDecision},
+    site::{
+        counting::Counting,
+        messages::{for_room, times},
+        tests::support::{connect, start},
+    },
+    slots::{Minute, Pool, SlotPolicy, SlotRules, TicketCounter},
 };
 
 const SITE: SiteId = SiteId::new(1);

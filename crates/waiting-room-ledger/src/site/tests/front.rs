@@ -15,14 +15,14 @@ use waiting_room_redis::{
     RedisStore, RedisStoreOptions,
     site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{EscrowRules, Heartbeat, LineFront, ToGlobal},
-};
-
-use crate::site::{
-    messages::{times, to_global},
-    tests::support::{connect, start},
+    site::{
+        messages::{times, to_global},
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);

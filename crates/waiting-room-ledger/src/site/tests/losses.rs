@@ -14,11 +14,13 @@ use waiting_room_redis::{
     RedisStore,
     site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::EscrowRules;
 
-use crate::site::{
-    messages::times,
-    tests::support::{connect, start},
+use crate::{
+    escrow::EscrowRules,
+    site::{
+        messages::times,
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);

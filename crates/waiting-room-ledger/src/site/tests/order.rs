@@ -12,14 +12,14 @@ use waiting_room_redis::{
     RedisStore,
     site::{NodeReport, SharedLimit},
 };
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{EscrowRules, GlobalLedger, Term, ToGlobal},
-};
-
-use crate::site::{
-    messages::{for_room, times, to_global},
-    tests::support::{connect, start},
+    site::{
+        messages::{for_room, times, to_global},
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);

@@ -11,9 +11,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
 use waiting_room_core::{ConfigError, RoomRules};
-use waiting_room_sites::{
-    Minute, SiteId, SlotRules,
-    escrow::{Census, EscrowRules, GlobalLedger, RulesDigest, Tally, Term, ToSite},
+use waiting_room_ledger::{
+    EscrowRules, SiteId, Term,
+    model::{Census, GlobalLedger, Minute, RulesDigest, SlotRules, Tally, ToSite},
 };
 
 use self::room::{Room, Standing};

@@ -9,9 +9,9 @@ mod network;
 use std::time::Duration;
 
 use waiting_room_core::{ConfigError, VisitorId};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, GlobalLedger, Incarnation, LineFront, SiteLedger, Term, ToGlobal},
+use waiting_room_ledger::{
+    EscrowRules, Incarnation, SiteId, Term,
+    model::{GlobalLedger, LineFront, SiteLedger, ToGlobal},
 };
 
 use self::{

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use waiting_room_core::ConfigError;
-use waiting_room_sites::{
-    CounterRequest, Pacing, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules,
-    TicketCounter, WorldSnapshot,
+use waiting_room_ledger::{
+    SiteId,
+    model::{
+        CounterRequest, Pacing, Pool, SiteAdmission, SlotDecision, SlotPolicy, SlotRules,
+        TicketCounter, WorldSnapshot,
+    },
 };
 
 use super::question::{Asker, Say, Step};

@@ -1,6 +1,6 @@
 //! The measurements, as tables.
 
-use waiting_room_sites::SlotPolicy;
+use waiting_room_ledger::model::SlotPolicy;
 
 use super::worlds::{self, Contender, Size};
 use crate::{

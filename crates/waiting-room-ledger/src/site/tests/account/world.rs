@@ -14,19 +14,20 @@ use waiting_room_redis::{
     RedisStore,
     site::{AccountReport, GlobalNews, NodeReport, SharedLimit, SiteReport, SiteTimes},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Admission, EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, SiteAction,
-        SiteLedger, Standing, Term, ToGlobal, ToSite,
-    },
-};
 
 use self::line::Lines;
 use super::{Accounts, Command, Seen};
-use crate::site::{
-    messages::{for_room, times, to_global},
-    tests::support::connect,
+use crate::{
+    SiteId,
+    escrow::{
+        EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, Standing, Term,
+        ToGlobal, ToSite,
+    },
+    model::{Admission, SiteAction, SiteLedger},
+    site::{
+        messages::{for_room, times, to_global},
+        tests::support::connect,
+    },
 };
 
 const SITE: SiteId = SiteId::new(1);

@@ -1,9 +1,9 @@
 //! The room of a site that counts.
 
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    Minute, SiteId, SlotRules, Slots, WorldSnapshot,
-    escrow::{Draw, Incarnation, RulesDigest, Tally, Term, Tickets, World},
+use waiting_room_ledger::{
+    Incarnation, SiteId, Term,
+    model::{Draw, Minute, RulesDigest, SlotRules, Slots, Tally, Tickets, World, WorldSnapshot},
 };
 
 use super::Say;

@@ -2,7 +2,7 @@
 //! then a slot.
 
 use waiting_room_core::VisitorId;
-use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction, SitePass};
+use waiting_room_ledger::model::{Admission, Prolonged, SiteAction, SitePass};
 
 use super::{DOOR_WAIT, EscrowDoor, SPARE, guests::Guest, network::Limit};
 use crate::sites::{

@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::test_runner::TestCaseError;
 use waiting_room_core::{RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId};
-use waiting_room_sites::escrow::{Admission, LineFront};
 
 use super::{OTHERS, SITE_OF_LINE, Side, World, disagree};
-use crate::site::tests::account::InLine;
+use crate::{escrow::LineFront, model::Admission, site::tests::account::InLine};
 
 /// The most visitors in a line. So all of them are in the front, which is all that a ledger knows.
 const LONGEST: usize = LineFront::MAX_BUCKETS;
