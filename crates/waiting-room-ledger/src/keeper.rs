@@ -166,7 +166,9 @@ impl Error for KeepError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Unavailable { source } => Some(source.as_ref()),
-            _ => None,
+            Self::Fenced { .. } | Self::Lost { .. } | Self::NoRoom { .. } | Self::Unfit { .. } => {
+                None
+            }
         }
     }
 }

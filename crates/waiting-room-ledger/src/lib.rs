@@ -77,6 +77,8 @@
 //! sealed, so they cannot be forged, repeated or reordered, but they can be read. It elects no leader: the
 //! keeper determines which process holds a room.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 #[cfg_attr(
     not(any(test, feature = "model")),
     allow(

@@ -137,7 +137,8 @@ impl LedgerLink {
         let (answers, down) = mpsc::channel(MAX_WAITING);
         let begun = LinkState::Disconnected { reason: "it has just begun".to_owned() };
         let (states, state) = watch::channel(begun);
-        let (start, heard) = (Instant::now(), Term::default());
+        let start = Instant::now();
+        let heard = Term::default();
         let task = Task { dial, options, messages, answers, states, start, heard };
         let task = tokio::spawn(task.run()).abort_handle();
         Self { up, down, state, task }
@@ -234,10 +235,14 @@ impl<D: Dial> Task<D> {
         }
         let mut thinning = Thinning::new(self.options.lease);
         let awaits_answer = AtomicBool::new(false);
-        let (messages, heard, options) = (&mut self.messages, &mut self.heard, &self.options);
+        let messages = &mut self.messages;
+        let heard = &mut self.heard;
+        let options = &self.options;
         let note = |term: Term| {
             if term > std::mem::replace(heard, term.max(*heard)) {
-                let (room, site, term) = (&options.room, options.site.number(), term.number());
+                let room = &options.room;
+                let site = options.site.number();
+                let term = term.number();
                 tracing::info!(room, site, term, address, "the global ledger has a new term");
             }
         };

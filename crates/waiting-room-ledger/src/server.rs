@@ -195,8 +195,10 @@ impl LedgerServer {
                         respond.send_reset(h2::Reason::REFUSED_STREAM);
                         continue;
                     }
-                    let (server, peer) = (Arc::clone(&self), peer.clone());
-                    let (pulse, caller) = (pulse.take(), Arc::clone(&caller));
+                    let server = Arc::clone(&self);
+                    let peer = peer.clone();
+                    let pulse = pulse.take();
+                    let caller = Arc::clone(&caller);
                     let greeted = server.greet(request, respond, peer, pulse, caller);
                     streams.spawn(greeted);
                 }

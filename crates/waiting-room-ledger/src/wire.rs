@@ -56,6 +56,16 @@ pub(crate) enum FrameError {
     Transport(h2::Error),
 }
 
+impl FrameError {
+    /// Returns whether a frame was not sealed with the key of the stream, so that the operator should know.
+    pub(crate) const fn is_forged(&self) -> bool {
+        match self {
+            Self::Seal => true,
+            Self::Closed | Self::TooLong { .. } | Self::Slow | Self::Transport(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,7 +21,7 @@ pub type EpochNumbers = (u32, u32);
 
 /// One of the limits that sites share, each with an account of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "its only user has to handle each limit")]
 pub enum SharedLimit {
     /// The limit on active visitors.
     ActiveVisitors,
@@ -234,6 +234,7 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns the same errors as the operations of the store.
+    #[doc(hidden)]
     pub async fn report_of_site(&self, report: &NodeReport) -> Result<SiteReport, StoreError> {
         let NodeReport { node, incarnation, arrivals, at_door, judged, .. } = report;
         let (door_us, speaks_us) = (whole(report.door_for), whole(report.speaks_for));
@@ -261,6 +262,7 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns the same errors as the operations of the store.
+    #[doc(hidden)]
     pub async fn hear_for_site(
         &self,
         limit: SharedLimit,

@@ -61,7 +61,8 @@ impl Site {
         let links = setup.ledgers.iter().map(link).collect::<Result<Vec<_>, _>>()?;
         // A pass of another site is no pass here.
         let key = random_key();
-        let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
+        let mut nodes = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..plan.nodes {
             let listen = free_address()?;
             let node = NodeArgs {

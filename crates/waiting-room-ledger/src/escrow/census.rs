@@ -142,14 +142,16 @@ impl Census {
             return;
         }
         let session = self.session;
-        self.sites.retain(|&site, it| ledger.lists(site) && now.since(it.heard) < session);
+        self.sites
+            .retain(|&site, counted| ledger.lists(site) && now.since(counted.heard) < session);
         let is_known = |site: SiteId| self.sites.contains_key(&site);
         if now < self.learning_until && !ledger.sites().all(is_known) {
             return;
         }
         self.learning_until = now;
         self.made = self.made.saturating_add(1);
-        let active = self.sites.values().fold(0_u32, |sum, it| sum.saturating_add(it.active));
+        let active =
+            self.sites.values().fold(0_u32, |sum, counted| sum.saturating_add(counted.active));
         let minute = self.whole_minute(now);
         self.world = Some(World {
             term: ledger.term(),
@@ -173,7 +175,8 @@ impl Census {
 
     /// The traffic of a minute, in the order of the sites: that of the busiest ones.
     fn traffic(&self, minute: Minute) -> Vec<(SiteId, u32)> {
-        let count = |site: &Counted| site.minutes.iter().find(|(it, _)| *it == minute).copied();
+        let count =
+            |site: &Counted| site.minutes.iter().find(|(other, _)| *other == minute).copied();
         let counts = self.sites.iter().filter_map(|(&id, site)| Some((id, count(site)?.1)));
         let mut traffic: Vec<_> = counts.filter(|(_, visitors)| *visitors > 0).collect();
         if traffic.len() > World::MAX_SITES {
@@ -207,7 +210,8 @@ impl Census {
             }
             site.drawn.1 += 1;
         }
-        let (incarnation, total) = (site.incarnation, site.drawn.1);
+        let incarnation = site.incarnation;
+        let total = site.drawn.1;
         Some(Tickets { term, incarnation, minute, total, is_dry })
     }
 }

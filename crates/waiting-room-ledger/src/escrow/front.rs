@@ -124,7 +124,9 @@ impl Bucket {
 
 impl fmt::Debug for LineFront {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.as_slice().iter().map(|it| (it.number, it.visitors))).finish()
+        f.debug_map()
+            .entries(self.as_slice().iter().map(|bucket| (bucket.number, bucket.visitors)))
+            .finish()
     }
 }
 
@@ -144,7 +146,8 @@ pub(super) fn write_front(writer: &mut Writer, front: &LineFront) {
 pub(super) fn read_front(reader: &mut Reader<'_>) -> Result<LineFront, WireError> {
     let invalid = |field| WireError::Value { field };
     let buckets = reader.count("front", LineFront::MAX_BUCKETS as u64)?;
-    let (mut front, mut next) = (LineFront::new(), 0_u64);
+    let mut front = LineFront::new();
+    let mut next = 0_u64;
     for _ in 0..buckets {
         let number = next + reader.count("bucket", Bucket::LATEST.into())?;
         let visitors = reader.count("visitors", u32::MAX.into())?;
@@ -212,7 +215,8 @@ mod tests {
     #[test]
     fn a_place_in_the_line_belongs_to_a_bucket() {
         let front = front(&[(100, 2), (110, 3)]);
-        let place = |ahead| front.place(ahead).map(|(it, rest)| (it.begins_at().as_secs(), rest));
+        let place =
+            |ahead| front.place(ahead).map(|(bucket, rest)| (bucket.begins_at().as_secs(), rest));
         assert_eq!(
             [0, 1, 2, 4].map(place),
             [Some((100, 2)), Some((100, 1)), Some((110, 3)), Some((110, 1))]
@@ -222,7 +226,8 @@ mod tests {
 
     #[test]
     fn a_bucket_of_a_line_that_moves_has_two_or_three_bytes() {
-        let (mut front, begin) = (LineFront::new(), Timestamp::from_secs(1_700_000_000));
+        let mut front = LineFront::new();
+        let begin = Timestamp::from_secs(1_700_000_000);
         for bucket in 0..16_u32 {
             front.add(begin + bucket * LineFront::WIDTH + Duration::from_secs(1), 10 * bucket + 1);
         }

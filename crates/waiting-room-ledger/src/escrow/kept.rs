@@ -156,7 +156,8 @@ impl Kept {
     /// Returns an error, and changes nothing, if `term` is not higher than the one that is kept.
     pub fn take_over(&mut self, term: Term) -> Result<Self, ConfigError> {
         if term <= self.term {
-            let (given, expected) = (term.number(), format!("more than {}", self.term.number()));
+            let given = term.number();
+            let expected = format!("more than {}", self.term.number());
             return Err(ConfigError::new(ConfigErrorKind::TooSmall, "term", given, expected));
         }
         self.term = term;
@@ -295,7 +296,8 @@ impl TermOver {
 
 impl fmt::Display for TermOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (given, kept) = (self.given.number(), self.kept.number());
+        let given = self.given.number();
+        let kept = self.kept.number();
         write!(f, "term is {given}, expected at least {kept}, which has taken over")
     }
 }

@@ -163,7 +163,8 @@ impl Member {
         let is_fenced = self.is_fenced(heartbeat.incarnation, Some(heartbeat.epoch));
         self.epoch = heartbeat.epoch;
         self.incarnation = Some(heartbeat.incarnation);
-        let (granted, returned) = (heartbeat.granted, heartbeat.returned);
+        let granted = heartbeat.granted;
+        let returned = heartbeat.returned;
         self.allowance = Allowance { granted, returned: returned.min(granted) };
         self.heard = Some(heartbeat.sent_at);
         let continues = heartbeat.sent_at < heartbeat.lease_end && !is_fenced;
@@ -230,7 +231,8 @@ impl Member {
 
     /// The next account of the same site.
     fn next(&self, epoch: Epoch, standing: Standing) -> Self {
-        let (is_drained, fence) = (self.is_drained, self.fence);
+        let is_drained = self.is_drained;
+        let fence = self.fence;
         Self { is_drained, fence, ..Self::new(epoch, standing) }
     }
 
@@ -265,7 +267,8 @@ impl Member {
     /// if this ledger has never heard of it, so that it does not know when its lease ended.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
         let is_over = self.lease_end + rules.margin() <= now;
-        let (epoch, heard) = (self.epoch, self.heard?);
+        let epoch = self.epoch;
+        let heard = self.heard?;
         (self.has_account() && is_over).then_some(Death { site, epoch, heard })
     }
 

@@ -88,8 +88,8 @@ impl Need {
         let short_since = self.short_since.filter(|_| shortage > 0)?;
         // The first visitors are those for whom the site has slots already. Visitors with a pass may
         // lack slots as well, and come first.
-        let (covered, others) =
-            (self.want.saturating_sub(shortage), shortage.saturating_sub(self.want));
+        let covered = self.want.saturating_sub(shortage);
+        let others = shortage.saturating_sub(self.want);
         let since_short = widths(short_since + LONGEST_WAIT);
         let turn = |arrived, slots: u64| (Turn { arrived, short_since }, slots.min(shortage));
         Some(match self.front.place(covered) {

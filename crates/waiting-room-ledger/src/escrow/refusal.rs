@@ -169,7 +169,8 @@ impl fmt::Display for Refusal {
             Self::Policy => f.write_str("its policy differs from that of the other sites"),
             Self::Rules { .. } => f.write_str("its rules differ from those of this ledger"),
             Self::TermTooHigh { given, most } => {
-                let (given, most) = (given.number(), most.number());
+                let given = given.number();
+                let most = most.number();
                 write!(f, "it names term {given}, expected at most {most}")
             }
         }
@@ -199,7 +200,8 @@ impl fmt::Display for JoinRefused {
         match self {
             Self::Drained { site } => write!(f, "site {} is being drained", site.number()),
             Self::Fenced { site, incarnation } => {
-                let (site, bits) = (site.number(), incarnation.bits());
+                let site = site.number();
+                let bits = incarnation.bits();
                 write!(f, "incarnation {bits:016x} of site {site} is fenced")
             }
             Self::NotListed { site } => {
@@ -217,7 +219,9 @@ impl fmt::Display for JoinRefused {
                 write!(f, "{field} is {site:?} at the site and {global:?} in the global ledger")
             }
             Self::TermTooHigh { site, given, most } => {
-                let (site, given, most) = (site.number(), given.number(), most.number());
+                let site = site.number();
+                let given = given.number();
+                let most = most.number();
                 write!(
                     f,
                     "site {site} knows term {given}, expected at most {most}, the latest one that the \
@@ -225,7 +229,8 @@ impl fmt::Display for JoinRefused {
                 )
             }
             Self::VersionsDiffer { site, global } => {
-                let (site, global) = (site.bits(), global.bits());
+                let site = site.bits();
+                let global = global.bits();
                 write!(
                     f,
                     "the digest of the same rules is {site:016x} at the site and {global:016x} in \
@@ -249,8 +254,8 @@ impl fmt::Display for ListRefused {
             Self::NotListed { site } => write!(f, "site {} is not on the list", site.number()),
             Self::OtherEpoch { site, given, current } => {
                 let number = |epoch: &Epoch| (epoch.term().number(), epoch.count());
-                let ((term, count), (current_term, current_count)) =
-                    (number(given), number(current));
+                let (term, count) = number(given);
+                let (current_term, current_count) = number(current);
                 write!(
                     f,
                     "epoch is {term}/{count}, expected {current_term}/{current_count}, which is \

@@ -114,7 +114,8 @@ impl EscrowRules {
         if self.lease < self.session || self.session == Self::MINUTE_HELD {
             return None;
         }
-        let (lease, session) = (self.lease, self.session);
+        let lease = self.lease;
+        let session = self.session;
         let free_after = self.reclaim_after();
         Some(format!(
             "lease is {lease:?}, expected less than the session, {session:?}: if a site is switched \

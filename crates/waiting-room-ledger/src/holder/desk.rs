@@ -41,7 +41,9 @@ impl Desk {
             TakenOver::Kept(kept) => GlobalLedger::restore(kept, kept.term, now)?,
             TakenOver::Lost(kept) => {
                 let sites = kept.accounts.keys().copied();
-                let (limit, term, rules) = (kept.limit, kept.term, kept.rules);
+                let limit = kept.limit;
+                let term = kept.term;
+                let rules = kept.rules;
                 GlobalLedger::recover(kept, limit, sites, term, rules, now)?
             }
         };
@@ -64,7 +66,8 @@ impl Desk {
     pub(super) fn receive(&mut self, message: &ToGlobal, now: Timestamp, calendar: Timestamp) {
         let site = message.from();
         if matches!(message, ToGlobal::Join(_)) && self.census.is_in_use(calendar) {
-            let ((incarnation, over), term) = (message.life(), self.ledger.term());
+            let (incarnation, over) = message.life();
+            let term = self.ledger.term();
             let refused = Refused::new(term, incarnation, over, Refusal::Policy);
             self.answers.push((site, ToSite::Refused(refused)));
             return;
@@ -239,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_answers_of_a_batch_are_those_to_its_changes() {
-        let (now, mut kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let mut kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now, now).unwrap();
         assert!(!desk.has_news());
         let (_, join) = joining_site();
@@ -254,7 +258,8 @@ mod tests {
 
     #[test]
     fn changes_of_unknown_fate_are_stored_with_those_that_were_made_meanwhile() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let (mut site, join) = joining_site();
         desk.receive(&join, now, now);
@@ -287,7 +292,8 @@ mod tests {
 
     #[test]
     fn an_order_is_refused_by_name_and_a_status_shows_the_room() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let refused = desk.order(Order::AddSite(SITE), now, now).unwrap_err();
         assert_eq!(refused.to_string(), "site 1 is on the list already");
@@ -303,7 +309,8 @@ mod tests {
 
     #[test]
     fn while_sites_count_none_gets_an_account_and_the_status_shows_them() {
-        let (now, calendar) = (Timestamp::from_secs(1), Timestamp::from_secs(60));
+        let now = Timestamp::from_secs(1);
+        let calendar = Timestamp::from_secs(60);
         let mut desk = Desk::open(&TakenOver::Kept(kept()), now, calendar).unwrap();
         let minute = Minute::of(calendar);
         let tally = ToGlobal::Tally(Tally {
@@ -339,7 +346,8 @@ mod tests {
 
     #[test]
     fn a_recovered_ledger_grants_nothing_until_every_site_has_reported() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Lost(kept), now, now).unwrap();
         assert!(desk.ledger().is_learning());
         let (mut site, join) = joining_site();

@@ -148,7 +148,8 @@ impl Reception {
 
     /// Handles an event of a term.
     pub(super) fn receive(&mut self, event: Event, desk: &mut Desk, orders: &mut Vec<Waiting>) {
-        let (now, calendar) = (self.now(), self.calendar.now());
+        let now = self.now();
+        let calendar = self.calendar.now();
         match event {
             Event::Close { site, stream } => {
                 if self.streams.get(&site).is_some_and(|open| open.id == stream) {
@@ -184,7 +185,8 @@ impl Reception {
         let Some(stream) = self.streams.get(&site) else { return };
         if let Err(error) = stream.outlet.try_send(delivery) {
             if matches!(error, mpsc::error::TrySendError::Full(_)) {
-                let (room, site) = (&self.room, site.number());
+                let room = &self.room;
+                let site = site.number();
                 tracing::warn!(room, site, "a site does not read its messages: disconnected");
             }
             // The task of the stream sees that its outlet is gone, and closes it.
@@ -204,7 +206,8 @@ impl Reception {
         let is_connected = |site| self.streams.get(&site).is_some_and(is_open);
         for news in self.presence.look(now, listed, is_connected) {
             let (News::Away(site, silent_for) | News::Back(site, silent_for)) = news;
-            let (room, site) = (&self.room, site.number());
+            let room = &self.room;
+            let site = site.number();
             let silent_for = Duration::from_secs(silent_for.as_secs());
             match news {
                 News::Away(..) => {

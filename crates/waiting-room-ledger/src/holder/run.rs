@@ -41,7 +41,8 @@ impl<K: LedgerKeeper> Holder<K> {
         let (reception, inbox) = Reception::new(room.into());
         let (role, role_of_handle) = watch::channel(Role::Standby);
         let handle = HolderHandle { inbox, role: role_of_handle };
-        let (at_least, term_jump) = (Term::default(), GlobalLedger::MAX_TERM_JUMP);
+        let at_least = Term::default();
+        let term_jump = GlobalLedger::MAX_TERM_JUMP;
         (Self { keeper, times, reception, role, at_least, term_jump }, handle)
     }
 

@@ -59,10 +59,12 @@ pub(super) struct Batch {
 
 impl<'a> Tenure<'a> {
     pub(super) fn new(desk: Desk, times: &HolderTimes, reception: &'a mut Reception) -> Self {
-        let (mut tick, mut beat) = (interval(times.tick), interval(times.beat));
+        let mut tick = interval(times.tick);
+        let mut beat = interval(times.beat);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (events, orders) = (Vec::new(), Vec::new());
+        let events = Vec::new();
+        let orders = Vec::new();
         Self { desk, reception, tick, beat, events, gathered: 0, orders, is_due: false }
     }
 

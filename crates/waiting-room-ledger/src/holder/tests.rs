@@ -88,7 +88,9 @@ impl World {
 
     async fn open(&self, outlet: mpsc::Sender<Delivery>) {
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation, stream) = (SITE, INCARNATION, 1);
+        let site = SITE;
+        let incarnation = INCARNATION;
+        let stream = 1;
         self.handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
     }
@@ -127,7 +129,8 @@ fn join() -> ToGlobal {
 
 /// A message of the site, which knows a ledger of this term.
 fn a_message_of_term(term: Term) -> ToGlobal {
-    let (sent_at, minute) = (Timestamp::from_secs(60), Minute::of(Timestamp::from_secs(60)));
+    let sent_at = Timestamp::from_secs(60);
+    let minute = Minute::of(Timestamp::from_secs(60));
     ToGlobal::Tally(Tally {
         site: SITE,
         incarnation: INCARNATION,
@@ -286,7 +289,9 @@ async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
         timeout(Duration::from_secs(60), taken).await.expect("it holds the room");
         let (outlet, mut deliveries) = mpsc::channel(64);
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation, stream) = (SITE, INCARNATION, held.into());
+        let site = SITE;
+        let incarnation = INCARNATION;
+        let stream = held.into();
         handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
         let message = a_message_of_term(Term::new(named));
@@ -315,7 +320,8 @@ async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() 
     let open = async |stream| {
         let (outlet, deliveries) = mpsc::channel(1024);
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation) = (SITE, INCARNATION);
+        let site = SITE;
+        let incarnation = INCARNATION;
         handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
         deliveries

@@ -45,7 +45,9 @@ impl MemoryKeeper {
         let mut kept = Kept::new(Term::default(), limit, rules);
         let account = KeptAccount::new(Epoch::default(), Standing::Away);
         kept.accounts = sites.into_iter().map(|site| (site, account)).collect();
-        let (batch, is_held, is_lost) = (0, false, false);
+        let batch = 0;
+        let is_held = false;
+        let is_lost = false;
         let shared = Shared { kept, batch, is_held, is_lost, fault: KeeperFault::None };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
@@ -70,7 +72,7 @@ impl MemoryKeeper {
         let shared = self.lock();
         match shared.fault {
             KeeperFault::Unavailable => Err(KeepError::unavailable("made unavailable by a test")),
-            _ => Ok(shared),
+            KeeperFault::None | KeeperFault::SilentlyStored => Ok(shared),
         }
     }
 
@@ -111,7 +113,7 @@ impl LedgerKeeper for MemoryKeeper {
         shared.batch += 1;
         match shared.fault {
             KeeperFault::SilentlyStored => Err(KeepError::unavailable("the answer was lost")),
-            _ => Ok(()),
+            KeeperFault::None | KeeperFault::Unavailable => Ok(()),
         }
     }
 

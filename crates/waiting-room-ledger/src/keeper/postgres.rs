@@ -89,8 +89,11 @@ impl PostgresKeeper {
         room: impl Into<String>,
         holder: impl Into<String>,
     ) -> Self {
-        let (url, room, holder) = (url.into(), room.into(), holder.into());
-        let (newest, lineage) = (Position::default(), String::new());
+        let url = url.into();
+        let room = room.into();
+        let holder = holder.into();
+        let newest = Position::default();
+        let lineage = String::new();
         Self { url, failover, room, holder, session: None, batch: 0, newest, lineage }
     }
 
@@ -184,12 +187,15 @@ impl PostgresKeeper {
         seen: Seen,
         at_least: Term,
     ) -> Result<Option<TakenOver>, KeepError> {
-        let (room, holder, failover) = (self.room.clone(), self.holder.clone(), self.failover);
+        let room = self.room.clone();
+        let holder = self.holder.clone();
+        let failover = self.failover;
         let session = self.session().await?;
         let lineage = session.lineage.to_string();
         let term = next_term(seen.term, at_least)?;
         let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
-        let (number, before) = (i64::from(term.number()), i64::from(seen.term.number()));
+        let number = i64::from(term.number());
+        let before = i64::from(seen.term.number());
         let row = transaction
             .query_opt(
                 sql::TAKE_OVER,
@@ -202,7 +208,8 @@ impl PostgresKeeper {
         if !must_recover {
             session.lineage.check(row.get("timeline_before"), failover)?;
             if at_least.number() > seen.term.number().saturating_add(1) {
-                let (known, kept) = (at_least.number() - 1, seen.term.number());
+                let known = at_least.number() - 1;
+                let kept = seen.term.number();
                 return Err(KeepError::Lost {
                     found: format!("the term that is kept is {kept}, and a site knows {known}"),
                 });
@@ -219,8 +226,10 @@ impl PostgresKeeper {
     async fn try_keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
         // The number of a batch whose fate is unknown is not used again.
         self.batch = self.batch.saturating_add(1);
-        let (room, batch) = (self.room.clone(), self.batch.cast_signed());
-        let (failover, lineage) = (self.failover, self.lineage.clone());
+        let room = self.room.clone();
+        let batch = self.batch.cast_signed();
+        let failover = self.failover;
+        let lineage = self.lineage.clone();
         let acknowledged = self.newest.batch.cast_signed();
         let term = i64::from(changes.term.number());
         let limit = changes.limit.map(i64::from);
@@ -279,7 +288,9 @@ impl PostgresKeeper {
     }
 
     async fn try_watch(&mut self) -> Result<Seen, KeepError> {
-        let (room, failover, newest) = (self.room.clone(), self.failover, self.newest);
+        let room = self.room.clone();
+        let failover = self.failover;
+        let newest = self.newest;
         let session = self.session().await?;
         let row = session.client.query_opt(&session.watch, &[&room]).await;
         let row = row.map_err(KeepError::unavailable)?;
@@ -326,7 +337,8 @@ impl LedgerKeeper for PostgresKeeper {
     }
 
     async fn release(&mut self, term: Term) -> Result<(), KeepError> {
-        let (room, term) = (self.room.clone(), i64::from(term.number()));
+        let room = self.room.clone();
+        let term = i64::from(term.number());
         let session = self.session().await?;
         let released = session.client.execute(sql::RELEASE, &[&room, &term]).await;
         released.map(drop).map_err(KeepError::unavailable)

@@ -65,7 +65,8 @@ impl<D: Dial> OperatorLink<D> {
     }
 
     async fn order_at(&self, address: &str, order: Order) -> io::Result<Result<String, String>> {
-        let (dial, room) = (&self.dial, &self.room);
+        let dial = &self.dial;
+        let room = &self.room;
         let purpose = Purpose::Operator;
         let mut stream = open(dial, address, room, purpose, &self.keys, ANSWER_WITHIN).await?;
         let text = write_order(order);

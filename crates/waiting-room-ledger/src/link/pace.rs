@@ -183,7 +183,8 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let (id, rules) = (SiteId::new(1), EscrowRules::new().lease(LEASE));
+            let id = SiteId::new(1);
+            let rules = EscrowRules::new().lease(LEASE);
             let now = Timestamp::from_secs(1);
             Self {
                 site: SiteLedger::new(id, Incarnation::new(1), rules, now).unwrap(),

@@ -142,7 +142,9 @@ impl SiteAdmission {
     /// effect. A budget of a later minute is discarded: it was made while the clock was wrong, and
     /// would stay in force until that minute.
     fn budget(&mut self, now: Timestamp) -> &mut Budget {
-        let (rules, site, snapshot) = (&self.rules, self.site, self.snapshot.as_deref());
+        let rules = &self.rules;
+        let site = self.site;
+        let snapshot = self.snapshot.as_deref();
         let minute = Minute::of(now);
         let minutes = minute..=minute.next();
         let current = self.budget.take().filter(|budget| minutes.contains(&budget.minute));

@@ -39,7 +39,8 @@ impl Budget {
     ) -> Self {
         let minute = Minute::of(now);
         let (slots, knows_world) = Slots::known(rules, snapshot, minute, now);
-        let (own, anywhere) = (slots.site(site), slots.anywhere());
+        let own = slots.site(site);
+        let anywhere = slots.anywhere();
         let (own, anywhere) = match (rules.policy, snapshot) {
             (SlotPolicy::Counters, _) => (own, anywhere),
             // Without any snapshot the number of nodes is unknown, so no part can be computed. A
@@ -54,7 +55,8 @@ impl Budget {
                 )
             }
         };
-        let (site, anywhere) = (Share::of(own), Share::of(anywhere));
+        let site = Share::of(own);
+        let anywhere = Share::of(anywhere);
         Self { minute, knows_world, site, anywhere, admitted: 0 }
     }
 

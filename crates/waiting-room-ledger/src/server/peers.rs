@@ -52,7 +52,8 @@ impl Peers {
             return None;
         }
         *count += 1;
-        let (peers, is_confirmed) = (Arc::clone(self), AtomicBool::new(false));
+        let peers = Arc::clone(self);
+        let is_confirmed = AtomicBool::new(false);
         Some(Caller { peers, address, is_confirmed })
     }
 
@@ -186,7 +187,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_warnings_silences_no_other_one_and_is_bounded() {
-        let (mut told, begin) = (Told::default(), Instant::now());
+        let mut told = Told::default();
+        let begin = Instant::now();
         let at = |second| begin + Duration::from_secs(second);
         for flood in 0..5 * MAX_TOLD as u64 {
             assert!(told.is_news(format!("flood {flood}"), at(flood / 10)));

@@ -51,8 +51,8 @@ pub(super) async fn serve_site(
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
         Ok(Ok(confirm)) if confirm.is_empty() => caller.confirm(),
-        Ok(Err(FrameError::Seal)) => return Err(FrameError::Seal.to_string()),
-        _ => return Ok(()),
+        Ok(Err(error)) if error.is_forged() => return Err(error.to_string()),
+        Ok(Ok(_) | Err(_)) | Err(_) => return Ok(()),
     }
     let (outlet, deliveries) = mpsc::channel(MAX_UNREAD);
     let (reply, opened) = oneshot::channel();

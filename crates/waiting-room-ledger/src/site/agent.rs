@@ -70,7 +70,8 @@ impl<D: Dial> Agent<D> {
             .minute
             .clone()
             .map(|(room, rules)| Channel::new(SharedLimit::NewVisitors, room, rules));
-        let (name, is_failing) = (name.to_owned(), false);
+        let name = name.to_owned();
+        let is_failing = false;
         Self { state, room, name, options, counting, slots, minute, is_failing }
     }
 
@@ -132,7 +133,8 @@ impl<D: Dial> Agent<D> {
     async fn plan(&mut self, said: &SiteReport) {
         let Some(counting) = &mut self.counting else { return };
         let Some((term, plan)) = counting.plan(said, &self.room.rules()) else { return };
-        let (limit, times) = (self.slots.limit, &self.slots.times);
+        let limit = self.slots.limit;
+        let times = &self.slots.times;
         // If the room does not answer, the next report repeats the plan.
         if let Ok((_, free)) = self.room.hear_for_site(limit, term, &plan, times).await {
             counting.was_planned(said);
@@ -153,7 +155,9 @@ impl<D: Dial> Agent<D> {
                 continue;
             }
             let message = match &self.counting {
-                Some(counting) => said.counted.as_ref().map(|it| counting.tally(said, it)),
+                Some(counting) => {
+                    said.counted.as_ref().map(|counted| counting.tally(said, counted))
+                }
                 None => Some(channel.message(&self.options, said.at, account)),
             };
             // The room of a site that counts may not have begun to.
@@ -165,9 +169,9 @@ impl<D: Dial> Agent<D> {
 
     /// Hands a message of the global ledger of a limit to the room.
     async fn hear(&mut self, limit: SharedLimit, message: &ToSite) {
-        let channel = match (limit, &mut self.minute) {
-            (SharedLimit::NewVisitors, Some(minute)) => minute,
-            _ => &mut self.slots,
+        let channel = match limit {
+            SharedLimit::ActiveVisitors => &mut self.slots,
+            SharedLimit::NewVisitors => self.minute.as_mut().unwrap_or(&mut self.slots),
         };
         channel.note(message, &self.options);
         let times = channel.times;

@@ -68,7 +68,8 @@ impl Channel {
         if self.link.as_ref().is_some_and(|(life, _)| *life == incarnation) {
             return;
         }
-        let (site, life) = (options.site.number(), format!("{incarnation:016x}"));
+        let site = options.site.number();
+        let life = format!("{incarnation:016x}");
         tracing::info!(room = self.room, site, life, "speaks for the site");
         let link = options.link(&self.room, &self.rules, Incarnation::new(incarnation));
         (self.link, self.sent) = (Some((incarnation, link)), None);
@@ -97,8 +98,9 @@ impl Channel {
     /// Returns whether a message has to be sent although the global ledger does not wait for one.
     pub(super) fn is_due(&self, said: &SiteReport, account: &AccountReport) -> bool {
         let Some(sent) = self.sent else { return true };
-        let (heartbeat, elapsed) = (self.times.heartbeat, sent.at.elapsed());
-        let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
+        let heartbeat = self.times.heartbeat;
+        let elapsed = sent.at.elapsed();
+        let wants_tickets = said.counted.is_some_and(|counted| counted.wanted > counted.tickets);
         let is_hasty = account.wanted > 0 || account.is_recalled || wants_tickets;
         let is_news = sent.is_answered && !sent.is_served_later(account);
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
@@ -157,7 +159,11 @@ impl Channel {
                 }
             }
             ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
-            _ => {}
+            ToSite::Dead { .. }
+            | ToSite::Grant(_)
+            | ToSite::Report { .. }
+            | ToSite::Stale { .. }
+            | ToSite::Tickets(_) => {}
         }
     }
 }
@@ -212,7 +218,8 @@ mod tests {
     /// Returns whether a site with this account sends another message at once, after one with the
     /// account `sent` that was answered.
     fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
-        let (channel, at) = (answered(sent), Timestamp::ZERO);
+        let channel = answered(sent);
+        let at = Timestamp::ZERO;
         let said = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
         channel.is_due(&said, &said.slots)
     }

@@ -48,7 +48,8 @@ impl Counting {
         let (limit, taken) = self
             .world()
             .map_or((room.total_active_users(), 0), |world| (world.limit, world.active));
-        let (free, active) = (limit.saturating_sub(taken), said.counted.map_or(0, |it| it.active));
+        let free = limit.saturating_sub(taken);
+        let active = said.counted.map_or(0, |counted| counted.active);
         let rules = SlotRules::new(limit, SlotPolicy::Counters);
         let rules = rules.new_users_per_minute(room.new_users_per_minute());
         let plan = |minute: Minute| self.slots_of(minute, &rules, said.at.max(minute.start()));
@@ -66,7 +67,8 @@ impl Counting {
     /// The message of a site whose room has reported.
     pub(super) fn tally(&self, said: &SiteReport, counted: &Counted) -> ToGlobal {
         let minute = Minute::new(counted.minute);
-        let (slots, knows_world) = (counted.anywhere, counted.knows_world);
+        let slots = counted.anywhere;
+        let knows_world = counted.knows_world;
         ToGlobal::Tally(Tally {
             site: self.site,
             incarnation: Incarnation::new(said.slots.incarnation),

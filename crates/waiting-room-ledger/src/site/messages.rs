@@ -83,7 +83,7 @@ pub(super) fn for_room(message: &ToSite) -> Option<(u32, GlobalNews)> {
             inherited: welcome.inherited,
         },
         // Rooms take no visitors over from dead sites, and the agent keeps the world for them.
-        _ => return None,
+        ToSite::Dead { .. } | ToSite::World(_) => return None,
     };
     Some((message.term().number(), news))
 }

@@ -150,7 +150,8 @@ impl<D: Dial> SiteOptions<D> {
         rules: &EscrowRules,
         incarnation: Incarnation,
     ) -> LedgerLink {
-        let (life, addresses) = ((self.site, incarnation), self.addresses.iter().cloned());
+        let life = (self.site, incarnation);
+        let addresses = self.addresses.iter().cloned();
         let options = LinkOptions::new(room, life, rules, addresses, self.keys.clone());
         LedgerLink::connect(self.dial.clone(), options.within(self.within))
     }
@@ -163,7 +164,8 @@ impl<D: Dial> SiteOptions<D> {
     pub(super) fn validate(self) -> Result<Self, ConfigError> {
         self.rules.validate()?;
         if self.addresses.is_empty() {
-            let (kind, expected) = (ConfigErrorKind::TooSmall, "at least one address of a ledger");
+            let kind = ConfigErrorKind::TooSmall;
+            let expected = "at least one address of a ledger";
             return Err(ConfigError::new(kind, "addresses", "an empty list", expected));
         }
         if let Some((room, rules)) = &self.minute {
@@ -210,7 +212,8 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
         return Err(ConfigError::new(ConfigErrorKind::Malformed, MINUTE, "\"\"", expected));
     }
     if policy != Policy::Escrow {
-        let (given, expected) = (format!("{room:?}"), "no room of its own with Policy::Counters");
+        let given = format!("{room:?}");
+        let expected = "no room of its own with Policy::Counters";
         return Err(ConfigError::new(ConfigErrorKind::Contradicts, MINUTE, given, expected));
     }
     rules.validate()?;
@@ -219,10 +222,7 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
     if held == expected {
         return Ok(());
     }
-    let kind = match held < expected {
-        true => ConfigErrorKind::TooSmall,
-        false => ConfigErrorKind::TooLarge,
-    };
+    let kind = if held < expected { ConfigErrorKind::TooSmall } else { ConfigErrorKind::TooLarge };
     let expected = format!("{expected:?}, for which a place in a rolling minute is held");
     Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
 }
@@ -237,7 +237,8 @@ pub(super) fn check_session(rules: &EscrowRules, lifetime: Duration) -> Result<(
     if lifetime <= session {
         return Ok(());
     }
-    let (given, expected) = (format!("{session:?}"), format!("at least {lifetime:?}"));
+    let given = format!("{session:?}");
+    let expected = format!("at least {lifetime:?}");
     let expected = format!("{expected}, the longest lifetime of a pass of the room");
     Err(ConfigError::new(ConfigErrorKind::TooSmall, "session", given, expected))
 }

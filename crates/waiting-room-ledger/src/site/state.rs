@@ -122,16 +122,18 @@ impl SiteState {
         let is_leased = |account: &AccountReport| {
             account.has_account && account.lease_end > judged.max(said.at)
         };
-        let lease_ends = accounts().filter(|it| is_leased(it)).map(|it| it.lease_end.as_nanos());
+        let lease_ends = accounts()
+            .filter(|account| is_leased(account))
+            .map(|account| account.lease_end.as_nanos());
         self.lease_end.store(lease_ends.min().unwrap_or(0), Ordering::Relaxed);
         let (term, count) = if said.slots.has_account { said.slots.epoch } else { (0, 0) };
         self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         let proposed = self.incarnation.load(Ordering::Relaxed);
-        if accounts().any(|it| it.incarnation == proposed) {
+        if accounts().any(|account| account.incarnation == proposed) {
             // It is in use, so the next life of the site needs another one.
             self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
-        let dry_until = said.counted.as_ref().map_or(0, |it| dry_until(it).as_nanos());
+        let dry_until = said.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
         self.dry_until.store(dry_until, Ordering::Relaxed);
         let may_enter = said.counted.is_some() || accounts().all(is_leased);
         self.show_free(if may_enter { said.free } else { 0 });

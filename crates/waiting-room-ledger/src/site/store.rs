@@ -149,7 +149,9 @@ impl SiteStore {
         let minute = site.minute.as_ref().map(|(_, rules)| rules);
         let bits = [random()?, random()?];
         let state = SiteState::new(&site.rules, minute, Arc::clone(&site.clock), bits);
-        let (state, number, rules) = (Arc::new(state), site.site, site.rules);
+        let state = Arc::new(state);
+        let number = site.site;
+        let rules = site.rules;
         let agent = Agent::new(Arc::clone(&state), room.clone(), &name, site);
         let agent = AgentTask(tokio::spawn(agent.run()).abort_handle());
         Ok(Self { room, state, site: number, rules, _agent: Arc::new(agent) })
@@ -181,14 +183,16 @@ impl SiteStore {
     {
         let ticket = match &queued {
             Verdict::Wait { ticket, .. } => Some(ticket),
-            _ => None,
+            Verdict::Admit { .. } | Verdict::Refuse { .. } => None,
         };
         let is_in_line = ticket.is_some_and(|ticket| ticket.placed);
         // The visitors ahead take the first slots.
-        let ahead = ticket.and_then(|it| it.shown_position).unwrap_or(0).saturating_sub(FRONT);
+        let ahead =
+            ticket.and_then(|ticket| ticket.shown_position).unwrap_or(0).saturating_sub(FRONT);
         let Some(mut at_door) = self.state.wait(is_in_line, ahead) else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
-        let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
+        let until = Instant::now() + borrow_wait;
+        let mut verdict = queued;
         let is_hopeful = || !self.state.is_dry(self.room.now());
         while self.lacks_slot(&verdict)
             && is_hopeful()
@@ -202,13 +206,12 @@ impl SiteStore {
     /// Returns whether a visitor may have been admitted if the site had been granted more.
     fn lacks_slot(&self, verdict: &Verdict) -> bool {
         match verdict {
-            Verdict::Wait { reason, ticket } => match reason {
-                Reason::QueuedRate if !self.state.shares_minute() => false,
-                Reason::QueuedActiveLimit | Reason::QueuedBehindOthers | Reason::QueuedRate => {
-                    self.is_at_front(ticket)
-                }
-                _ => false,
-            },
+            Verdict::Wait { reason, ticket } => {
+                let waits_for_slot = *reason == Reason::QueuedActiveLimit
+                    || *reason == Reason::QueuedBehindOthers
+                    || *reason == Reason::QueuedRate && self.state.shares_minute();
+                waits_for_slot && self.is_at_front(ticket)
+            }
             Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
             Verdict::Admit { .. } => false,
         }
@@ -343,7 +346,8 @@ impl Store for SiteStore {
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
         let refused = Arc::new(OnceLock::<ConfigError>::new());
-        let (rules, seen) = (self.rules, Arc::clone(&refused));
+        let rules = self.rules;
+        let seen = Arc::clone(&refused);
         let checked = move |old: RoomRules| {
             let new = change(old.clone());
             match check_session(&rules, new.longest_pass_lifetime()) {

@@ -48,7 +48,7 @@ impl Slots {
         minute: Minute,
         now: Timestamp,
     ) -> (Self, bool) {
-        match snapshot.filter(|it| now.since(it.made_at()) <= rules.stale_after) {
+        match snapshot.filter(|known| now.since(known.made_at()) <= rules.stale_after) {
             Some(snapshot) => (Self::new(rules, snapshot, minute), true),
             None => (Self::without_snapshot(rules), false),
         }

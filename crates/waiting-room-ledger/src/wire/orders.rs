@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn an_order_is_read_as_it_was_written() {
-        let (site, epoch) = (SiteId::new(7), Epoch::new(Term::new(3), 9));
+        let site = SiteId::new(7);
+        let epoch = Epoch::new(Term::new(3), 9);
         for order in [
             Order::AddSite(site),
             Order::Drain(site),

@@ -43,7 +43,8 @@ impl World {
 
     /// All faults that may happen now, and all that an operator may do.
     pub(crate) fn faults(&self, bounds: &Bounds) -> Vec<Event> {
-        let (faults, mut events) = (&self.faults, Vec::new());
+        let faults = &self.faults;
+        let mut events = Vec::new();
         for site in 0..self.sites.len() {
             match faults.off[site] {
                 None => {
@@ -110,7 +111,8 @@ impl World {
             }
             Event::LoseSite(site) => {
                 self.faults.site_losses += 1;
-                let (life, now) = (self.next_life(), self.now_at(*site));
+                let life = self.next_life();
+                let now = self.now_at(*site);
                 let rules = bounds.mutant.site_rules(bounds.rules(), bounds.session);
                 self.sites[*site] = SiteLedger::new(id(*site), life, rules, now).unwrap();
             }
@@ -120,7 +122,8 @@ impl World {
             }
             Event::SwitchOn(site) => {
                 self.faults.off[*site] = None;
-                let (life, now) = (self.next_life(), self.now_at(*site));
+                let life = self.next_life();
+                let now = self.now_at(*site);
                 if !bounds.mutant.resumes() {
                     self.sites[*site].restart(life, now).unwrap();
                 }
@@ -192,12 +195,14 @@ impl World {
         if bounds.mutant == Mutant::ForgetFences {
             self.kept.accounts.values_mut().for_each(|account| account.fence = None);
         }
-        let (term, now) = (Term::new(self.faults.term), self.now());
+        let term = Term::new(self.faults.term);
+        let now = self.now();
         let kept = self.kept.take_over(term).unwrap();
         let sites = kept.accounts.keys().copied();
-        self.global = match is_lost {
-            true => GlobalLedger::recover(&kept, kept.limit, sites, term, kept.rules, now),
-            false => GlobalLedger::restore(&kept, term, now),
+        self.global = if is_lost {
+            GlobalLedger::recover(&kept, kept.limit, sites, term, kept.rules, now)
+        } else {
+            GlobalLedger::restore(&kept, term, now)
         }
         .unwrap();
     }
@@ -221,7 +226,8 @@ impl World {
         self.tick += 1;
         let homes: Vec<_> = (0..self.sites.len()).map(|site| self.now_at(site)).collect();
         self.passes.retain(|(_, home), pass| homes[usize::from(home.number())] < pass.expires_at);
-        let (tick, minute) = (self.tick, self.minute);
+        let tick = self.tick;
+        let minute = self.minute;
         self.new.retain(|_, admitted| tick - *admitted < minute);
     }
 }

@@ -84,7 +84,8 @@ const MINUTE: Bounds = Bounds { minute: 2, session: 3, fast_ticks: 1, margin: 1,
 /// Checks all states of a world, and prints their number.
 fn check(name: &str, bounds: Bounds) {
     let checker = bounds.checker().spawn_bfs().join();
-    let (states, depth) = (checker.unique_state_count(), checker.max_depth());
+    let states = checker.unique_state_count();
+    let depth = checker.max_depth();
     println!("{name}: {states} states, {depth} events deep");
     checker.assert_properties();
 }
@@ -94,7 +95,8 @@ fn refute(name: &str, bounds: Bounds) {
     let failures = HasDiscoveries::AnyFailures;
     let checker = bounds.checker().finish_when(failures).spawn_bfs().join();
     let path = checker.assert_any_discovery(TOO_MANY);
-    let (states, events) = (checker.unique_state_count(), path.into_actions().len());
+    let states = checker.unique_state_count();
+    let events = path.into_actions().len();
     println!("{name}: wrong after {events} events, found in {states} states");
 }
 

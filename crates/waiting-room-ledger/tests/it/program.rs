@@ -156,7 +156,8 @@ impl Site {
     /// Lets visitors arrive until one is admitted to a slot that was granted for it. Returns how
     /// long that took.
     async fn until_granted(&mut self) -> Duration {
-        let (begin, before) = (Instant::now(), self.borrowed);
+        let begin = Instant::now();
+        let before = self.borrowed;
         while self.borrowed == before {
             if self.ledger.unused() == 0 || self.ledger.term() == Term::new(0) {
                 self.arrive();
@@ -172,7 +173,8 @@ impl Site {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_nothing_more() {
-    let (server, keys) = (PostgresServer::start().unwrap(), keys());
+    let server = PostgresServer::start().unwrap();
+    let keys = keys();
     let url = server.url();
     let set_up = ["set-up", "--room", "shop", "--limit", "100000", "--sites", "1,2,3"];
     let said = run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
@@ -227,7 +229,8 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_n
 
 #[test]
 fn a_ledger_with_postgres_warns_of_a_lease_that_is_as_long_as_a_session() {
-    let (server, keys) = (PostgresServer::start().unwrap(), keys());
+    let server = PostgresServer::start().unwrap();
+    let keys = keys();
     let url = server.url();
     let set_up = ["set-up", "--room", "shop", "--limit", "9", "--sites", "1", "--session", "60s"];
     run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
@@ -262,8 +265,10 @@ impl Site {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_with_bad_arguments_says_what_it_expects() {
-    let (server, keys) = (PostgresServer::start().unwrap(), keys());
-    let (url, sites) = (server.url(), keys.path().join("sites.key"));
+    let server = PostgresServer::start().unwrap();
+    let keys = keys();
+    let url = server.url();
+    let sites = keys.path().join("sites.key");
     let sites = sites.to_str().unwrap();
     let set_up =
         |more: &[&str]| run(&[&["set-up", "--keeper", &url, "--room", "shop"], more].concat());

@@ -73,7 +73,8 @@ struct Site {
 
 impl Site {
     fn new(net: &Net, number: u16, rules: EscrowRules) -> Self {
-        let (site, now) = (SiteId::new(number), Timestamp::from_secs(1));
+        let site = SiteId::new(number);
+        let now = Timestamp::from_secs(1);
         let ledger = SiteLedger::new(site, Incarnation::new(7), rules, now).unwrap();
         let link = link(net.client(), "shop", site, keys("a"));
         Self { ledger, link, now, warned: Vec::new(), messages: 0 }

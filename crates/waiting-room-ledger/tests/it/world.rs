@@ -156,7 +156,8 @@ impl World {
 
     /// Starts a site, with a new incarnation of the ledger that it had before.
     fn start_site(&mut self, site: SiteId, before: Option<SiteLedger>) -> Site {
-        let (bits, now) = (self.random.bits(), self.now());
+        let bits = self.random.bits();
+        let now = self.now();
         let incarnation = Incarnation::new(bits);
         let ledger = match before {
             Some(mut ledger) => {
@@ -200,7 +201,8 @@ impl World {
 
     /// Lets a new visitor arrive at a site.
     fn arrive(&mut self, site: usize) {
-        let (visitor, now) = (VisitorId::new(self.next_visitor), self.now());
+        let visitor = VisitorId::new(self.next_visitor);
+        let now = self.now();
         self.next_visitor += 1;
         let ledger = &mut self.sites[site].ledger;
         ledger.arrived();

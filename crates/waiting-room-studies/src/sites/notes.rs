@@ -114,7 +114,9 @@ impl Notes {
 
     /// Records the end of a session.
     pub(super) fn lapsed(&mut self, visitor: &Visitor, now: u32) {
-        if let Some(session) = self.sessions.as_mut().and_then(|it| it.get_mut(&visitor.id)) {
+        if let Some(session) =
+            self.sessions.as_mut().and_then(|sessions| sessions.get_mut(&visitor.id))
+        {
             session.over = Some(now);
         }
     }

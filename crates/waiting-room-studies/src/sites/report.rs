@@ -97,7 +97,8 @@ impl Report {
         max_present: usize,
     ) -> Self {
         let limits = &scenario.limits;
-        let (limit, per_minute) = (limits.total_active_users, limits.new_users_per_minute);
+        let limit = limits.total_active_users;
+        let per_minute = limits.new_users_per_minute;
         let of_limit = |number: u32, limit: u32| f64::from(number) / f64::from(limit);
         let per_new = |number: u64| number as f64 / notes.arrivals.max(1) as f64;
         let wait = |q| quantile(&notes.waits_ms, q).map(|millis| millis / 1_000.0);

@@ -129,7 +129,8 @@ impl Accounts {
         let (member, part) = self.by_site.get_mut(&site)?;
         let kept = member.kept();
         let changed = change(member);
-        let (old, new) = (*part, member.part(&self.rules, now));
+        let old = *part;
+        let new = member.part(&self.rules, now);
         *part = new;
         let now_kept = member.kept();
         if now_kept != kept {
@@ -271,7 +272,8 @@ pub(super) fn distinct(
         Some(twice) => {
             let given: Vec<_> = sites.iter().map(|site| site.number()).collect();
             let expected = format!("site {} only once", twice.number());
-            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{given:?}"));
+            let kind = ConfigErrorKind::Contradicts;
+            let given = format!("{given:?}");
             Err(ConfigError::new(kind, "sites", given, expected))
         }
     }

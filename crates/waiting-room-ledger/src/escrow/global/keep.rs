@@ -95,7 +95,8 @@ impl GlobalLedger {
     ) -> Result<Self, ConfigError> {
         check_term(kept, term)?;
         if let Some((field, given, before)) = rules.validate()?.difference(&kept.rules) {
-            let (given, expected) = (format!("{given:?}"), format!("{before:?} as before"));
+            let given = format!("{given:?}");
+            let expected = format!("{before:?} as before");
             return Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected));
         }
         let sites = distinct(sites)?;
@@ -119,7 +120,8 @@ fn check_term(kept: &Kept, term: Term) -> Result<(), ConfigError> {
     if term == kept.term {
         return Ok(());
     }
-    let (given, expected) = (term.number(), format!("the kept term {}", kept.term.number()));
+    let given = term.number();
+    let expected = format!("the kept term {}", kept.term.number());
     Err(ConfigError::new(ConfigErrorKind::Contradicts, "term", given, expected))
 }
 
@@ -140,12 +142,14 @@ fn check_account(site: SiteId, account: &KeptAccount, term: Term) -> Result<(), 
     }
     if let Some(heard) = account.heard.filter(|_| account.standing != Standing::Closed) {
         let expected = format!("none for site {}, which is not closed", site.number());
-        let (kind, given) = (ConfigErrorKind::Contradicts, format!("{heard:?}"));
+        let kind = ConfigErrorKind::Contradicts;
+        let given = format!("{heard:?}");
         return Err(ConfigError::new(kind, "heard", given, expected));
     }
     if account.epoch.term() >= term {
         let given = account.epoch.term().number();
-        let (term, site) = (term.number(), site.number());
+        let term = term.number();
+        let site = site.number();
         let expected = format!("a term before {term} for site {site}");
         return Err(ConfigError::new(ConfigErrorKind::TooLarge, "epoch", given, expected));
     }

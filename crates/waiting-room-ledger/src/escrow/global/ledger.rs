@@ -90,7 +90,8 @@ impl GlobalLedger {
         let rules = rules.validate()?;
         let accounts = Accounts::new(members, rules, clock);
         if accounts.count_sites() == 0 {
-            let (given, expected) = ("empty", "at least one site");
+            let given = "empty";
+            let expected = "at least one site";
             return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
         }
         Ok(Self {
@@ -189,7 +190,9 @@ impl GlobalLedger {
     /// Advances the clock, and reclaims everything that has expired by then.
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.clock = self.clock.max(now);
-        let (rules, term, now) = (self.rules, self.term, self.clock);
+        let rules = self.rules;
+        let term = self.term;
+        let now = self.clock;
         while let Some(site) = self.accounts.first_due(now) {
             self.accounts.change(site, now, |member| {
                 if member.is_spent(&rules, now) {

@@ -57,9 +57,10 @@ impl GlobalLedger {
                 // A site that was removed may come back with messages about its old accounts, so
                 // epochs are not used again.
                 let epoch = Epoch::before_all_of(self.term).max(self.last_removed);
-                let member = match self.is_learning() {
-                    true => Member::new(epoch, Standing::Unknown),
-                    false => Member::added(epoch, self.term),
+                let member = if self.is_learning() {
+                    Member::new(epoch, Standing::Unknown)
+                } else {
+                    Member::added(epoch, self.term)
                 };
                 self.accounts.add(site, member, now);
             }
@@ -97,7 +98,8 @@ impl GlobalLedger {
     pub fn remove(&mut self, site: SiteId, now: Timestamp) -> Result<(), ListRefused> {
         self.advance(now);
         let member = self.accounts.of(site).ok_or(ListRefused::NotListed { site })?;
-        let (held, epoch) = (member.allowance.held(), member.epoch);
+        let held = member.allowance.held();
+        let epoch = member.epoch;
         if self.is_learning() {
             return Err(ListRefused::Unknown { site });
         }

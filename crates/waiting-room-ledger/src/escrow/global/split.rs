@@ -16,7 +16,8 @@ impl GlobalLedger {
     ///
     /// A step takes as long as it grants slots, however many sites there are.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
-        let (mut free, now) = (self.free(), self.clock);
+        let mut free = self.free();
+        let now = self.clock;
         let mut served = BTreeSet::new();
         while free > 0 {
             let before = free;
@@ -34,7 +35,9 @@ impl GlobalLedger {
 
     /// Grants free slots until the reserve of a site is full.
     pub(super) fn top_up(&mut self, site: SiteId) {
-        let (free, reserve, now) = (self.free(), self.reserve_of(site), self.clock);
+        let free = self.free();
+        let reserve = self.reserve_of(site);
+        let now = self.clock;
         let unused = self.accounts.of(site).map_or(0, Member::unused);
         let slots = reserve.saturating_sub(unused).min(free);
         if slots > 0 {
@@ -59,7 +62,8 @@ impl GlobalLedger {
     /// Records that all sites with unused slots, except for those in `told` and those that were
     /// asked only just, are asked for them now. Returns these sites.
     pub(super) fn recall(&mut self, told: &[SiteId]) -> Vec<SiteId> {
-        let (now, pause) = (self.clock, self.rules.pause());
+        let now = self.clock;
+        let pause = self.rules.pause();
         let mut recalled: Vec<_> =
             self.accounts.rich(now, pause).filter(|site| !told.contains(site)).collect();
         recalled.sort_unstable();

@@ -19,7 +19,8 @@ impl GlobalLedger {
     /// [`Census`](crate::escrow::Census).
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
-        let (site, term) = (message.from(), message.known_term());
+        let site = message.from();
+        let term = message.known_term();
         let stranger = self.refusal_of_stranger(message);
         if stranger.is_none() && self.term < term && term <= self.most_believed_term() {
             // The site obeys that term, so there is no answer that it would accept.
@@ -29,7 +30,8 @@ impl GlobalLedger {
             return Vec::new();
         }
         if let Some(reason) = stranger.or_else(|| self.refusal(message)) {
-            let ((incarnation, over), term) = (message.life(), self.term);
+            let (incarnation, over) = message.life();
+            let term = self.term;
             let refused = Refused { term, incarnation, over, reason };
             return vec![Outgoing { to: site, message: ToSite::Refused(refused) }];
         }
@@ -70,13 +72,15 @@ impl GlobalLedger {
         if self.accounts.of(message.from()).is_none() {
             return Some(Refusal::NotListed);
         }
-        let (rules, digest) = (self.rules, self.rules.digest());
+        let rules = self.rules;
+        let digest = self.rules.digest();
         (message.rules() != digest).then_some(Refusal::Rules { rules, digest })
     }
 
     /// The reason to refuse a site on the list with the rules of this ledger, if there is one.
     fn refusal(&self, message: &ToGlobal) -> Option<Refusal> {
-        let (given, most) = (message.known_term(), self.most_believed_term());
+        let given = message.known_term();
+        let most = self.most_believed_term();
         if given > most {
             return Some(Refusal::TermTooHigh { given, most });
         }
@@ -113,7 +117,8 @@ impl GlobalLedger {
             // that does not know about the loss. So the site is asked for a new one.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
-        let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
+        let now = self.clock;
+        let lease_end = self.clock + self.rules.lease;
         let heard = self.accounts.change(site, now, |member| {
             if member.standing == Standing::Unknown {
                 member.adopt(heartbeat, lease_end, now);
@@ -128,11 +133,14 @@ impl GlobalLedger {
         match heard {
             None => return Vec::new(),
             Some(Err((current, is_fenced))) => {
-                let (term, over, incarnation) = (self.term, heartbeat.epoch, heartbeat.incarnation);
+                let term = self.term;
+                let over = heartbeat.epoch;
+                let incarnation = heartbeat.incarnation;
                 let refused = Refused { term, incarnation, over, reason: Refusal::Fenced };
-                let message = match is_fenced {
-                    true => ToSite::Refused(refused),
-                    false => ToSite::Stale { term, over, current },
+                let message = if is_fenced {
+                    ToSite::Refused(refused)
+                } else {
+                    ToSite::Stale { term, over, current }
                 };
                 return vec![Outgoing { to: site, message }];
             }
@@ -154,7 +162,9 @@ impl GlobalLedger {
 
     /// Handles the request of a site for a new account that replaces the one that it names.
     fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
-        let (term, lease, now) = (self.term, self.rules.lease, self.clock);
+        let term = self.term;
+        let lease = self.rules.lease;
+        let now = self.clock;
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
             // The site has had an account of which this ledger does not know: it belongs to a world
@@ -169,8 +179,9 @@ impl GlobalLedger {
                     member.open(term, join, now + lease);
                 }
                 Standing::Open if is_repeated => {}
-                _ => {
-                    let (over, current) = (join.after, member.epoch);
+                Standing::Away | Standing::Closed | Standing::Open => {
+                    let over = join.after;
+                    let current = member.epoch;
                     return Some(ToSite::Stale { term, over, current });
                 }
             }
@@ -206,7 +217,8 @@ impl GlobalLedger {
         pass: &SitePass,
         told: Option<Death>,
     ) -> Option<Death> {
-        let (rules, now) = (self.rules, self.clock);
+        let rules = self.rules;
+        let now = self.clock;
         let home = self.accounts.of(pass.home)?;
         let death = home.death(pass.home, &rules, now)?;
         if self.learning_until.is_some() || pass.home == claimer || death.epoch != pass.epoch {

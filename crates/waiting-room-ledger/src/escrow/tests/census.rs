@@ -90,7 +90,7 @@ fn the_world_is_published_when_all_sites_have_reported_and_to_those_that_do_not_
     let known = Tally { knows: world.version, ..tally(TOKYO, 30, seconds(2)) };
     assert_eq!(ledger.hear(&known, seconds(2)), []);
     let heard = ledger.hear(&Tally { active: 31, ..known }, seconds(3));
-    assert_eq!(worlds(&heard).iter().map(|it| it.active).collect::<Vec<_>>(), [51]);
+    assert_eq!(worlds(&heard).iter().map(|world| world.active).collect::<Vec<_>>(), [51]);
 }
 
 #[test]
@@ -231,7 +231,8 @@ fn an_old_snapshot_leaves_only_the_floor_of_anywhere() {
     let last = Tally { admitted: 50, ..tally(PARIS, 40, seconds(2)) };
     let snapshot = worlds(&ledger.hear(&last, seconds(2)))[0].snapshot();
     let slots = |second| {
-        let (minute, now) = (Minute::of(seconds(second)), seconds(second));
+        let minute = Minute::of(seconds(second));
+        let now = seconds(second);
         let (slots, is_known) = Slots::known(&rules, Some(&snapshot), minute, now);
         (slots.site(PARIS), slots.anywhere(), is_known)
     };

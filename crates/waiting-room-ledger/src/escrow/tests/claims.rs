@@ -180,7 +180,8 @@ fn who_has_heard_of_the_death_claims_at_once() {
 fn of_two_deaths_of_a_site_the_later_is_known() {
     for order in [[10, 5], [5, 10]] {
         let (mut net, passes) = dead_home();
-        let (site, epoch) = (SiteId::new(0), passes[0].epoch);
+        let site = SiteId::new(0);
+        let epoch = passes[0].epoch;
         for heard in order {
             let death = Death { site, epoch, heard: at(heard) };
             net.sites[1].receive(&ToSite::Dead { term: Term::new(1), death }, at(141));

@@ -36,7 +36,8 @@ fn a_fence_outlives_the_global_ledger() {
     net.cut_off.insert(0);
     // At second 150 the old sessions have lapsed, and the lease that was renewed has not.
     assert!(net.admit(0, 8, at(150)).is_none());
-    let (site, incarnation) = (SiteId::new(0), net.sites[0].incarnation());
+    let site = SiteId::new(0);
+    let incarnation = net.sites[0].incarnation();
     assert_eq!(net.warned, [JoinRefused::Fenced { site, incarnation }]);
     assert_eq!(net.warned[0].to_string(), "incarnation 0000000000000000 of site 0 is fenced");
 }
@@ -215,7 +216,8 @@ fn a_site_with_other_rules_gets_no_account_and_is_told_the_rule() {
         let mut net = Net::new(10, 2, global);
         let rules =
             if field == "borrow_wait" { rules } else { rules.borrow_wait(global.borrow_wait) };
-        let (site, life) = (SiteId::new(1), Incarnation::new(77));
+        let site = SiteId::new(1);
+        let life = Incarnation::new(77);
         net.sites[1] = SiteLedger::new(site, life, rules, at(0)).unwrap();
         net.run(1..=20);
         assert!(net.admit(1, 1, at(20)).is_none());
@@ -236,12 +238,14 @@ fn a_site_with_other_rules_is_not_adopted() {
     let other = RULES.session(Duration::from_secs(200));
     let mut made_up = net.kept.take_over(Term::new(2)).unwrap();
     made_up.rules = other;
-    let (sites, term) = ([SiteId::new(0)], Term::new(2));
+    let sites = [SiteId::new(0)];
+    let term = Term::new(2);
     net.global = GlobalLedger::recover(&made_up, 4, sites, term, other, at(2)).unwrap();
     net.run(2..=5);
     assert!(net.global.is_learning());
     assert_eq!(net.held_by(0), 0);
-    let (site, global) = (Duration::from_secs(300), Duration::from_secs(200));
+    let site = Duration::from_secs(300);
+    let global = Duration::from_secs(200);
     assert_eq!(net.warned, [JoinRefused::RulesDiffer { field: "session", site, global }]);
 }
 
@@ -259,7 +263,8 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
         [ToGlobal::Heartbeat(other), ToGlobal::Claim { heartbeat: other, pass, death: None }]
     {
         let answers = net.global.receive(&message, at(3));
-        let (rules, digest) = (RULES, RULES.digest());
+        let rules = RULES;
+        let digest = RULES.digest();
         let reason = Refusal::Rules { rules, digest };
         assert!(matches!(answers[..], [Outgoing { message: ToSite::Refused(refused), .. }]
             if refused.reason == reason));
@@ -272,12 +277,14 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
 fn two_versions_are_told_apart_by_their_digests() {
     let mut net = Net::new(4, 1, RULES);
     net.lose(0, 8, at(1));
-    let (incarnation, over) = (net.sites[0].incarnation(), net.sites[0].epoch());
+    let incarnation = net.sites[0].incarnation();
+    let over = net.sites[0].epoch();
     let reason = Refusal::Rules { rules: RULES, digest: RulesDigest::new(5) };
     let refused = Refused { term: Term::new(1), incarnation, over, reason };
     let actions = net.sites[0].receive(&ToSite::Refused(refused), at(1));
     let [SiteAction::Warn(warning)] = &actions[..] else { panic!("{actions:?}") };
-    let (site, global) = (RULES.digest(), RulesDigest::new(5));
+    let site = RULES.digest();
+    let global = RulesDigest::new(5);
     assert_eq!(*warning, JoinRefused::VersionsDiffer { site, global });
     let bits = site.bits();
     let expected = format!(

@@ -157,7 +157,8 @@ fn changes_of_different_ledgers_are_not_mixed() {
     net.restore_global(2, at(1));
     old.set_limit(3);
     net.global.set_limit(2);
-    let (older, newer) = (old.changes(), net.global.changes());
+    let older = old.changes();
+    let newer = net.global.changes();
     let mut merged = newer.clone();
     let error = merged.merge(older.clone()).unwrap_err();
     assert_eq!((error.kept(), error.given()), (Term::new(2), Term::new(1)));
@@ -193,7 +194,8 @@ fn a_ledger_is_fenced_as_soon_as_another_one_takes_over() {
 #[test]
 fn a_ledger_that_has_not_taken_over_is_refused_by_name() {
     let mut net = Net::new(1, 2, RULES);
-    let (kept, sites) = (net.kept.clone(), [0, 1].map(SiteId::new));
+    let kept = net.kept.clone();
+    let sites = [0, 1].map(SiteId::new);
     let restore = |kept: &Kept, term| {
         let restored = GlobalLedger::restore(kept, Term::new(term), at(1));
         restored.map(|_| ()).map_err(|error| error.to_string())

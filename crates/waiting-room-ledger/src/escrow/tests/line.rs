@@ -73,7 +73,10 @@ fn a_slot_that_an_earlier_line_wanted_is_not_kept_for_this_one() {
     net.run(5..=6);
     let site = &mut net.sites[0];
     site.set_line(line(&[(6, 1)]), at(6));
-    let (term, epoch, lease, reserve) = (site.term(), site.epoch(), RULES.lease, 0);
+    let term = site.term();
+    let epoch = site.epoch();
+    let lease = RULES.lease;
+    let reserve = 0;
     let grant = Grant { term, epoch, heard: at(4), lease, granted: 1, reserve, recall: false };
     site.receive(&ToSite::Grant(grant), at(6));
     let [SiteAction::Send(ToGlobal::Heartbeat(report))] = &site.tick(at(7))[..] else { panic!() };

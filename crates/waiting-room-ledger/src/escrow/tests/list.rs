@@ -168,7 +168,8 @@ fn a_site_that_is_not_fenced_is_not_told_so() {
     let answers = net.global.receive(&late, at(10));
     assert!(matches!(answers[0].message, ToSite::Stale { .. }), "{answers:?}");
     net.run(10..=11);
-    let (site, incarnation) = (SiteId::new(0), Incarnation::new(50));
+    let site = SiteId::new(0);
+    let incarnation = Incarnation::new(50);
     assert_eq!(net.warned, [JoinRefused::Fenced { site, incarnation }]);
 }
 
@@ -192,7 +193,8 @@ fn a_site_that_is_removed_and_added_at_once_is_only_added() {
 #[test]
 fn a_site_that_is_listed_twice_is_refused_by_name() {
     let sites = [1, 0, 1].map(SiteId::new);
-    let (term, expected) = (Term::new(1), "sites is [1, 0, 1], expected site 1 only once");
+    let term = Term::new(1);
+    let expected = "sites is [1, 0, 1], expected site 1 only once";
     let error = GlobalLedger::new(4, sites, term, RULES).unwrap_err();
     assert_eq!(error.to_string(), expected);
     let kept = Kept::new(term, 4, RULES);

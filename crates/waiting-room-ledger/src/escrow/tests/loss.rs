@@ -218,7 +218,8 @@ fn a_jump_of_more_than_65536_terms_or_to_the_last_term_is_refused_by_name() {
         let refusal = Refusal::TermTooHigh { given: Term::new(theirs), most };
         assert_eq!(refusal_in(&answers), refusal);
     }
-    let (given, most) = (Term::new(65_538), Term::new(65_537));
+    let given = Term::new(65_538);
+    let most = Term::new(65_537);
     let refusal = Refusal::TermTooHigh { given, most };
     assert_eq!(refusal.to_string(), "it names term 65538, expected at most 65537");
     let refused = Refused::new(Term::new(1), Incarnation::new(7), Epoch::default(), refusal);

@@ -22,7 +22,8 @@ fn report_by(net: &mut Net, site: u16, want: u64, waited: &[(i64, u32)], now: u6
     let by_site = |ago: i64| at(u64::try_from(clock - ago).unwrap());
     let mut front = LineFront::new();
     waited.iter().for_each(|&(ago, visitors)| front.add(by_site(ago), visitors));
-    let (sent_at, used) = (by_site(0), net.held_by(site));
+    let sent_at = by_site(0);
+    let used = net.held_by(site);
     let heartbeat = Heartbeat { want, front, used, ..heartbeat(net, site, sent_at) };
     net.global.receive(&ToGlobal::Heartbeat(heartbeat), at(now));
 }
@@ -165,7 +166,8 @@ fn a_site_without_a_line_is_served_when_it_has_lacked_slots_for_longer_than_othe
         report(&mut net, 1, &[(60, 1)], NOW + second);
         got.push(granted(&mut net, 1, NOW + second)[0]);
     }
-    let served: Vec<_> = (0..).zip(&got).filter(|(_, it)| **it > 0).map(|(at, _)| at).collect();
+    let served: Vec<_> =
+        (0..).zip(&got).filter(|(_, slots)| **slots > 0).map(|(at, _)| at).collect();
     assert!((55..=70).contains(&served[0]) && served.len() == 3, "{served:?}");
 }
 

@@ -164,7 +164,7 @@ fn a_site_that_comes_late_to_a_full_room_gets_its_share() {
         }
         net.beat(now);
     }
-    let at_home = |site| net.admitted.iter().filter(|it| it.home == SiteId::new(site)).count();
+    let at_home = |site| net.admitted.iter().filter(|pass| pass.home == SiteId::new(site)).count();
     assert_eq!([0, 1].map(at_home), [10 + 25, 25]);
 }
 
@@ -234,7 +234,7 @@ fn a_site_where_nobody_waits_for_a_moment_does_not_lose_its_turn() {
             net.beat(at(second) + Duration::from_millis(200 * part));
         }
     }
-    let at_home = |site| net.admitted.iter().filter(|it| it.home == SiteId::new(site)).count();
+    let at_home = |site| net.admitted.iter().filter(|pass| pass.home == SiteId::new(site)).count();
     assert!(at_home(1) >= 3, "{} and {}", at_home(0), at_home(1));
 }
 

@@ -36,7 +36,8 @@ fn front() -> impl Strategy<Value = LineFront> {
     let begins = prop_oneof![0..1_000_u64, Just(340_000_000), any::<u32>().prop_map(u64::from)];
     let steps = vec((0..30_u64, prop_oneof![1..300_u32, Just(u32::MAX)]), 0..20);
     (begins, steps).prop_map(|(begins, steps)| {
-        let (mut front, mut bucket) = (LineFront::new(), begins);
+        let mut front = LineFront::new();
+        let mut bucket = begins;
         for (step, visitors) in steps {
             bucket += step;
             front.add(Timestamp::from_secs(5 * bucket), visitors);

@@ -81,10 +81,7 @@ impl ToGlobal {
                     epoch: read_epoch(&mut reader)?,
                     expires_at: reader.time()?,
                 },
-                death: match reader.flag("death")? {
-                    true => Some(read_death(&mut reader)?),
-                    false => None,
-                },
+                death: if reader.flag("death")? { Some(read_death(&mut reader)?) } else { None },
             },
             TALLY => Self::Tally(read_tally(&mut reader)?),
             _ => return Err(WireError::Value { field: "kind" }),

@@ -78,11 +78,14 @@ pub(super) fn write_world(writer: &mut Writer, world: &World) {
 
 /// Reads the snapshot of a message after its term.
 pub(super) fn read_world(term: Term, reader: &mut Reader<'_>) -> Result<World, WireError> {
-    let (version, made_at) = (reader.bits()?, reader.time()?);
-    let (limit, active) = (small(reader, "limit")?, small(reader, "active")?);
+    let version = reader.bits()?;
+    let made_at = reader.time()?;
+    let limit = small(reader, "limit")?;
+    let active = small(reader, "active")?;
     let minute = Minute::new(small(reader, "minute")?);
     let sites = reader.count("traffic", World::MAX_SITES as u64)?;
-    let (mut traffic, mut next) = (Vec::new(), 0_u64);
+    let mut traffic = Vec::new();
+    let mut next = 0_u64;
     for _ in 0..sites {
         let number = next + reader.count("site", u16::MAX.into())?;
         let site = u16::try_from(number).map_err(|_| WireError::Value { field: "site" })?;

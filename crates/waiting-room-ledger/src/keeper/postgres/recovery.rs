@@ -107,7 +107,8 @@ impl PostgresKeeper {
         let fenced: Vec<_> =
             corrections.fences.iter().map(|site| i32::from(site.number())).collect();
         let epoch = Fence::of_all_accounts().epoch;
-        let (term, count) = (i64::from(epoch.term().number()), i64::from(epoch.count()));
+        let term = i64::from(epoch.term().number());
+        let count = i64::from(epoch.count());
         transaction
             .execute(sql::FENCE, &[&room, &fenced, &term, &count])
             .await

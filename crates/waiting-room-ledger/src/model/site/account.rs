@@ -31,7 +31,8 @@ impl SiteLedger {
 
     /// Gives back what is not needed, and what was promised to visitors who did not come.
     pub(super) fn give_back_surplus(&mut self) {
-        let (unused, is_leased) = (self.unused(), self.is_leased());
+        let unused = self.unused();
+        let is_leased = self.is_leased();
         self.line.review(unused, self.borrowers.newcomers(), is_leased, self.clock);
         self.allowance.give_back(self.surplus());
     }
@@ -40,7 +41,8 @@ impl SiteLedger {
     pub(super) fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
         let session = self.sessions.of(visitor).filter(|session| session.stage != Stage::Ended)?;
         let expires_at = session.pass_until.filter(|until| self.clock < *until)?;
-        let (home, epoch) = (self.site, self.epoch);
+        let home = self.site;
+        let epoch = self.epoch;
         self.sessions.holds(visitor).then_some(SitePass { visitor, home, epoch, expires_at })
     }
 
@@ -125,9 +127,10 @@ impl SiteLedger {
     /// of visitors that wait here. While a visitor waits at another site, those that wait here do
     /// not count, except for those in line whose slots were granted for them.
     pub(super) fn surplus(&self) -> u64 {
-        let waiting = match self.is_recalled() {
-            true => 0,
-            false => self.borrowers.new_count().max(self.line.without_slot()),
+        let waiting = if self.is_recalled() {
+            0
+        } else {
+            self.borrowers.new_count().max(self.line.without_slot())
         };
         self.unused().saturating_sub(self.line.promised() + self.reserve.max(waiting))
     }

@@ -58,7 +58,8 @@ impl Demand {
     pub(super) fn rate(&mut self, now: Timestamp) -> u64 {
         let elapsed = now.since(self.since);
         if elapsed >= Self::SHORTEST {
-            let (memory, elapsed) = (millis(Self::MEMORY), millis(elapsed));
+            let memory = millis(Self::MEMORY);
+            let elapsed = millis(elapsed);
             let kept = u128::from(self.per_1000_s) * memory;
             let new = u128::from(self.arrivals) * 1_000_000;
             let rate = (kept + new) / (memory + elapsed);
@@ -154,7 +155,7 @@ impl Borrowers {
         borrower: Borrower,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        if let Some(waiting) = line.iter_mut().find(|it| it.visitor == borrower.visitor) {
+        if let Some(waiting) = line.iter_mut().find(|other| other.visitor == borrower.visitor) {
             waiting.until = waiting.until.min(borrower.until);
             return Some(waiting.until);
         }
@@ -170,7 +171,8 @@ impl Borrowers {
 impl Borrower {
     /// Returns whether this visitor comes before another one that has been held for longer.
     fn is_before(&self, other: &Self) -> bool {
-        self.in_line_since.is_some_and(|since| other.in_line_since.is_none_or(|it| since < it))
+        self.in_line_since
+            .is_some_and(|since| other.in_line_since.is_none_or(|theirs| since < theirs))
     }
 }
 

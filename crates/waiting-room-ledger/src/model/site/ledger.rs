@@ -126,16 +126,19 @@ impl SiteLedger {
     /// than their slots are held, so the caller waits until the clock has caught up.
     pub fn restart(&mut self, incarnation: Incarnation, now: Timestamp) -> Result<(), ConfigError> {
         if now < self.clock {
-            let (given, expected) = (format!("{now:?}"), format!("at least {:?}", self.clock));
+            let given = format!("{now:?}");
+            let expected = format!("at least {:?}", self.clock);
             let expected = format!("{expected}, as in the last life");
             return Err(ConfigError::new(ConfigErrorKind::TooSmall, "now", given, expected));
         }
         if incarnation == self.incarnation {
             let given = format!("{:016x}", incarnation.bits());
-            let (kind, expected) = (ConfigErrorKind::Contradicts, "another one than before");
+            let kind = ConfigErrorKind::Contradicts;
+            let expected = "another one than before";
             return Err(ConfigError::new(kind, "incarnation", given, expected));
         }
-        let (term, epoch) = (self.term, self.epoch);
+        let term = self.term;
+        let epoch = self.epoch;
         *self = Self { term, epoch, ..Self::new(self.site, incarnation, self.rules, now)? };
         Ok(())
     }

@@ -53,15 +53,15 @@ impl SiteLedger {
 
     /// The request for slots; `None` if one is under way already.
     pub(super) fn ask(&mut self) -> Option<ToGlobal> {
-        match self.question {
-            Question::Open(at) | Question::Outdated(at) if self.clock < at + self.rules.pause() => {
-                self.question = Question::Outdated(at);
-                None
-            }
-            // The next heartbeat includes the visitor.
-            _ if self.line.is_served_later(self.allowance.granted) => None,
-            _ => Some(self.heartbeat()),
+        if let Question::Open(at) | Question::Outdated(at) = self.question
+            && self.clock < at + self.rules.pause()
+        {
+            self.question = Question::Outdated(at);
+            return None;
         }
+        // Otherwise, the next heartbeat includes the visitor.
+        let is_due = !self.line.is_served_later(self.allowance.granted);
+        is_due.then(|| self.heartbeat())
     }
 
     /// The claim of the slot that a visitor had elsewhere, for the case that its home is dead.
@@ -160,7 +160,7 @@ impl SiteLedger {
                 self.question = Question::None;
                 return !self.line.is_served_later(self.allowance.granted);
             }
-            _ => {}
+            Question::None | Question::Open(_) | Question::Outdated(_) => {}
         }
         false
     }

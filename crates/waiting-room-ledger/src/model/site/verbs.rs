@@ -67,9 +67,10 @@ impl SiteLedger {
             }
         }
         let until = asking.until.min(self.clock + self.rules.borrow_wait);
-        let waits = match self.sessions.is_owed(visitor) {
-            true => self.borrowers.wait_returning(visitor, until, self.clock),
-            false => self.borrowers.wait(Borrower { until, ..asking }, self.clock),
+        let waits = if self.sessions.is_owed(visitor) {
+            self.borrowers.wait_returning(visitor, until, self.clock)
+        } else {
+            self.borrowers.wait(Borrower { until, ..asking }, self.clock)
         };
         match waits {
             Some(until) => Admission::Borrow { until, ask: self.ask() },

@@ -56,14 +56,16 @@ proptest! {
         heavier[0] += more;
         prop_assert!(apportion(available, &heavier)[0] >= slots[0]);
         for (one, other) in weights.iter().enumerate().zip(1..) {
-            let ((one, weight), other) = (one, other);
+            let (one, weight) = one;
+            let other = other;
             prop_assert!(other == weights.len() || *weight <= weights[other] || slots[one] >= slots[other]);
         }
     }
 
     #[test]
     fn a_slot_more_costs_nobody_more_than_one(available in 0..u32::MAX, weights in weights()) {
-        let (less, more) = (apportion(available, &weights), apportion(available + 1, &weights));
+        let less = apportion(available, &weights);
+        let more = apportion(available + 1, &weights);
         prop_assert!(less.iter().zip(&more).all(|(less, more)| *less <= more + 1));
     }
 
@@ -89,7 +91,7 @@ proptest! {
         let with_nodes = |site: SiteId| world.nodes.contains(&site.number());
         let slots = Slots::new(&rules, &snapshot, Minute::of(noted()));
         let usable: u32 =
-            (0..SITES).map(SiteId::new).filter(|it| with_nodes(*it)).map(|it| slots.site(it)).sum();
+            (0..SITES).map(SiteId::new).filter(|site| with_nodes(*site)).map(|site| slots.site(site)).sum();
         prop_assert_eq!(world.admitted(rules), slots.anywhere() + usable);
     }
 }

@@ -72,7 +72,8 @@ fn a_snapshot_is_believed_until_it_is_stale() {
 #[test]
 fn a_minute_that_was_not_over_is_not_its_own_history() {
     let made_at = clock(11, 44, 58);
-    let (early, late) = (Minute::of(clock(11, 43, 0)), Minute::of(clock(11, 44, 0)));
+    let early = Minute::of(clock(11, 43, 0));
+    let late = Minute::of(clock(11, 44, 0));
     let snapshot = |made_at| {
         WorldSnapshot::new(1, made_at)
             .with_traffic(early, [(SAN_JOSE, 100)])

@@ -88,7 +88,8 @@ impl Model {
 
     /// Counts a visitor, or begins a minute without one.
     fn count(&mut self, now: Timestamp, visitors: u32) {
-        let (minute, (known, counts)) = (Minute::of(now), self.admitted);
+        let minute = Minute::of(now);
+        let (known, counts) = self.admitted;
         self.admitted = match () {
             () if minute == known => (minute, [counts[0] + visitors, counts[1]]),
             () if minute == known.next() => (minute, [visitors, counts[0]]),
@@ -134,7 +135,8 @@ impl World {
         let rules = RoomRules::new("shop", LIMIT).with_new_users_per_minute(10);
         let rules = rules.with_session_duration(Duration::from_secs(200));
         let room =
-            connect(server, rules, |it| it.clock(clock.clone()).prefix(prefix.clone())).await;
+            connect(server, rules, |options| options.clock(clock.clone()).prefix(prefix.clone()))
+                .await;
         let mut world = Self {
             room,
             clock,
@@ -214,7 +216,8 @@ impl World {
     /// A visitor arrives at the room and in the simulation, which have to agree.
     async fn arrive(&mut self) -> Result<(), TestCaseError> {
         self.visitors += 1;
-        let (id, now) = (VisitorId::new(self.visitors), self.now());
+        let id = VisitorId::new(self.visitors);
+        let now = self.now();
         let expected = self.model_admits(now);
         let mut is_admitted = self.enters(id).await;
         if !is_admitted {
@@ -268,7 +271,7 @@ impl World {
                     };
                     let message = self.other.tally(OTHER, draw, now);
                     let heard = self.send(&message);
-                    let tickets = heard.iter().find_map(|it| match it {
+                    let tickets = heard.iter().find_map(|news| match news {
                         ToSite::Tickets(tickets) => Some(tickets.total),
                         _ => None,
                     });
@@ -348,9 +351,11 @@ fn agree(engine: Engine) {
     let server = start(engine);
     let url = server.url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(16);
+    let cases =
+        std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(16);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
-    let (mut runner, worlds) = (TestRunner::new(config), std::cell::Cell::new(0_u32));
+    let mut runner = TestRunner::new(config);
+    let worlds = std::cell::Cell::new(0_u32);
     let decided = std::cell::Cell::new([0; 2]);
     let result = runner.run(&prop::collection::vec(command(), 40..120), |commands| {
         worlds.set(worlds.get() + 1);
@@ -358,8 +363,8 @@ fn agree(engine: Engine) {
         runtime.block_on(async {
             let mut world = World::new(&url, prefix).await;
             for (step, command) in commands.iter().enumerate() {
-                let it = world.run(command).await;
-                it.map_err(|error| {
+                let text = world.run(command).await;
+                text.map_err(|error| {
                     TestCaseError::fail(format!("step {step}, {command:?}: {error}"))
                 })?;
             }
@@ -406,7 +411,10 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
 
         assert!(!world.enters(VisitorId::new(99)).await, "{engine}: nothing is known yet");
         let kept = world.room.renew(pass).await.unwrap();
-        assert!(matches!(kept, Renewal::Renew(it) if it.expires_at == pass.expires_at), "{kept:?}");
+        assert!(
+            matches!(kept, Renewal::Renew(text) if text.expires_at == pass.expires_at),
+            "{kept:?}"
+        );
 
         world.report(0).await;
         let said = report(&world.room, 1).await;
@@ -415,7 +423,7 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
         assert_eq!(said.free, 0, "{engine}: no slot for a new visitor");
         world.clock.advance(Duration::from_secs(1));
         let renewed = world.room.renew(pass).await.unwrap();
-        assert!(matches!(renewed, Renewal::Renew(it) if it.expires_at > pass.expires_at));
+        assert!(matches!(renewed, Renewal::Renew(text) if text.expires_at > pass.expires_at));
         assert_eq!(report(&world.room, 0).await.counted.unwrap().active, 1, "{engine}");
     }
 }
@@ -455,17 +463,21 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_has_stood_still_gets_tickets_for_all_who_may_enter_soon() {
     for engine in Engine::ALL {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         let rules = RoomRules::new("shop", 900).with_session_duration(Duration::from_secs(8));
-        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         report(&room, 0).await;
         let plan = |minute: Minute, anywhere| {
-            let (minute, slots, knows_world) = (minute.number(), 0, true);
+            let minute = minute.number();
+            let slots = 0;
+            let knows_world = true;
             MinutePlan { minute, slots, anywhere, knows_world }
         };
         let minute = Minute::of(BEGIN);
         let minutes = [plan(minute, 0), plan(minute.next(), 900)];
-        let (news, times) = (GlobalNews::Plan { ceiling: 900, minutes }, times(&RULES));
+        let news = GlobalNews::Plan { ceiling: 900, minutes };
+        let times = times(&RULES);
         room.hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times).await.unwrap();
         clock.advance(Duration::from_secs(40));
         let mut tickets = Vec::new();

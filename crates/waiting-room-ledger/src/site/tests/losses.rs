@@ -42,11 +42,13 @@ struct Site {
 impl Site {
     /// A site that has been granted slots.
     async fn with(engine: Engine, slots: u64) -> Self {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         // A pass lasts for 80 s and an eighth.
         let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(80));
-        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
-        let (epoch, lives) = ((1, 0), 1);
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
+        let epoch = (1, 0);
+        let lives = 1;
         let mut site = Self { room, clock, server, granted: 0, epoch, lives, visitors: 0 };
         site.join(0).await;
         site.grant(slots).await;
@@ -84,8 +86,10 @@ impl Site {
         assert!(!said.slots.has_account, "{said:?}");
         self.epoch.1 = said.slots.epoch.1.max(self.epoch.1) + 1;
         self.granted = inherited;
-        let (epoch, incarnation, heard, lease) =
-            (self.epoch, said.slots.incarnation, said.at, LEASE);
+        let epoch = self.epoch;
+        let incarnation = said.slots.incarnation;
+        let heard = said.at;
+        let lease = LEASE;
         self.hear(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
     }
 
@@ -93,8 +97,12 @@ impl Site {
     async fn grant(&mut self, slots: u64) {
         let said = self.say().await;
         self.granted += slots;
-        let (epoch, heard, lease, granted) = (self.epoch, said.at, LEASE, self.granted);
-        let (reserve, recall) = (100, false);
+        let epoch = self.epoch;
+        let heard = said.at;
+        let lease = LEASE;
+        let granted = self.granted;
+        let reserve = 100;
+        let recall = false;
         self.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
     }
 
@@ -184,7 +192,9 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         let before = site.say().await;
         assert_eq!((before.slots.epoch, before.slots.granted, before.free), ((1, 2), 1, 0));
         site.clock.advance(Duration::from_secs(1));
-        let (heard, lease, incarnation) = (site.say().await.at, LEASE, before.slots.incarnation);
+        let heard = site.say().await.at;
+        let lease = LEASE;
+        let incarnation = before.slots.incarnation;
         let grant = |epoch| GlobalNews::Grant {
             epoch,
             heard,
@@ -368,7 +378,9 @@ async fn a_fenced_life_is_over_and_the_next_one_waits_for_slots_for_its_visitors
     on_each(async |engine| {
         let mut site = Site::with(engine, 2).await;
         let pass = site.admitted().await;
-        let (incarnation, over, is_fenced) = (1, site.epoch, true);
+        let incarnation = 1;
+        let over = site.epoch;
+        let is_fenced = true;
         site.hear(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
         assert!(site.say().await.slots.has_account, "another life was refused");
         site.hear(GlobalNews::Refused { incarnation, over, is_fenced }).await;
@@ -424,8 +436,12 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
 
         // One slot is granted, and everything unused is recalled.
         site.granted += 1;
-        let (epoch, granted, reserve, recall) = (site.epoch, site.granted, 0, true);
-        let (heard, lease) = (said.at, LEASE);
+        let epoch = site.epoch;
+        let granted = site.granted;
+        let reserve = 0;
+        let recall = true;
+        let heard = said.at;
+        let lease = LEASE;
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
         site.hear(grant).await;
         let said = site.say().await;

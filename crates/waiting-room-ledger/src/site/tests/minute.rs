@@ -91,7 +91,8 @@ async fn a_visitor_who_leaves_frees_its_slot_and_no_place_in_the_minute() {
 async fn without_a_lease_on_the_minute_sessions_are_extended_and_no_new_visitor_enters() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 9).await;
-        let (pass, other) = (site.admitted().await, site.admitted().await);
+        let pass = site.admitted().await;
+        let other = site.admitted().await;
         site.pass(LEASE - TICK);
         site.grant(ActiveVisitors, 0).await;
         site.admitted().await;

@@ -101,7 +101,8 @@ impl CountingDoor {
         };
         let sites: Vec<_> = (0..).zip(&scenario.sites.nodes).map(site).collect();
         let kept = Duration::from_millis(scenario.pass_ms().into());
-        let (ids, limit) = (sites.iter().map(|it| it.room.site), limits.total_active_users);
+        let ids = sites.iter().map(|site| site.room.site);
+        let limit = limits.total_active_users;
         let escrow = EscrowRules::new().session(kept);
         let ledger = GlobalLedger::new(limit, ids, Term::new(1), escrow)?;
         let mut door = Self {
@@ -145,7 +146,8 @@ impl CountingDoor {
         let &Asker { who, site: number, now, arrived, is_new, .. } = asker;
         let site = &mut self.sites[usize::from(number)];
         site.room.turn(&self.rules, now);
-        let (node, until) = (site.by_node.choose(place), now + DOOR_WAIT);
+        let node = site.by_node.choose(place);
+        let until = now + DOOR_WAIT;
         let visitor = Standing { who, arrived, is_new, node, until };
         if site.room.admits(&visitor) {
             self.homes.insert(who, number);
@@ -279,11 +281,12 @@ impl CountingDoor {
     fn speak(&mut self, number: u16, now: u32) {
         let site = &mut self.sites[usize::from(number)];
         let tally = site.room.tally(self.digest, timestamp(now));
-        let (minute, total) = (tally.draw.minute, tally.draw.total);
+        let minute = tally.draw.minute;
+        let total = tally.draw.total;
         if !site.is_due(total, now) {
             return;
         }
-        let had = site.sent.filter(|sent| sent.wanted.0 == minute).map_or(0, |it| it.wanted.1);
+        let had = site.sent.filter(|sent| sent.wanted.0 == minute).map_or(0, |sent| sent.wanted.1);
         site.sent = Some(Sent { at: now, wanted: (minute, total), is_answered: false });
         if !site.is_cut {
             self.trips.asking += u64::from(total > had);

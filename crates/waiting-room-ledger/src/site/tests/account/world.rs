@@ -112,7 +112,8 @@ impl Side {
         let kept = kept.take_over(Term::new(2)).unwrap();
         let global = GlobalLedger::restore(&kept, Term::new(2), BEGIN).unwrap();
         let site = |site| SiteLedger::new(site, Incarnation::new(1), rules, BEGIN).unwrap();
-        let (model, other) = (site(SITE), site(OTHER));
+        let model = site(SITE);
+        let other = site(OTHER);
         Self { limit, rules, model, other, global, kept, up: Vec::new(), down: Vec::new() }
     }
 
@@ -171,12 +172,11 @@ impl Side {
     fn replace(&mut self, recovers: bool, now: Timestamp) {
         let term = Term::new(self.global.term().number() + 1);
         let kept = self.kept.take_over(term).unwrap();
-        self.global = match recovers {
-            false => GlobalLedger::restore(&kept, term, now).unwrap(),
-            true => {
-                let sites = [SITE, OTHER];
-                GlobalLedger::recover(&kept, kept.limit, sites, term, self.rules, now).unwrap()
-            }
+        self.global = if recovers {
+            let sites = [SITE, OTHER];
+            GlobalLedger::recover(&kept, kept.limit, sites, term, self.rules, now).unwrap()
+        } else {
+            GlobalLedger::restore(&kept, term, now).unwrap()
         };
         self.kept = kept;
         self.kept.apply(&self.global.changes()).unwrap();
@@ -255,10 +255,15 @@ impl World {
         if account.has_account {
             return;
         }
-        let (epoch, heard, lease) = ((1, account.epoch.1 + 1), said.at, FOREVER);
-        let (incarnation, inherited) = (account.incarnation, 0);
+        let epoch = (1, account.epoch.1 + 1);
+        let heard = said.at;
+        let lease = FOREVER;
+        let incarnation = account.incarnation;
+        let inherited = 0;
         let welcome = GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited };
-        let (granted, reserve, recall) = (PLENTY, PLENTY, false);
+        let granted = PLENTY;
+        let reserve = PLENTY;
+        let recall = false;
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
         for news in [welcome, grant] {
             self.room.hear_for_site(limit, 1, &news, &times(&rules_of(limit))).await.unwrap();
@@ -307,7 +312,8 @@ impl World {
     }
 
     async fn arrive(&mut self, waits: bool) -> Result<(), TestCaseError> {
-        let (visitor, now) = (self.visitor(), self.now);
+        let visitor = self.visitor();
+        let now = self.now;
         self.arrivals += 1;
         self.sides.iter_mut().for_each(|side| side.model.arrived());
         let deadline = if waits { Timestamp::MAX } else { now };
@@ -369,8 +375,10 @@ impl World {
             let actions = model.receive(&ToSite::Report { term: model.term() }, self.now);
             self.act(side, actions).await?;
         }
-        let it = &mut self.sides[side];
-        let (limit, times, actions) = (it.limit, it.times(), it.model.receive(message, self.now));
+        let changed = &mut self.sides[side];
+        let limit = changed.limit;
+        let times = changed.times();
+        let actions = changed.model.receive(message, self.now);
         if let Some((term, news)) = for_room(message) {
             self.room.hear_for_site(limit, term, &news, &times).await.unwrap();
         }

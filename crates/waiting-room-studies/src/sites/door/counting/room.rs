@@ -138,13 +138,14 @@ impl Room {
 
     /// A visitor leaves the door if it has stood there for long enough. Returns whether it does.
     pub(super) fn closes_on(&mut self, who: u32, now: u32) -> bool {
-        let found = self.standing.iter().position(|it| it.who == who && it.until <= now);
+        let found =
+            self.standing.iter().position(|visitor| visitor.who == who && visitor.until <= now);
         found.map(|at| self.standing.remove(at)).is_some()
     }
 
     /// No visitor stands at the door any more. Returns those who did.
     pub(super) fn close(&mut self) -> Vec<u32> {
-        self.standing.drain(..).map(|it| it.who).collect()
+        self.standing.drain(..).map(|visitor| visitor.who).collect()
     }
 
     /// Decides about the first visitor at a node who has a slot, or cannot get one in this minute.
@@ -166,12 +167,12 @@ impl Room {
 
     /// A node tells how many new visitors stand at its door.
     pub(super) fn report(&mut self, node: usize) {
-        let new = self.standing.iter().filter(|it| it.node == node && it.is_new);
+        let new = self.standing.iter().filter(|visitor| visitor.node == node && visitor.is_new);
         self.at_doors[node] = u32::try_from(new.count()).unwrap_or(u32::MAX);
     }
 
     pub(super) fn has_visitors_at(&self, node: usize) -> bool {
-        self.standing.iter().any(|it| it.node == node)
+        self.standing.iter().any(|visitor| visitor.node == node)
     }
 
     /// The report of the site, with the tickets that it wants: one for each visitor who is about to enter

@@ -59,7 +59,8 @@ impl EscrowDoor {
         let Guest { id, site, in_line_since, deadline, .. } = *self.guests.of(who);
         let visitor = VisitorId::new(id.into());
         let ledger = &mut self.sites[usize::from(site)][limit.index()];
-        let (deadline, at) = (timestamp(deadline), timestamp(now));
+        let deadline = timestamp(deadline);
+        let at = timestamp(now);
         let admission = match in_line_since {
             Some(since) => ledger.admit_from_line(visitor, timestamp(since), deadline, at),
             None => ledger.admit_by(visitor, deadline, at),

@@ -37,7 +37,7 @@ impl Lines {
 
     /// Takes the ticket of a visitor who is about to enter from the door.
     pub(super) fn take_ticket(&mut self, visitor: VisitorId) -> Option<Ticket> {
-        self.at_door.take_if(|it| *it == visitor).and_then(|_| self.tickets.remove(&visitor))
+        self.at_door.take_if(|known| *known == visitor).and_then(|_| self.tickets.remove(&visitor))
     }
 
     /// The present visitors ahead of one who arrived at this time.
@@ -74,7 +74,8 @@ impl World {
         match *command {
             InLine::CheckIn(index) => {
                 let tickets = self.lines.tickets.values();
-                let due: Vec<_> = tickets.filter(|it| it.next_check_in <= now).copied().collect();
+                let due: Vec<_> =
+                    tickets.filter(|ticket| ticket.next_check_in <= now).copied().collect();
                 if !due.is_empty() {
                     self.check_in(due[index % due.len()]).await?;
                 }
@@ -117,7 +118,9 @@ impl World {
         let now = self.now;
         let Some(&(since, visitor)) = self.lines.present.first() else { return Ok(()) };
         let ticket = self.lines.tickets.get(&visitor).copied();
-        let Some(ticket) = ticket.filter(|it| it.next_check_in <= now) else { return Ok(()) };
+        let Some(ticket) = ticket.filter(|ticket| ticket.next_check_in <= now) else {
+            return Ok(());
+        };
         self.check_in(ticket).await?;
         if !self.lines.tickets.contains_key(&visitor) {
             return Ok(());
@@ -212,7 +215,7 @@ impl World {
         let model = &mut self.sides[SITE_OF_LINE].model;
         model.set_line(front, self.now);
         let first = self.lines.present.first().map(|(_, visitor)| *visitor);
-        if let Some(visitor) = self.lines.at_door.take_if(|it| Some(*it) != first) {
+        if let Some(visitor) = self.lines.at_door.take_if(|known| Some(*known) != first) {
             model.withdraw(visitor, self.now);
         }
     }
