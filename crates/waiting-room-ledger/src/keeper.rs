@@ -31,9 +31,13 @@ pub use crate::escrow::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, 
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///
-/// The methods are called by one task, one after the other. A call that is dropped before it
-/// returns may still take effect, but never after a later call has returned: a batch that arrives
-/// late must not replace a newer one.
+/// A [`Holder`](crate::Holder) calls the methods from one task, one after the other, and gives each call
+/// [`HolderTimes::keep`](crate::HolderTimes::keep) to complete.
+///
+/// # Cancel safety
+///
+/// A call that is dropped before it returns may still take effect, but it must not take effect after a
+/// later call has returned: a batch that arrives late must not replace a newer one.
 pub trait LedgerKeeper: Send + 'static {
     /// Returns what a standby looks at to find out whether the holder is alive.
     ///
@@ -82,7 +86,7 @@ pub trait LedgerKeeper: Send + 'static {
 pub struct Seen {
     /// The term of the process that took over last.
     pub term: Term,
-    /// The number of its last batch.
+    /// The number of its last batch, which grows with each batch and each take-over.
     pub batch: u64,
     /// Whether a process holds the room, as far as the keeper knows.
     pub is_held: bool,

@@ -78,26 +78,14 @@
 //! keeper determines which process holds a room.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
-
-#[cfg_attr(
+#![cfg_attr(
     not(any(test, feature = "model")),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "tests and studies use more of it, through `model`"
-    )
+    allow(dead_code, unreachable_pub, unused_imports, reason = "`model` exports more of the parts")
 )]
+
 mod escrow;
 mod holder;
 pub mod keeper;
-#[cfg_attr(
-    not(any(test, feature = "model")),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "tests and studies use more of it, through `model`"
-    )
-)]
 mod link;
 #[cfg(test)]
 mod logged;
@@ -107,14 +95,6 @@ pub mod model;
 mod server;
 #[cfg(feature = "site")]
 mod site;
-#[cfg_attr(
-    not(any(test, feature = "model")),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "tests and studies use more of it, through `model`"
-    )
-)]
 mod slots;
 mod wire;
 

@@ -190,13 +190,13 @@ struct Task<D> {
 impl<D: Dial> Task<D> {
     async fn run(mut self) {
         let mut backoff = Backoff::new(self.options.seed);
-        let mut told = String::new();
+        let mut logged = String::new();
         loop {
             for address in self.options.addresses.clone() {
                 let ended = match self.open(&address).await {
                     Ok(opened) => {
                         backoff.reset();
-                        told.clear();
+                        logged.clear();
                         self.states.send_replace(LinkState::Connected { address: address.clone() });
                         let site = self.options.site.number();
                         tracing::info!(site, address, "connected to the global ledger");
@@ -206,10 +206,10 @@ impl<D: Dial> Task<D> {
                 };
                 let reason = format!("{address}: {ended}");
                 // A standby is as it should be, and not worth a line at each attempt.
-                if ended.kind() != io::ErrorKind::NotConnected && told != reason {
+                if ended.kind() != io::ErrorKind::NotConnected && logged != reason {
                     let site = self.options.site.number();
                     tracing::warn!(site, address, error = %ended, "no stream to the global ledger");
-                    told.clone_from(&reason);
+                    logged.clone_from(&reason);
                 }
                 self.states.send_replace(LinkState::Disconnected { reason });
             }

@@ -24,6 +24,9 @@
 //! | [`Counters`](SlotPolicy::Counters) | the slots drawn from two counters: the site's, then Anywhere's | hardly | no |
 //! | the escrow | the slots that the site holds, each for as long as a visitor stays | no | **never** |
 //!
+//! The article calls the factor of `Curve` `workerMultiplier` ([`SlotPolicy::multiplier`]) and its exponent
+//! `curveFactor`.
+//!
 //! "Too early" means that visitors are queued while slots are free, "too many" that more visitors
 //! are admitted than there are slots.
 //!
@@ -84,7 +87,7 @@
 
 mod admission;
 mod budget;
-mod doorman;
+mod policy;
 mod site;
 
 #[cfg(test)]
@@ -92,7 +95,7 @@ mod tests;
 
 pub use self::{
     admission::{SiteAdmission, SlotDecision},
-    doorman::{fair_share, proportional_share},
+    policy::{NodeRules, Pacing, SlotPolicy},
     site::{Admission, Prolonged, SiteAction, SiteLedger},
 };
 pub use crate::{
@@ -104,7 +107,7 @@ pub use crate::{
     },
     link::{LedgerLink, LinkOptions, LinkState},
     slots::{
-        CounterReply, CounterRequest, Minute, Pacing, Pool, SlotPolicy, SlotRules, Slots,
-        TicketCounter, WorldSnapshot, apportion,
+        CounterReply, CounterRequest, Minute, Pool, SlotRules, Slots, TicketCounter, WorldSnapshot,
+        apportion,
     },
 };

@@ -19,21 +19,18 @@
 //! | `trafficHistory` | [`WorldSnapshot::traffic`], of whole minutes only |
 //! | `bucketId` | [`Minute`] |
 //! | slots available, Anywhere slots | [`Slots`] |
-//! | `workerMultiplier`, `curveFactor` | [`SlotPolicy::multiplier`], `curve_factor` |
 //! | data center counter, Anywhere counter | a [`TicketCounter`] for each [`Pool`] |
 
 mod counter;
 mod minute;
 mod rules;
-mod sharing;
 mod snapshot;
 mod split;
 
 pub use self::{
     counter::{CounterReply, CounterRequest, Pool, TicketCounter},
-    minute::{Minute, Pacing},
-    rules::{SlotPolicy, SlotRules},
-    sharing::apportion,
+    minute::Minute,
+    rules::SlotRules,
     snapshot::{SiteId, WorldSnapshot},
-    split::Slots,
+    split::{Slots, apportion},
 };

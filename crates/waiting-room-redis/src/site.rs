@@ -95,8 +95,8 @@ pub struct AccountReport {
     /// Whether visitors wait at other sites, so that unused slots are given back at once.
     pub is_recalled: bool,
     /// The oldest of the visitors in line who want slots, by buckets of a few seconds: the arrival of
-    /// the first visitor of each bucket, and the number of its visitors. Visitors of a random order are
-    /// not in it.
+    /// the first visitor of each bucket, and the number of its visitors. Visitors in
+    /// random order are left out.
     pub front: Vec<(Timestamp, u32)>,
 }
 

@@ -250,7 +250,7 @@ mod tests {
     use tower_waiting_room::time::Timestamp;
     use waiting_room_ledger::{
         Epoch, EscrowRules, Incarnation, Term,
-        model::{Heartbeat, LineFront},
+        model::{Heartbeat, LineFront, RulesDigest},
     };
 
     use super::*;
@@ -263,7 +263,7 @@ mod tests {
             epoch: Epoch::new(Term::new(3), 1),
             sent_at: Timestamp::from_secs(9),
             lease_end: Timestamp::from_secs(20),
-            rules: EscrowRules::new().digest(),
+            rules: RulesDigest::of(&EscrowRules::new()),
             granted: 5,
             returned: 0,
             used: 5,

@@ -106,8 +106,8 @@ impl Site {
         self.visitors += 1;
         self.ledger.arrived();
         let admission = self.ledger.admit(VisitorId::new(self.visitors), self.now());
-        if let Admission::Borrow { ask: Some(ask), .. } = admission {
-            self.link.send(ask);
+        if let Admission::Borrow { request: Some(request), .. } = admission {
+            self.link.send(request);
         }
     }
 

@@ -80,7 +80,7 @@ impl Census {
     }
 
     /// Handles the report of a site that `ledger` has not refused, and returns the answers.
-    pub fn hear(&mut self, tally: &Tally, ledger: &GlobalLedger, now: Timestamp) -> Vec<ToSite> {
+    pub fn receive(&mut self, tally: &Tally, ledger: &GlobalLedger, now: Timestamp) -> Vec<ToSite> {
         self.record(tally, now);
         self.publish(ledger, now);
         let tickets = self.draw(tally.site, tally.draw, ledger.term(), now);
@@ -199,12 +199,13 @@ impl Census {
             site.drawn = (draw.minute, 0);
         }
         let Draw { minute, slots, knows_world, .. } = draw;
-        let ask = CounterRequest { pool: Pool::Anywhere, minute, slots, knows_world, open: slots };
+        let request =
+            CounterRequest { pool: Pool::Anywhere, minute, slots, knows_world, open: slots };
         let most = draw.total.min(site.drawn.1.saturating_add(Self::MAX_DRAWN_AT_ONCE));
         let mut is_dry = false;
         while site.drawn.1 < most {
-            let reply = self.anywhere.take(&ask, now);
-            if !reply.admits(&ask) {
+            let reply = self.anywhere.take(&request, now);
+            if !reply.admits(&request) {
                 is_dry = reply.is_dry();
                 break;
             }

@@ -112,12 +112,12 @@ impl Allowance {
     }
 
     /// Merges a received total of granted slots.
-    pub(crate) fn hear_granted(&mut self, granted: u64) {
+    pub(crate) fn raise_granted(&mut self, granted: u64) {
         self.granted = self.granted.max(granted);
     }
 
     /// Merges a received total of returned slots, which is capped at the number granted.
-    pub(crate) fn hear_returned(&mut self, returned: u64) {
+    pub(crate) fn raise_returned(&mut self, returned: u64) {
         self.returned = self.returned.max(returned.min(self.granted));
     }
 }

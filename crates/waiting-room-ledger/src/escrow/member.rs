@@ -174,9 +174,9 @@ impl Member {
 
     /// Applies a report of the site. Its totals of granted and returned slots count whenever they
     /// arrive; the rest only if the report is not older than the last one.
-    pub(super) fn hear(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
-        self.allowance.hear_granted(heartbeat.granted);
-        self.allowance.hear_returned(heartbeat.returned);
+    pub(super) fn receive(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
+        self.allowance.raise_granted(heartbeat.granted);
+        self.allowance.raise_returned(heartbeat.returned);
         let is_deaf = heartbeat.lease_end <= heartbeat.sent_at;
         // A site that can send but not receive would keep its account, with all slots on it, for
         // ever. So its lease is renewed only by the first report in that state.
@@ -190,7 +190,7 @@ impl Member {
             }
             self.used = heartbeat.used;
             self.demand = heartbeat.demand;
-            self.need.hear(heartbeat, now);
+            self.need.receive(heartbeat, now);
             self.is_deaf = is_deaf;
         }
         self.note_shortage(now);

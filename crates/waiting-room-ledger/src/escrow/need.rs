@@ -44,7 +44,7 @@ impl Turn {
 
 impl Need {
     /// Replaces what was reported before.
-    pub(super) const fn hear(&mut self, heartbeat: &Heartbeat, now: Timestamp) {
+    pub(super) const fn receive(&mut self, heartbeat: &Heartbeat, now: Timestamp) {
         self.want = heartbeat.want;
         self.front = heartbeat.front;
         self.reported_at = now;

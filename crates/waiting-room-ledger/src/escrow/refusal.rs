@@ -188,7 +188,7 @@ impl JoinRefused {
             Refusal::Policy => Self::PolicyDiffers { site },
             Refusal::Rules { rules: global, digest } => match rules.difference(&global) {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
-                None => Self::VersionsDiffer { site: rules.digest(), global: digest },
+                None => Self::VersionsDiffer { site: RulesDigest::of(&rules), global: digest },
             },
             Refusal::TermTooHigh { given, most } => Self::TermTooHigh { site, given, most },
         }

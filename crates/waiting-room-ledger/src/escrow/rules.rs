@@ -200,19 +200,6 @@ impl EscrowRules {
         ]
     }
 
-    /// The digest of all rules. Rules with equal [`times`](Self::times) have the same one.
-    #[must_use]
-    pub fn digest(&self) -> RulesDigest {
-        // FNV-1a over the version of this format and the nanoseconds of each time, because std's
-        // hashes differ between versions of std.
-        let version = [1_u8];
-        let nanos = self.times().map(|(_, time)| time.as_nanos().to_be_bytes());
-        let bytes = version.iter().chain(nanos.as_flattened());
-        RulesDigest(bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-            (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-        }))
-    }
-
     /// The name of the first rule that differs, its value here, and its value in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<(&'static str, Duration, Duration)> {
@@ -240,6 +227,19 @@ impl EscrowRules {
 }
 
 impl RulesDigest {
+    /// The digest of these rules. Rules with equal [`times`](EscrowRules::times) have the same one.
+    #[must_use]
+    pub fn of(rules: &EscrowRules) -> Self {
+        // FNV-1a over the version of this format and the nanoseconds of each time, because std's
+        // hashes differ between versions of std.
+        let version = [1_u8];
+        let nanos = rules.times().map(|(_, time)| time.as_nanos().to_be_bytes());
+        let bytes = version.iter().chain(nanos.as_flattened());
+        Self(bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        }))
+    }
+
     /// The digest with these bits.
     #[must_use]
     pub const fn new(bits: u64) -> Self {

@@ -89,7 +89,7 @@ impl Net {
                 self.admitted.push(pass);
                 Some(pass)
             }
-            Admission::Borrow { ask, .. } => self.send(site, ask, now),
+            Admission::Borrow { request, .. } => self.send(site, request, now),
             Admission::Full => None,
         }
     }
@@ -98,7 +98,7 @@ impl Net {
     /// has asked the global ledger.
     fn prolong(&mut self, site: usize, pass: &SitePass, now: Timestamp) -> Option<SitePass> {
         match self.sites[site].prolong(pass, now) {
-            Prolonged::Borrow { ask, .. } => self.send(site, ask, now),
+            Prolonged::Borrow { request, .. } => self.send(site, request, now),
             Prolonged::End | Prolonged::Keep => None,
             Prolonged::Renew { pass, claim } => {
                 self.send(site, claim, now);

@@ -50,7 +50,7 @@ impl Desk {
         Ok(Self { ledger, census, unstored: None, answers: Vec::new() })
     }
 
-    /// Sets how many terms ahead of this ledger a site is believed to be.
+    /// Sets the number of terms by which a site may be ahead of this ledger.
     pub(super) fn term_jump(mut self, terms: u32) -> Self {
         self.ledger = self.ledger.term_jump(terms);
         self
@@ -78,7 +78,7 @@ impl Desk {
         if let ToGlobal::Tally(tally) = message
             && is_accepted
         {
-            let heard = self.census.hear(tally, &self.ledger, calendar);
+            let heard = self.census.receive(tally, &self.ledger, calendar);
             self.answers.extend(heard.into_iter().map(|answer| (site, answer)));
         }
     }
@@ -215,7 +215,7 @@ mod tests {
     use waiting_room_core::VisitorId;
 
     use crate::{
-        escrow::{Draw, EscrowRules, Incarnation, Kept, KeptAccount, Tally, Term},
+        escrow::{Draw, EscrowRules, Incarnation, Kept, KeptAccount, RulesDigest, Tally, Term},
         model::{Admission, SiteAction, SiteLedger},
         slots::Minute,
     };
@@ -275,8 +275,9 @@ mod tests {
         // A newer account replaces the one of unknown fate.
         let [(_, welcome)] = &answers[..] else { panic!("the site is welcome: {answers:?}") };
         let mut actions = site.receive(welcome, now);
-        if let Admission::Borrow { ask: Some(ask), .. } = site.admit(VisitorId::new(1), now) {
-            actions.push(SiteAction::Send(ask));
+        if let Admission::Borrow { request: Some(request), .. } = site.admit(VisitorId::new(1), now)
+        {
+            actions.push(SiteAction::Send(request));
         }
         for action in actions {
             let SiteAction::Send(message) = action else { continue };
@@ -318,7 +319,7 @@ mod tests {
             incarnation: Incarnation::new(7),
             term: Term::default(),
             sent_at: calendar,
-            rules: EscrowRules::new().digest(),
+            rules: RulesDigest::of(&EscrowRules::new()),
             knows: 0,
             active: 5,
             minute: minute.previous(),

@@ -37,7 +37,7 @@ pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<S
 #[derive(Debug)]
 pub(super) struct Reception {
     pub(super) room: String,
-    pub(super) told: Told,
+    pub(super) reported: Reported,
     /// The rules of which the operator was warned in any term of this process.
     doubtful: Option<EscrowRules>,
     start: Instant,
@@ -60,7 +60,7 @@ struct Stream {
 
 /// What the operator was told already, so that each thing is said once.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     trouble: Option<String>,
     /// The sites with slots that were not kept.
     surplus: HashSet<SiteId>,
@@ -74,7 +74,7 @@ impl Reception {
         let (sender, inbox) = mpsc::channel(INBOX);
         let reception = Self {
             room,
-            told: Told::default(),
+            reported: Reported::default(),
             doubtful: None,
             start: Instant::now(),
             calendar: Arc::new(SystemClock::new()),
@@ -102,7 +102,7 @@ impl Reception {
 
     /// Begins a term: nothing was said yet, and all sites are expected to connect.
     pub(super) fn open(&mut self) {
-        self.told = Told::default();
+        self.reported = Reported::default();
         self.presence = Presence::new(Instant::now());
     }
 
@@ -159,7 +159,11 @@ impl Reception {
             Event::Message { stream, message } => {
                 let open = self.streams.get(&message.from());
                 if open.is_some_and(|open| open.id == stream) {
-                    self.told.surplus(&self.room, message.from(), desk.ledger().surplus(&message));
+                    self.reported.surplus(
+                        &self.room,
+                        message.from(),
+                        desk.ledger().surplus(&message),
+                    );
                     desk.receive(&message, now, calendar);
                 }
             }
@@ -180,7 +184,7 @@ impl Reception {
     /// Sends a message to a site whose stream is open.
     pub(super) fn deliver(&mut self, site: SiteId, delivery: Delivery) {
         if let ToSite::Refused(refused) = &delivery.message {
-            self.told.refusal(&self.room, site, &refused.reason);
+            self.reported.refusal(&self.room, site, &refused.reason);
         }
         let Some(stream) = self.streams.get(&site) else { return };
         if let Err(error) = stream.outlet.try_send(delivery) {
@@ -233,7 +237,7 @@ impl Reception {
     }
 }
 
-impl Told {
+impl Reported {
     /// Forgets the last trouble, because it is over.
     pub(super) fn relief(&mut self) {
         self.trouble = None;

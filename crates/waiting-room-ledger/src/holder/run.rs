@@ -29,8 +29,8 @@ pub struct Holder<K> {
     role: watch::Sender<Role>,
     /// The least term to take over with, because a site knows the one before.
     at_least: Term,
-    /// How many terms further this process follows sites. Together, the jumps in its life are at most as
-    /// long as one that is believed, so that a site cannot use all terms up in small steps.
+    /// The number of terms by which this process still follows sites to later ones. All such jumps of a
+    /// process together are bounded, so sites cannot exhaust the terms in small steps.
     term_jump: u32,
 }
 
@@ -100,10 +100,10 @@ impl<K: LedgerKeeper> Holder<K> {
             let reception = &mut self.reception;
             match looked {
                 Ok(Some(taken)) => return taken,
-                Ok(None) => reception.told.relief(),
+                Ok(None) => reception.reported.relief(),
                 Err(error) => {
                     vigil.lose_sight();
-                    reception.told.trouble(&reception.room, &error);
+                    reception.reported.trouble(&reception.room, &error);
                 }
             }
             let next = Instant::now() + self.times.look;
@@ -129,7 +129,7 @@ impl<K: LedgerKeeper> Holder<K> {
             Ok(desk) => desk,
             Err(error) => {
                 let lost = KeepError::Lost { found: error.to_string() };
-                reception.told.trouble(&reception.room, &lost);
+                reception.reported.trouble(&reception.room, &lost);
                 return;
             }
         };

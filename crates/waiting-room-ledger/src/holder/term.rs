@@ -122,7 +122,7 @@ impl<'a> Tenure<'a> {
         let Batch { changes, answers, orders, until } = batch;
         let error = match kept {
             Ok(()) => {
-                self.reception.told.relief();
+                self.reception.reported.relief();
                 for (site, message) in answers {
                     self.reception.deliver(site, Delivery { message, until });
                 }
@@ -134,7 +134,7 @@ impl<'a> Tenure<'a> {
             }
             Err(error) => error,
         };
-        self.reception.told.trouble(&self.reception.room, &error);
+        self.reception.reported.trouble(&self.reception.room, &error);
         let goes_on = matches!(error, KeepError::Unavailable { .. });
         // The answers are dropped: sites ask again, and the answers then have the same totals.
         self.desk.not_stored(changes);

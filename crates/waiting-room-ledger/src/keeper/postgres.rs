@@ -40,6 +40,33 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 /// loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an operator
 /// [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a promotion loses
 /// nothing. It does the same if a batch is missing that it has seen.
+///
+/// A connection is opened in 2 s or not at all, and a statement takes at most 2 s. The connection has no
+/// TLS, so it needs a private network, a socket or a tunnel.
+///
+/// ```no_run
+/// use waiting_room_ledger::{
+///     EscrowRules, Holder, HolderTimes, SiteId, Term,
+///     keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
+/// };
+///
+/// # async fn example() -> Result<(), waiting_room_ledger::keeper::KeepError> {
+/// let url = "postgres://ledger@db.internal/rooms";
+/// let mut keeper = PostgresKeeper::new(url, Failover::None, "shop", "ledger-1");
+///
+/// // Once, before the first ledger of the room.
+/// let mut kept = Kept::new(Term::default(), 2_000, EscrowRules::new());
+/// for site in [1, 2, 3].map(SiteId::new) {
+///     kept.accounts.insert(site, KeptAccount::new(Default::default(), Standing::Away));
+/// }
+/// keeper.set_up(&kept).await?;
+///
+/// let (holder, handle) = Holder::new("shop", keeper, HolderTimes::default());
+/// tokio::spawn(holder.run(std::future::pending()));
+/// # let _ = handle;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct PostgresKeeper {
     url: String,
@@ -102,6 +129,10 @@ impl PostgresKeeper {
     /// # Errors
     ///
     /// Returns an error if the server cannot be reached, must not be used, or refuses the tables.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the tables may exist or not.
     pub async fn create_tables(&mut self) -> Result<(), KeepError> {
         let session = self.session().await?;
         session.client.batch_execute(sql::TABLES).await.map_err(KeepError::unavailable)
@@ -114,6 +145,10 @@ impl PostgresKeeper {
     /// # Errors
     ///
     /// Returns an error if the room is set up already, or the server cannot be used.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the room may be set up or not; it is never set up in part.
     pub async fn set_up(&mut self, kept: &Kept) -> Result<(), KeepError> {
         let room = self.room.clone();
         let lineage = self.session().await?.lineage.to_string();

@@ -238,10 +238,10 @@ mod tests {
         let before = world.sent;
         let now = Timestamp::from_secs(10);
         world.site.arrived();
-        if let crate::model::Admission::Borrow { ask: Some(ask), .. } =
+        if let crate::model::Admission::Borrow { request: Some(request), .. } =
             world.site.admit(VisitorId::new(1), now)
         {
-            world.carry_out(vec![SiteAction::Send(ask)], now);
+            world.carry_out(vec![SiteAction::Send(request)], now);
         }
         assert_eq!(world.sent, before + 1, "a borrower asks at once");
         world.run(11..=11);

@@ -6,8 +6,8 @@ use waiting_room_core::{ConfigError, Timestamp};
 
 use crate::{
     SiteId,
-    model::budget::Budget,
-    slots::{CounterReply, CounterRequest, Minute, Pool, SlotPolicy, SlotRules, WorldSnapshot},
+    model::{NodeRules, SlotPolicy, budget::Budget},
+    slots::{CounterReply, CounterRequest, Minute, Pool, WorldSnapshot},
 };
 
 /// Decides about the new visitors of one node.
@@ -24,26 +24,29 @@ use crate::{
 /// use waiting_room_core::Timestamp;
 /// use waiting_room_ledger::{
 ///     SiteId,
-///     model::{SiteAdmission, SlotDecision, SlotPolicy, SlotRules, TicketCounter, WorldSnapshot},
+///     model::{
+///         NodeRules, SiteAdmission, SlotDecision, SlotPolicy, SlotRules, TicketCounter, WorldSnapshot,
+///     },
 /// };
 ///
 /// let now = Timestamp::from_secs(1_000);
-/// let mut admission = SiteAdmission::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
+/// let rules = NodeRules::new(SlotRules::new(1), SlotPolicy::Counters);
+/// let mut admission = SiteAdmission::new(rules, SiteId::new(1))?;
 /// admission.observe(Arc::new(WorldSnapshot::new(1, now)));
 ///
 /// // No site has a history, so the one slot is Anywhere's.
 /// let mut anywhere = TicketCounter::new();
-/// let SlotDecision::Ask(ask) = admission.arrive(now) else { panic!("there is a slot") };
-/// assert_eq!(admission.on_reply(&ask, anywhere.take(&ask, now), now), SlotDecision::Admit);
-/// let SlotDecision::Ask(ask) = admission.arrive(now) else { panic!("the node does not know yet") };
-/// assert_eq!(admission.on_reply(&ask, anywhere.take(&ask, now), now), SlotDecision::Queue);
+/// let SlotDecision::Request(request) = admission.arrive(now) else { panic!("there is a slot") };
+/// assert_eq!(admission.on_reply(&request, anywhere.take(&request, now), now), SlotDecision::Admit);
+/// let SlotDecision::Request(request) = admission.arrive(now) else { panic!("the node does not know yet") };
+/// assert_eq!(admission.on_reply(&request, anywhere.take(&request, now), now), SlotDecision::Queue);
 /// // Now the node knows that the pool is used up, and does not ask again in this minute.
 /// assert_eq!(admission.arrive(now), SlotDecision::Queue);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SiteAdmission {
-    rules: SlotRules,
+    rules: NodeRules,
     site: SiteId,
     snapshot: Option<Arc<WorldSnapshot>>,
     /// The slots of the current minute; `None` before its first decision.
@@ -57,10 +60,10 @@ pub struct SiteAdmission {
 pub enum SlotDecision {
     /// The visitor is admitted.
     Admit,
-    /// The decision depends on the reply of this counter.
-    Ask(CounterRequest),
     /// The visitor has to wait in the room.
     Queue,
+    /// The decision depends on the reply of a counter to this request.
+    Request(CounterRequest),
 }
 
 impl SiteAdmission {
@@ -69,7 +72,7 @@ impl SiteAdmission {
     /// # Errors
     ///
     /// Returns the first rule that is invalid.
-    pub fn new(rules: SlotRules, site: SiteId) -> Result<Self, ConfigError> {
+    pub fn new(rules: NodeRules, site: SiteId) -> Result<Self, ConfigError> {
         Ok(Self { rules: rules.validate()?, site, snapshot: None, budget: None })
     }
 
@@ -133,7 +136,9 @@ impl SiteAdmission {
     /// Returns the request to the first of these pools that may have a slot.
     fn draw(&mut self, pools: &[Pool], now: Timestamp) -> SlotDecision {
         let rules = self.rules;
-        self.budget(now).ask(pools, &rules, now).map_or(SlotDecision::Queue, SlotDecision::Ask)
+        self.budget(now)
+            .request(pools, &rules, now)
+            .map_or(SlotDecision::Queue, SlotDecision::Request)
     }
 
     /// The budget of this minute.

@@ -4,7 +4,8 @@ use waiting_room_core::Timestamp;
 
 use crate::{
     SiteId,
-    slots::{CounterRequest, Minute, Pool, SlotPolicy, SlotRules, Slots, WorldSnapshot},
+    model::{NodeRules, SlotPolicy},
+    slots::{CounterRequest, Minute, Pool, Slots, WorldSnapshot},
 };
 
 /// The slots of one minute as computed by one node, and what it has learnt from counters since.
@@ -32,13 +33,13 @@ struct Share {
 impl Budget {
     /// Computes the budget of the minute of `now`.
     pub(super) fn new(
-        rules: &SlotRules,
+        rules: &NodeRules,
         site: SiteId,
         snapshot: Option<&WorldSnapshot>,
         now: Timestamp,
     ) -> Self {
         let minute = Minute::of(now);
-        let (slots, knows_world) = Slots::known(rules, snapshot, minute, now);
+        let (slots, knows_world) = Slots::known(&rules.slots, snapshot, minute, now);
         let own = slots.site(site);
         let anywhere = slots.anywhere();
         let (own, anywhere) = match (rules.policy, snapshot) {
@@ -61,7 +62,7 @@ impl Budget {
     }
 
     /// Takes a slot from the node's own part; returns whether there was one.
-    pub(super) fn take(&mut self, rules: &SlotRules, now: Timestamp) -> bool {
+    pub(super) fn take(&mut self, rules: &NodeRules, now: Timestamp) -> bool {
         let slots = self.site.slots + self.anywhere.slots;
         let has_slot = self.admitted < rules.pacing.open(slots, self.minute, now);
         self.admitted += u32::from(has_slot);
@@ -69,10 +70,10 @@ impl Budget {
     }
 
     /// The request to the counter of the first of these pools that may have a slot.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         pools: &[Pool],
-        rules: &SlotRules,
+        rules: &NodeRules,
         now: Timestamp,
     ) -> Option<CounterRequest> {
         pools.iter().find_map(|&pool| {
@@ -112,6 +113,6 @@ impl Share {
 }
 
 /// The share of the limit of active visitors that is in use; above 1 after the limit was lowered.
-fn utilization(rules: &SlotRules, snapshot: &WorldSnapshot) -> f64 {
-    f64::from(snapshot.active()) / f64::from(rules.total_active_users)
+fn utilization(rules: &NodeRules, snapshot: &WorldSnapshot) -> f64 {
+    f64::from(snapshot.active()) / f64::from(rules.slots.total_active_users)
 }

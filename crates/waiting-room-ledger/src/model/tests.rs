@@ -1,6 +1,7 @@
 //! The policies compared with published numbers, and with their guarantees.
 
 mod counters;
+mod doorman;
 mod properties;
 mod vectors;
 mod without_news;
@@ -36,11 +37,16 @@ fn state(in_san_jose: u32) -> WorldSnapshot {
 }
 
 /// The limits of the article, in which Anywhere's share has no floor.
-fn rules(policy: SlotPolicy) -> SlotRules {
-    SlotRules::new(200, policy).new_users_per_minute(200).any_floor(0.0)
+fn limits() -> SlotRules {
+    SlotRules::new(200).new_users_per_minute(200).any_floor(0.0)
 }
 
-fn admission(rules: SlotRules, site: SiteId, snapshot: WorldSnapshot) -> SiteAdmission {
+/// The rules of a node of the article under this policy.
+fn rules(policy: SlotPolicy) -> NodeRules {
+    NodeRules::new(limits(), policy)
+}
+
+fn admission(rules: NodeRules, site: SiteId, snapshot: WorldSnapshot) -> SiteAdmission {
     let mut admission = SiteAdmission::new(rules, site).unwrap();
     admission.observe(Arc::new(snapshot));
     admission

@@ -9,7 +9,7 @@ use waiting_room_redis::site::{AccountReport, SharedLimit, SiteReport, SiteTimes
 
 use crate::{
     Dial,
-    escrow::{EscrowRules, Incarnation, JoinRefused, ToGlobal, ToSite},
+    escrow::{EscrowRules, Incarnation, JoinRefused, RulesDigest, ToGlobal, ToSite},
     link::LedgerLink,
     site::{
         messages::{times, to_global},
@@ -96,11 +96,11 @@ impl Channel {
     }
 
     /// Returns whether a message has to be sent although the global ledger does not wait for one.
-    pub(super) fn is_due(&self, said: &SiteReport, account: &AccountReport) -> bool {
+    pub(super) fn is_due(&self, report: &SiteReport, account: &AccountReport) -> bool {
         let Some(sent) = self.sent else { return true };
         let heartbeat = self.times.heartbeat;
         let elapsed = sent.at.elapsed();
-        let wants_tickets = said.counted.is_some_and(|counted| counted.wanted > counted.tickets);
+        let wants_tickets = report.counted.is_some_and(|counted| counted.wanted > counted.tickets);
         let is_hasty = account.wanted > 0 || account.is_recalled || wants_tickets;
         let is_news = sent.is_answered && !sent.is_served_later(account);
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
@@ -125,7 +125,7 @@ impl Channel {
         at: Timestamp,
         account: &AccountReport,
     ) -> ToGlobal {
-        to_global(options.site, self.rules.digest(), at, account)
+        to_global(options.site, RulesDigest::of(&self.rules), at, account)
     }
 
     /// Sends a message, which is lost if there is no stream.
@@ -220,8 +220,8 @@ mod tests {
     fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
         let channel = answered(sent);
         let at = Timestamp::ZERO;
-        let said = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
-        channel.is_due(&said, &said.slots)
+        let report = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
+        channel.is_due(&report, &report.slots)
     }
 
     #[tokio::test(start_paused = true)]
@@ -243,16 +243,16 @@ mod tests {
         let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
         let keys = SharedKeys::parse(&"a".repeat(64)).unwrap();
         let options = SiteOptions::new(SiteId::new(3), RULES, ["ledger:7400".to_owned()], keys);
-        let mut hear = |reason| {
+        let mut receive = |reason| {
             let life = (Incarnation::new(7), Epoch::default());
             let refused = Refused::new(Term::new(1), life.0, life.1, reason);
             channel.note(&ToSite::Refused(refused), &options);
         };
         let rules = RULES.session(Duration::from_secs(60));
         for _ in 0..2 {
-            hear(Refusal::Rules { rules, digest: rules.digest() });
+            receive(Refusal::Rules { rules, digest: RulesDigest::of(&rules) });
         }
-        hear(Refusal::NotListed);
+        receive(Refusal::NotListed);
         let told = "WARN the global ledger refuses the site room=shop site=3 policy=Escrow reason=";
         assert_eq!(
             logged.with("refuses the site"),

@@ -8,7 +8,7 @@ use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};
 use crate::{
     SiteId,
     escrow::{Draw, Incarnation, RulesDigest, Tally, Term, ToGlobal, World},
-    slots::{Minute, SlotPolicy, SlotRules, Slots, WorldSnapshot},
+    slots::{Minute, SlotRules, Slots, WorldSnapshot},
 };
 
 /// Splits the slots of a minute by the newest snapshot, with the rules that the simulation uses.
@@ -27,7 +27,7 @@ impl Counting {
     }
 
     /// Learns a snapshot. Returns `false` if a newer one is known.
-    pub(super) fn hear(&mut self, world: &World) -> bool {
+    pub(super) fn receive(&mut self, world: &World) -> bool {
         let is_newer = self.version() < world.version;
         if is_newer {
             self.world = Some((world.clone(), world.snapshot()));
@@ -40,40 +40,41 @@ impl Counting {
     ///
     /// The limit on new visitors is that in the rules of the room, for the world. The limit on active
     /// visitors is that of the ledger, and until it is known that in the rules of the room.
-    pub(super) fn plan(&self, said: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
-        let minute = Minute::of(said.at);
-        if said.counted.is_some() && self.planned == Some((minute, self.version())) {
+    pub(super) fn plan(&self, report: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
+        let minute = Minute::of(report.at);
+        if report.counted.is_some() && self.planned == Some((minute, self.version())) {
             return None;
         }
         let (limit, taken) = self
             .world()
             .map_or((room.total_active_users(), 0), |world| (world.limit, world.active));
         let free = limit.saturating_sub(taken);
-        let active = said.counted.map_or(0, |counted| counted.active);
-        let rules = SlotRules::new(limit, SlotPolicy::Counters);
+        let active = report.counted.map_or(0, |counted| counted.active);
+        let rules = SlotRules::new(limit);
         let rules = rules.new_users_per_minute(room.new_users_per_minute());
-        let plan = |minute: Minute| self.slots_of(minute, &rules, said.at.max(minute.start()));
+        let plan = |minute: Minute| self.slots_of(minute, &rules, report.at.max(minute.start()));
         let minutes = [plan(minute), plan(minute.next())];
-        let term =
-            self.world().map_or(said.slots.term, |world| world.term.number().max(said.slots.term));
+        let term = self
+            .world()
+            .map_or(report.slots.term, |world| world.term.number().max(report.slots.term));
         Some((term, GlobalNews::Plan { ceiling: free.saturating_add(active), minutes }))
     }
 
     /// Records that the room has the plan for the time of this report.
-    pub(super) fn was_planned(&mut self, said: &SiteReport) {
-        self.planned = Some((Minute::of(said.at), self.version()));
+    pub(super) fn was_planned(&mut self, report: &SiteReport) {
+        self.planned = Some((Minute::of(report.at), self.version()));
     }
 
     /// The message of a site whose room has reported.
-    pub(super) fn tally(&self, said: &SiteReport, counted: &Counted) -> ToGlobal {
+    pub(super) fn tally(&self, report: &SiteReport, counted: &Counted) -> ToGlobal {
         let minute = Minute::new(counted.minute);
         let slots = counted.anywhere;
         let knows_world = counted.knows_world;
         ToGlobal::Tally(Tally {
             site: self.site,
-            incarnation: Incarnation::new(said.slots.incarnation),
-            term: Term::new(said.slots.term),
-            sent_at: said.at,
+            incarnation: Incarnation::new(report.slots.incarnation),
+            term: Term::new(report.slots.term),
+            sent_at: report.at,
             rules: self.digest,
             knows: self.version(),
             active: counted.active,

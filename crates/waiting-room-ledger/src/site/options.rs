@@ -34,7 +34,22 @@ pub enum Policy {
     Escrow,
 }
 
-/// How a [`SiteStore`](crate::SiteStore) finds the global ledger, and which site it is.
+/// The identity of a site, and the addresses and keys by which its [`SiteStore`](crate::SiteStore) connects
+/// to the global ledger.
+///
+/// All nodes of a site need the same options, and all sites the same rules and policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
+///
+/// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+/// let ledgers = ["ledger-1.internal:7400", "ledger-2.internal:7400"].map(str::to_owned);
+/// let rules = EscrowRules::new().session(Duration::from_secs(600));
+/// let paris = SiteOptions::new(SiteId::new(1), rules, ledgers, keys).within(Duration::from_secs(1));
+/// # let _ = paris;
+/// # Ok::<(), waiting_room_ledger::KeyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,

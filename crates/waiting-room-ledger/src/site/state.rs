@@ -112,31 +112,31 @@ impl SiteState {
     }
 
     /// Learns from a report, and wakes the visitors at the door if there are slots.
-    pub(super) fn learn(&self, said: &SiteReport) {
+    pub(super) fn update(&self, report: &SiteReport) {
         let received = self.clock.now();
         let mut judge = self.judge.lock().unwrap_or_else(PoisonError::into_inner);
-        judge.learn(said.at, received);
+        judge.observe(report.at, received);
         let judged = judge.at(received);
         drop(judge);
-        let accounts = || [&said.slots].into_iter().chain(&said.minute);
+        let accounts = || [&report.slots].into_iter().chain(&report.minute);
         let is_leased = |account: &AccountReport| {
-            account.has_account && account.lease_end > judged.max(said.at)
+            account.has_account && account.lease_end > judged.max(report.at)
         };
         let lease_ends = accounts()
             .filter(|account| is_leased(account))
             .map(|account| account.lease_end.as_nanos());
         self.lease_end.store(lease_ends.min().unwrap_or(0), Ordering::Relaxed);
-        let (term, count) = if said.slots.has_account { said.slots.epoch } else { (0, 0) };
+        let (term, count) = if report.slots.has_account { report.slots.epoch } else { (0, 0) };
         self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         let proposed = self.incarnation.load(Ordering::Relaxed);
         if accounts().any(|account| account.incarnation == proposed) {
             // It is in use, so the next life of the site needs another one.
             self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
-        let dry_until = said.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
+        let dry_until = report.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
         self.dry_until.store(dry_until, Ordering::Relaxed);
-        let may_enter = said.counted.is_some() || accounts().all(is_leased);
-        self.show_free(if may_enter { said.free } else { 0 });
+        let may_enter = report.counted.is_some() || accounts().all(is_leased);
+        self.show_free(if may_enter { report.free } else { 0 });
     }
 
     /// The term and the count of the epoch of the account, as last reported; zeros without an account.

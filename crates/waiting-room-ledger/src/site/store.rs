@@ -95,6 +95,12 @@ impl SiteStore {
     /// Returns the same errors as [`RedisStore::connect`], and an error if the rules of the ledgers
     /// are invalid, if there is no address of a ledger, or if a pass of the room would last for longer
     /// than the ledgers keep its slot.
+    ///
+    /// An unreachable ledger is no error: the site admits no new visitor until it has connected.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the room may have been opened, and no agent runs.
     pub async fn connect<C, F, D>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -166,7 +172,7 @@ impl SiteStore {
         }
         let report = self.state.report();
         match self.room.report_of_site(&report).await {
-            Ok(said) => self.state.learn(&said),
+            Ok(report) => self.state.update(&report),
             Err(_) => self.state.not_reported(&report),
         }
     }

@@ -27,8 +27,7 @@ pub struct CounterRequest {
     /// Whether the node has computed `slots` from a recent snapshot. A node without one knows only
     /// the floor of Anywhere's share.
     pub knows_world: bool,
-    /// The number of slots that may be used at this time of the minute, see
-    /// [`Pacing`](crate::Pacing).
+    /// The number of slots that may be used at this time of the minute.
     pub open: u32,
 }
 
@@ -46,10 +45,10 @@ pub struct CounterReply {
 }
 
 impl CounterReply {
-    /// Returns whether the node that sent `ask` may use a slot of the pool.
+    /// Returns whether the node that sent `request` may use a slot of the pool.
     #[must_use]
-    pub fn admits(&self, ask: &CounterRequest) -> bool {
-        self.before < self.slots.min(ask.open)
+    pub fn admits(&self, request: &CounterRequest) -> bool {
+        self.before < self.slots.min(request.open)
     }
 
     /// Returns whether the pool has no slot left in this minute, for any node.
@@ -98,16 +97,16 @@ impl TicketCounter {
     ///
     /// The count grows only if the reply admits a visitor. Otherwise a request that comes before a
     /// slot is open would use up that slot.
-    pub fn take(&mut self, ask: &CounterRequest, now: Timestamp) -> CounterReply {
-        let Some(drawn) = self.drawn(ask, Minute::of(now).next()) else {
+    pub fn take(&mut self, request: &CounterRequest, now: Timestamp) -> CounterReply {
+        let Some(drawn) = self.drawn(request, Minute::of(now).next()) else {
             return CounterReply { before: 0, slots: 0 };
         };
-        if ask.knows_world {
-            drawn.slots.get_or_insert(ask.slots);
+        if request.knows_world {
+            drawn.slots.get_or_insert(request.slots);
         }
-        let slots = drawn.slots.unwrap_or(ask.slots);
+        let slots = drawn.slots.unwrap_or(request.slots);
         let reply = CounterReply { before: drawn.count, slots };
-        if reply.admits(ask) {
+        if reply.admits(request) {
             drawn.count += 1;
         }
         reply
@@ -115,20 +114,20 @@ impl TicketCounter {
 
     /// The slots drawn in the minute of the request; `None` if that minute is not kept any more, or
     /// is after `last`.
-    fn drawn(&mut self, ask: &CounterRequest, last: Minute) -> Option<&mut Drawn> {
-        if ask.minute > last {
+    fn drawn(&mut self, request: &CounterRequest, last: Minute) -> Option<&mut Drawn> {
+        if request.minute > last {
             return None;
         }
         if self.current.is_some_and(|current| current.minute > last) {
             // The clock of the counter was far ahead and has been corrected.
             self.current = self.previous.take().filter(|previous| previous.minute <= last);
         }
-        let is_new = self.current.is_none_or(|current| current.minute < ask.minute);
+        let is_new = self.current.is_none_or(|current| current.minute < request.minute);
         if is_new {
             self.previous = self.current;
-            self.current = Some(Drawn { minute: ask.minute, slots: None, count: 0 });
+            self.current = Some(Drawn { minute: request.minute, slots: None, count: 0 });
         }
         let minutes = [self.current.as_mut(), self.previous.as_mut()];
-        minutes.into_iter().flatten().find(|drawn| drawn.minute == ask.minute)
+        minutes.into_iter().flatten().find(|drawn| drawn.minute == request.minute)
     }
 }

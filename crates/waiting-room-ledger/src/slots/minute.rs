@@ -1,4 +1,4 @@
-//! Calendar minutes, by which traffic and slots are counted, and the pacing of slots within one.
+//! Calendar minutes, by which traffic and slots are counted.
 
 use std::time::Duration;
 
@@ -7,21 +7,6 @@ use waiting_room_core::Timestamp;
 /// A calendar minute, counted from the Unix epoch. It is the article's `bucketId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minute(u32);
-
-/// The rate at which the slots of a minute become available.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Pacing {
-    /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
-    ///
-    /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
-    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
-    /// although the minute has slots for it.
-    Linear,
-    /// All slots are available from the first instant, as in the article.
-    #[default]
-    None,
-}
 
 impl Minute {
     /// The length of a minute.
@@ -69,22 +54,3 @@ impl Minute {
         self.start() + Self::LENGTH
     }
 }
-
-impl Pacing {
-    /// The number of the minute's `slots` that are open at `now`.
-    #[must_use]
-    pub fn open(self, slots: u32, minute: Minute, now: Timestamp) -> u32 {
-        match self {
-            Self::Linear => {
-                let into = now.since(minute.start()) + HEAD_START;
-                let millis = into.min(Minute::LENGTH).as_millis();
-                let open = (u128::from(slots) * millis).div_ceil(Minute::LENGTH.as_millis());
-                u32::try_from(open).unwrap_or(slots)
-            }
-            Self::None => slots,
-        }
-    }
-}
-
-/// The part of the minute that counts as elapsed when it begins: the sixth that is open at once.
-const HEAD_START: Duration = Duration::from_secs(10);

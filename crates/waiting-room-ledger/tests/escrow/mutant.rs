@@ -5,7 +5,7 @@ use std::time::Duration;
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
     EscrowRules, SiteId,
-    model::{Heartbeat, SiteAction, SiteLedger, ToGlobal, ToSite},
+    model::{Heartbeat, RulesDigest, SiteAction, SiteLedger, ToGlobal, ToSite},
 };
 
 use crate::world::World;
@@ -89,7 +89,9 @@ impl Mutant {
                 }
             }
             ToGlobal::Heartbeat(heartbeat) => self.rewrite_heartbeat(heartbeat, world),
-            ToGlobal::Join(join) if self != Self::None => join.rules = world.kept.rules.digest(),
+            ToGlobal::Join(join) if self != Self::None => {
+                join.rules = RulesDigest::of(&world.kept.rules)
+            }
             _ => {}
         }
         message
@@ -97,7 +99,7 @@ impl Mutant {
 
     fn rewrite_heartbeat(self, heartbeat: &mut Heartbeat, world: &World) {
         if self != Self::None {
-            heartbeat.rules = world.kept.rules.digest();
+            heartbeat.rules = RulesDigest::of(&world.kept.rules);
         }
         match self {
             Self::NoEpochCheck => {

@@ -166,11 +166,11 @@ impl World {
             Event::Arrive(site) => {
                 let visitor = VisitorId::new(self.visitors.into());
                 self.visitors += 1;
-                self.ask(*site, visitor);
+                self.request(*site, visitor);
             }
             Event::AskAgain(site, visitor) => {
                 self.whims += 1;
-                self.ask(*site, *visitor);
+                self.request(*site, *visitor);
             }
             Event::AskInVain(site, visitor) => {
                 self.whims += 1;
@@ -239,11 +239,11 @@ impl World {
         })
     }
 
-    fn ask(&mut self, site: usize, visitor: VisitorId) {
+    fn request(&mut self, site: usize, visitor: VisitorId) {
         let now = self.now_at(site);
         match self.sites[site].admit(visitor, now) {
             Admission::Admit(pass) => self.hand_out(pass),
-            Admission::Borrow { ask, .. } => self.network.send_up(ask),
+            Admission::Borrow { request, .. } => self.network.send_up(request),
             _ => {}
         }
     }
@@ -260,11 +260,11 @@ impl World {
         let now = self.now_at(site);
         let before = self.sites[site].clone();
         match self.sites[site].prolong(pass, now) {
-            Prolonged::Borrow { ask, .. } => {
+            Prolonged::Borrow { request, .. } => {
                 if bounds.mutant == Mutant::ClaimBeforeSession {
                     self.sites[site] = before;
                 }
-                self.network.send_up(ask);
+                self.network.send_up(request);
             }
             Prolonged::Renew { pass, claim } => {
                 self.hand_out(pass);

@@ -115,8 +115,8 @@ impl Site {
         self.ledger.arrived();
         match self.ledger.admit(VisitorId::new(self.visitors), now) {
             Admission::Admit(_) => true,
-            Admission::Borrow { ask: Some(ask), .. } => {
-                self.link.send(ask);
+            Admission::Borrow { request: Some(request), .. } => {
+                self.link.send(request);
                 false
             }
             _ => false,
@@ -177,8 +177,8 @@ async fn a_killed_holder_is_replaced_in_three_seconds_and_a_suspended_one_says_n
     let keys = keys();
     let url = server.url();
     let set_up = ["set-up", "--room", "shop", "--limit", "100000", "--sites", "1,2,3"];
-    let said = run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
-    assert_eq!(said, "room shop is set up: limit 100000, 3 sites\n");
+    let output = run(&[&set_up[..], &["--keeper", &url]].concat()).unwrap();
+    assert_eq!(output, "room shop is set up: limit 100000, 3 sites\n");
     let mut first = Process::start(&url, keys.path());
     let patience = Duration::from_millis(1500);
     let mut site = Site::new(1, &[&first], patience);
@@ -277,14 +277,14 @@ async fn a_program_with_bad_arguments_says_what_it_expects() {
     let error = set_up(&["--limit", "9", "--sites", "1", "--lease", "1ms"]).unwrap_err();
     let expected = "waiting-room-ledger: lease is 1ms, expected at least the heartbeat, 1s\n";
     assert_eq!(error, expected);
-    let said = set_up(&["--limit", "9", "--sites", "1", "--session", "60s"]).unwrap();
+    let output = set_up(&["--limit", "9", "--sites", "1", "--session", "60s"]).unwrap();
     assert!(
-        said.contains("lease is 120s, expected less than the session, 60s: if a site"),
-        "{said}"
+        output.contains("lease is 120s, expected less than the session, 60s: if a site"),
+        "{output}"
     );
     let rolling = ["set-up", "--keeper", &url, "--room", "shop-minute", "--rolling-minute"];
-    let said = run(&[&rolling[..], &["--limit", "9", "--sites", "1"]].concat()).unwrap();
-    assert_eq!(said, "room shop-minute is set up: limit 9, 1 sites\n", "no place is claimed");
+    let output = run(&[&rolling[..], &["--limit", "9", "--sites", "1"]].concat()).unwrap();
+    assert_eq!(output, "room shop-minute is set up: limit 9, 1 sites\n", "no place is claimed");
 
     let serve = |more: &[&str]| run(&[&["serve", "--listen", "127.0.0.1:0"], more].concat());
     let error = serve(&["--keeper", &url, "--room", "shoe", "--site-keys", sites]).unwrap_err();

@@ -208,8 +208,8 @@ impl World {
         ledger.arrived();
         match ledger.admit(visitor, now) {
             Admission::Admit(pass) => self.admit(pass),
-            Admission::Borrow { ask: Some(ask), .. } => {
-                self.sites[site].link.send(ask);
+            Admission::Borrow { request: Some(request), .. } => {
+                self.sites[site].link.send(request);
             }
             _ => {}
         }

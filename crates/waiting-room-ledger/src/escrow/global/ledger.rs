@@ -32,7 +32,7 @@ pub struct GlobalLedger {
     pub(super) are_rules_unkept: bool,
     /// The highest term that a site has named, if it is higher than that of this ledger.
     pub(super) later_term: Option<LaterTerm>,
-    /// How many terms ahead of this ledger a site is believed to be.
+    /// The number of terms by which a site may be ahead of this ledger and still be followed.
     pub(super) term_jump: u32,
 }
 
@@ -109,13 +109,13 @@ impl GlobalLedger {
         })
     }
 
-    /// Sets how many terms ahead of this ledger a site is believed to be,
+    /// Sets the number of terms by which a site may be ahead of this ledger,
     /// [`MAX_TERM_JUMP`](Self::MAX_TERM_JUMP) by default. A site that names a later term than that, or
-    /// the last one of all, is refused
+    /// the last term that exists, is refused
     /// ([`Refusal::TermTooHigh`](crate::escrow::Refusal::TermTooHigh)).
     ///
-    /// A process that follows sites to later terms again and again passes on what is left, so that they
-    /// cannot use all terms up in small steps.
+    /// A process that has followed sites to a later term passes the remaining number to its next ledger,
+    /// so sites cannot exhaust the terms in small steps.
     #[must_use]
     pub const fn term_jump(mut self, terms: u32) -> Self {
         self.term_jump = terms;

@@ -61,11 +61,11 @@ impl GlobalLedger {
 
     /// Records that all sites with unused slots, except for those in `told` and those that were
     /// asked only just, are asked for them now. Returns these sites.
-    pub(super) fn recall(&mut self, told: &[SiteId]) -> Vec<SiteId> {
+    pub(super) fn recall(&mut self, notified: &[SiteId]) -> Vec<SiteId> {
         let now = self.clock;
         let pause = self.rules.pause();
         let mut recalled: Vec<_> =
-            self.accounts.rich(now, pause).filter(|site| !told.contains(site)).collect();
+            self.accounts.rich(now, pause).filter(|site| !notified.contains(site)).collect();
         recalled.sort_unstable();
         for &site in &recalled {
             self.accounts.change(site, now, |member| member.recalled_at = now);

@@ -5,8 +5,8 @@ use waiting_room_core::Timestamp;
 use crate::{
     SiteId,
     escrow::{
-        Death, Grant, Heartbeat, Join, KeptClaim, Outgoing, Refusal, Refused, SitePass, Standing,
-        ToGlobal, ToSite, Welcome,
+        Death, Grant, Heartbeat, Join, KeptClaim, Outgoing, Refusal, Refused, RulesDigest,
+        SitePass, Standing, ToGlobal, ToSite, Welcome,
         global::ledger::{GlobalLedger, LaterTerm},
     },
 };
@@ -37,11 +37,11 @@ impl GlobalLedger {
         }
         match message {
             ToGlobal::Claim { heartbeat, pass, death } => {
-                self.hear(heartbeat, Some((pass, *death)))
+                self.handle(heartbeat, Some((pass, *death)))
             }
-            ToGlobal::Heartbeat(heartbeat) => self.hear(heartbeat, None),
+            ToGlobal::Heartbeat(heartbeat) => self.handle(heartbeat, None),
             ToGlobal::Join(join) => self
-                .hear_join(join)
+                .receive_join(join)
                 .map(|message| Outgoing { to: site, message })
                 .into_iter()
                 .collect(),
@@ -73,7 +73,7 @@ impl GlobalLedger {
             return Some(Refusal::NotListed);
         }
         let rules = self.rules;
-        let digest = self.rules.digest();
+        let digest = RulesDigest::of(&self.rules);
         (message.rules() != digest).then_some(Refusal::Rules { rules, digest })
     }
 
@@ -102,11 +102,11 @@ impl GlobalLedger {
     pub fn tick(&mut self, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let served = self.serve();
-        self.tell(served)
+        self.notify(served)
     }
 
     /// Handles the report of a site, and its claim of a visitor's slot if there is one.
-    fn hear(
+    fn handle(
         &mut self,
         heartbeat: &Heartbeat,
         claim: Option<(&SitePass, Option<Death>)>,
@@ -125,7 +125,7 @@ impl GlobalLedger {
             }
             let is_current = member.standing == Standing::Open && member.epoch == heartbeat.epoch;
             if is_current {
-                member.hear(heartbeat, lease_end, now);
+                member.receive(heartbeat, lease_end, now);
             }
             let is_fenced = member.is_fenced(heartbeat.incarnation, None);
             if is_current { Ok(()) } else { Err((member.epoch, is_fenced)) }
@@ -147,12 +147,12 @@ impl GlobalLedger {
             Some(Ok(())) => {}
         }
         self.advance(now);
-        let death = claim.and_then(|(pass, death)| self.hear_claim(site, pass, death));
+        let death = claim.and_then(|(pass, death)| self.receive_claim(site, pass, death));
         let mut served = self.serve();
         self.top_up(site);
         served.retain(|&other| other != site);
         served.insert(0, site);
-        let mut answers = self.tell(served);
+        let mut answers = self.notify(served);
         answers.extend(death.map(|death| {
             let message = ToSite::Dead { term: self.term, death };
             Outgoing { to: site, message }
@@ -161,7 +161,7 @@ impl GlobalLedger {
     }
 
     /// Handles the request of a site for a new account that replaces the one that it names.
-    fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
+    fn receive_join(&mut self, join: &Join) -> Option<ToSite> {
         let term = self.term;
         let lease = self.rules.lease;
         let now = self.clock;
@@ -198,7 +198,7 @@ impl GlobalLedger {
 
     /// The grants for these sites and, if a site lacks slots, recalls for the sites that have
     /// unused ones.
-    fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
+    fn notify(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
         if self.is_recalling() {
             sites.extend(self.recall(&sites));
         }
@@ -211,11 +211,11 @@ impl GlobalLedger {
     ///
     /// A site that did not know may have taken the visitor on before the home made its last pass,
     /// which could then outlive the session at the new site.
-    fn hear_claim(
+    fn receive_claim(
         &mut self,
         claimer: SiteId,
         pass: &SitePass,
-        told: Option<Death>,
+        known: Option<Death>,
     ) -> Option<Death> {
         let rules = self.rules;
         let now = self.clock;
@@ -224,7 +224,7 @@ impl GlobalLedger {
         if self.learning_until.is_some() || pass.home == claimer || death.epoch != pass.epoch {
             return None;
         }
-        if told != Some(death) {
+        if known != Some(death) {
             return Some(death);
         }
         if home.still_holds(pass, rules.lease) {

@@ -48,8 +48,10 @@ fn many_who_come_at_once_are_one_question() {
     let mut net = Net::new(10, 1, RULES);
     let mut questions = Vec::new();
     for visitor in 0..5 {
-        if let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(visitor), at(1)) {
-            questions.push(ask);
+        if let Admission::Borrow { request: Some(request), .. } =
+            net.sites[0].admit(id(visitor), at(1))
+        {
+            questions.push(request);
         }
     }
     assert_eq!(questions.len(), 1);
@@ -61,7 +63,7 @@ fn many_who_come_at_once_are_one_question() {
 #[test]
 fn a_question_that_is_not_answered_is_asked_again() {
     let mut net = Net::new(1, 1, RULES);
-    assert!(matches!(net.sites[0].admit(id(1), at(1)), Admission::Borrow { ask: Some(_), .. }));
+    assert!(matches!(net.sites[0].admit(id(1), at(1)), Admission::Borrow { request: Some(_), .. }));
     let soon = at(1) + Duration::from_millis(200);
     assert_eq!(net.sites[0].next_wake(), soon);
     net.beat(soon);
@@ -71,11 +73,11 @@ fn a_question_that_is_not_answered_is_asked_again() {
 #[test]
 fn the_same_question_twice_gets_one_slot() {
     let mut net = Net::new(5, 1, RULES);
-    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(1)) else {
+    let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(1)) else {
         panic!("the site has no reserve")
     };
-    net.global.receive(&ask, at(1));
-    net.global.receive(&ask, at(2));
+    net.global.receive(&request, at(1));
+    net.global.receive(&request, at(2));
     assert_eq!(net.global.held(), 1);
 }
 

@@ -3,7 +3,7 @@
 use waiting_room_core::RoomRules;
 
 use super::*;
-use crate::slots::{Minute, SlotPolicy, SlotRules, Slots};
+use crate::slots::{Minute, SlotRules, Slots};
 
 const PARIS: SiteId = SiteId::new(1);
 const TOKYO: SiteId = SiteId::new(2);
@@ -23,19 +23,19 @@ impl Ledger {
     }
 
     /// What a site hears whose report is not refused.
-    fn hear(&mut self, tally: &Tally, now: Timestamp) -> Vec<ToSite> {
+    fn receive(&mut self, tally: &Tally, now: Timestamp) -> Vec<ToSite> {
         assert_eq!(self.global.receive(&ToGlobal::Tally(*tally), now), []);
-        self.census.hear(tally, &self.global, now)
+        self.census.receive(tally, &self.global, now)
     }
 
     /// A site reports at this second what it has admitted in the minute before.
     fn report(&mut self, site: SiteId, second: u64, admitted: u32) {
         let now = seconds(second);
-        self.hear(&Tally { admitted, ..tally(site, 0, now) }, now);
+        self.receive(&Tally { admitted, ..tally(site, 0, now) }, now);
     }
 
     fn tickets(&mut self, tally: &Tally, now: Timestamp) -> (u32, bool) {
-        let heard = self.hear(tally, now);
+        let heard = self.receive(tally, now);
         let found = heard.iter().find_map(|message| match message {
             ToSite::Tickets(tickets) => Some((tickets.total, tickets.is_dry)),
             _ => None,
@@ -53,7 +53,7 @@ fn tally(site: SiteId, active: u32, now: Timestamp) -> Tally {
         incarnation: Incarnation::new(7),
         term: Term::new(3),
         sent_at: now,
-        rules: RULES.digest(),
+        rules: RulesDigest::of(&RULES),
         knows: 0,
         active,
         minute: minute.previous(),
@@ -78,18 +78,18 @@ fn worlds(heard: &[ToSite]) -> Vec<&World> {
 fn the_world_is_published_when_all_sites_have_reported_and_to_those_that_do_not_know_it() {
     let mut ledger = Ledger::new(seconds(0));
     assert_eq!(
-        ledger.hear(&tally(PARIS, 20, seconds(1)), seconds(1)),
+        ledger.receive(&tally(PARIS, 20, seconds(1)), seconds(1)),
         [],
         "Tokyo may have visitors"
     );
-    let heard = ledger.hear(&tally(TOKYO, 30, seconds(2)), seconds(2));
+    let heard = ledger.receive(&tally(TOKYO, 30, seconds(2)), seconds(2));
     let [world] = worlds(&heard)[..] else { panic!("{heard:?}") };
     assert_eq!((world.active, world.limit, world.made_at), (50, 200, seconds(2)));
     assert_eq!(world.snapshot().active(), 50);
 
     let known = Tally { knows: world.version, ..tally(TOKYO, 30, seconds(2)) };
-    assert_eq!(ledger.hear(&known, seconds(2)), []);
-    let heard = ledger.hear(&Tally { active: 31, ..known }, seconds(3));
+    assert_eq!(ledger.receive(&known, seconds(2)), []);
+    let heard = ledger.receive(&Tally { active: 31, ..known }, seconds(3));
     assert_eq!(worlds(&heard).iter().map(|world| world.active).collect::<Vec<_>>(), [51]);
 }
 
@@ -99,18 +99,18 @@ fn a_site_that_never_reports_is_waited_for_as_long_as_its_visitors_may_have_pass
     let mut ledger = Ledger::new(seconds(0));
     for second in 1..302 {
         let now = seconds(second);
-        assert_eq!(ledger.hear(&tally(PARIS, 1, now), now), [], "after {second} s");
+        assert_eq!(ledger.receive(&tally(PARIS, 1, now), now), [], "after {second} s");
     }
-    assert_eq!(worlds(&ledger.hear(&tally(PARIS, 1, seconds(302)), seconds(302))).len(), 1);
+    assert_eq!(worlds(&ledger.receive(&tally(PARIS, 1, seconds(302)), seconds(302))).len(), 1);
 }
 
 #[test]
 fn the_visitors_of_a_silent_site_count_until_their_passes_are_over() {
     let mut ledger = Ledger::new(seconds(0));
-    ledger.hear(&tally(TOKYO, 30, seconds(0)), seconds(0));
+    ledger.receive(&tally(TOKYO, 30, seconds(0)), seconds(0));
     for (second, active) in [(1, 31), (301, 31), (303, 1)] {
         let now = seconds(second);
-        let heard = ledger.hear(&tally(PARIS, 1, now), now);
+        let heard = ledger.receive(&tally(PARIS, 1, now), now);
         assert_eq!(worlds(&heard)[0].active, active, "after {second} s");
     }
     assert!(ledger.census.is_in_use(seconds(500)) && !ledger.census.is_in_use(seconds(700)));
@@ -119,12 +119,12 @@ fn the_visitors_of_a_silent_site_count_until_their_passes_are_over() {
 #[test]
 fn a_report_that_was_overtaken_changes_nothing_and_another_life_begins_anew() {
     let mut ledger = Ledger::new(seconds(0));
-    ledger.hear(&tally(TOKYO, 0, seconds(0)), seconds(0));
-    ledger.hear(&tally(PARIS, 5, seconds(10)), seconds(10));
-    ledger.hear(&tally(PARIS, 9, seconds(9)), seconds(10));
+    ledger.receive(&tally(TOKYO, 0, seconds(0)), seconds(0));
+    ledger.receive(&tally(PARIS, 5, seconds(10)), seconds(10));
+    ledger.receive(&tally(PARIS, 9, seconds(9)), seconds(10));
     assert_eq!(ledger.census.counted(seconds(10)), (2, 5));
     let life = Incarnation::new(8);
-    ledger.hear(&Tally { incarnation: life, ..tally(PARIS, 1, seconds(9)) }, seconds(10));
+    ledger.receive(&Tally { incarnation: life, ..tally(PARIS, 1, seconds(9)) }, seconds(10));
     assert_eq!(ledger.census.counted(seconds(10)), (2, 1));
 }
 
@@ -133,7 +133,7 @@ fn traffic(ledger: &mut Ledger, at: u64) -> (Minute, Vec<(SiteId, u32)>) {
     let now = seconds(at + 1);
     let minute = Minute::new(0);
     let silent = Tally { minute, sent_at: seconds(0), ..tally(PARIS, 0, now) };
-    let world = worlds(&ledger.hear(&silent, now))[0].clone();
+    let world = worlds(&ledger.receive(&silent, now))[0].clone();
     (world.minute, world.traffic)
 }
 
@@ -165,7 +165,7 @@ fn the_busiest_sites_are_in_the_message_and_it_fits() {
         let admitted = RoomRules::MAX_USERS - u32::from(last - site.number());
         let tally = Tally { admitted, ..tally(site, 0, seconds(0)) };
         assert_eq!(global.receive(&ToGlobal::Tally(tally), seconds(0)), []);
-        heard = census.hear(&tally, &global, seconds(0));
+        heard = census.receive(&tally, &global, seconds(0));
     }
     let [world] = worlds(&heard)[..] else { panic!("{heard:?}") };
     assert_eq!(world.traffic.len(), World::MAX_SITES);
@@ -193,7 +193,7 @@ fn no_ticket_is_drawn_twice_and_all_sites_share_one_counter() {
     // The next minute has its own slots. The one after it has none yet.
     assert_eq!(ledger.tickets(&wants(TOKYO, 3, 60), seconds(59)), (3, false));
     let ahead = Tally { knows: u64::MAX, ..wants(PARIS, 3, 120) };
-    assert_eq!(ledger.hear(&ahead, seconds(59)), [], "its clock is wrong");
+    assert_eq!(ledger.receive(&ahead, seconds(59)), [], "its clock is wrong");
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn sites_that_hold_slots_and_sites_that_count_exclude_each_other() {
 
 #[test]
 fn an_old_snapshot_leaves_only_the_floor_of_anywhere() {
-    let rules = SlotRules::new(200, SlotPolicy::Counters).stale_after(Duration::from_secs(100));
+    let rules = SlotRules::new(200).stale_after(Duration::from_secs(100));
     let mut ledger = Ledger::new(seconds(0));
-    ledger.hear(&tally(TOKYO, 0, seconds(0)), seconds(0));
+    ledger.receive(&tally(TOKYO, 0, seconds(0)), seconds(0));
     let busy = Tally { admitted: 50, ..tally(PARIS, 40, seconds(0)) };
-    ledger.hear(&busy, seconds(1));
+    ledger.receive(&busy, seconds(1));
     let last = Tally { admitted: 50, ..tally(PARIS, 40, seconds(2)) };
-    let snapshot = worlds(&ledger.hear(&last, seconds(2)))[0].snapshot();
+    let snapshot = worlds(&ledger.receive(&last, seconds(2)))[0].snapshot();
     let slots = |second| {
         let minute = Minute::of(seconds(second));
         let now = seconds(second);

@@ -42,7 +42,7 @@ fn the_slot_of_a_dead_site_follows_its_visitor() {
 fn the_same_visitor_is_not_claimed_twice() {
     let (mut net, passes) = dead_home();
     net.prolong(1, &passes[0], at(141));
-    let Prolonged::Borrow { ask: Some(claim), .. } = net.sites[1].prolong(&passes[0], at(142))
+    let Prolonged::Borrow { request: Some(claim), .. } = net.sites[1].prolong(&passes[0], at(142))
     else {
         panic!("there is no slot before the claim")
     };
@@ -57,7 +57,7 @@ fn a_claim_of_who_did_not_know_of_the_death_moves_nothing() {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
     let pass = net.admit(0, 1, at(10)).unwrap();
-    let Prolonged::Borrow { ask: Some(early), .. } = net.sites[1].prolong(&pass, at(10)) else {
+    let Prolonged::Borrow { request: Some(early), .. } = net.sites[1].prolong(&pass, at(10)) else {
         panic!("the site has no reserve")
     };
     // Its home makes another pass, and then dies.
@@ -139,8 +139,8 @@ fn while_a_site_owes_slots_nobody_new_is_admitted() {
 #[test]
 fn a_claim_that_is_lost_is_followed_by_a_question() {
     let (mut net, passes) = dead_home();
-    let ask = net.sites[1].prolong(&passes[0], at(141));
-    assert!(matches!(ask, Prolonged::Borrow { ask: Some(ToGlobal::Claim { .. }), .. }));
+    let request = net.sites[1].prolong(&passes[0], at(141));
+    assert!(matches!(request, Prolonged::Borrow { request: Some(ToGlobal::Claim { .. }), .. }));
     assert_eq!(net.sites[1].next_wake(), at(141) + Duration::from_millis(200));
 }
 
@@ -148,11 +148,11 @@ fn a_claim_that_is_lost_is_followed_by_a_question() {
 fn a_visitor_who_reloads_is_not_claimed_each_time() {
     let mut net = Net::new(1, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
-    let mut ask = |millis| {
+    let mut request = |millis| {
         let prolonged = net.sites[1].prolong(&pass, at(2) + Duration::from_millis(millis));
-        matches!(prolonged, Prolonged::Borrow { ask: Some(ToGlobal::Claim { .. }), .. })
+        matches!(prolonged, Prolonged::Borrow { request: Some(ToGlobal::Claim { .. }), .. })
     };
-    assert_eq!([0, 1, 199, 200, 201].map(&mut ask), [true, false, false, true, false]);
+    assert_eq!([0, 1, 199, 200, 201].map(&mut request), [true, false, false, true, false]);
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn who_has_heard_of_the_death_claims_at_once() {
     let (mut net, passes) = dead_home();
     for is_claim in [true, false] {
         let asked = net.sites[1].prolong(&passes[0], at(141));
-        let Prolonged::Borrow { ask, .. } = asked else { panic!("there is no slot") };
-        assert_eq!(ask.is_some(), is_claim);
-        if let Some(claim) = ask {
+        let Prolonged::Borrow { request, .. } = asked else { panic!("there is no slot") };
+        assert_eq!(request.is_some(), is_claim);
+        if let Some(claim) = request {
             let answers = net.global.receive(&claim, at(141));
             // The grant is lost.
             net.sites[1].receive(&answers.last().unwrap().message, at(141));
@@ -170,7 +170,7 @@ fn who_has_heard_of_the_death_claims_at_once() {
         let asked = net.sites[1].prolong(&passes[0], at(141));
         let knows = matches!(
             asked,
-            Prolonged::Borrow { ask: Some(ToGlobal::Claim { death: Some(_), .. }), .. }
+            Prolonged::Borrow { request: Some(ToGlobal::Claim { death: Some(_), .. }), .. }
         );
         assert_eq!(knows, is_claim);
     }
@@ -187,7 +187,7 @@ fn of_two_deaths_of_a_site_the_later_is_known() {
             net.sites[1].receive(&ToSite::Dead { term: Term::new(1), death }, at(141));
         }
         let asked = net.sites[1].prolong(&passes[0], at(142));
-        let Prolonged::Borrow { ask: Some(ToGlobal::Claim { death, .. }), .. } = asked else {
+        let Prolonged::Borrow { request: Some(ToGlobal::Claim { death, .. }), .. } = asked else {
             panic!("there is no slot before the claim")
         };
         assert_eq!(death.map(|death| death.heard), Some(at(10)));
@@ -198,7 +198,7 @@ fn of_two_deaths_of_a_site_the_later_is_known() {
 fn knowing_claim(net: &mut Net, pass: &SitePass, now: Timestamp) -> ToGlobal {
     net.prolong(1, pass, now);
     let asked = net.sites[1].prolong(pass, now + Duration::from_millis(1));
-    let Prolonged::Borrow { ask: Some(claim), .. } = asked else {
+    let Prolonged::Borrow { request: Some(claim), .. } = asked else {
         panic!("there is no slot before the claim: {asked:?}")
     };
     claim

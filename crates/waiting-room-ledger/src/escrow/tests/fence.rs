@@ -264,7 +264,7 @@ fn a_claim_of_a_site_with_other_rules_is_refused() {
     {
         let answers = net.global.receive(&message, at(3));
         let rules = RULES;
-        let digest = RULES.digest();
+        let digest = RulesDigest::of(&RULES);
         let reason = Refusal::Rules { rules, digest };
         assert!(matches!(answers[..], [Outgoing { message: ToSite::Refused(refused), .. }]
             if refused.reason == reason));
@@ -283,7 +283,7 @@ fn two_versions_are_told_apart_by_their_digests() {
     let refused = Refused { term: Term::new(1), incarnation, over, reason };
     let actions = net.sites[0].receive(&ToSite::Refused(refused), at(1));
     let [SiteAction::Warn(warning)] = &actions[..] else { panic!("{actions:?}") };
-    let site = RULES.digest();
+    let site = RulesDigest::of(&RULES);
     let global = RulesDigest::new(5);
     assert_eq!(*warning, JoinRefused::VersionsDiffer { site, global });
     let bits = site.bits();
@@ -297,9 +297,9 @@ fn two_versions_are_told_apart_by_their_digests() {
 #[test]
 fn a_digest_is_that_of_the_times_and_the_same_in_each_build() {
     let explicit = RULES.drift_margin(RULES.margin());
-    assert_eq!(RULES.digest(), explicit.digest());
-    assert_eq!(EscrowRules::new().digest().bits(), 0x980e_be12_a8d7_747e);
-    let mut digests: BTreeSet<_> = [RULES.digest()].into();
+    assert_eq!(RulesDigest::of(&RULES), RulesDigest::of(&explicit));
+    assert_eq!(RulesDigest::of(&EscrowRules::new()).bits(), 0x980e_be12_a8d7_747e);
+    let mut digests: BTreeSet<_> = [RulesDigest::of(&RULES)].into();
     let second = Duration::from_secs(1);
     for other in [
         RULES.session(second),
@@ -308,7 +308,7 @@ fn a_digest_is_that_of_the_times_and_the_same_in_each_build() {
         RULES.heartbeat(2 * second),
         RULES.borrow_wait(second),
     ] {
-        assert!(digests.insert(other.digest()), "{other:?}");
+        assert!(digests.insert(RulesDigest::of(&other)), "{other:?}");
         assert!(RULES.difference(&other).is_some());
     }
     assert_eq!(RULES.difference(&explicit), None);

@@ -24,10 +24,10 @@ fn what_changes_is_kept_once_and_whole() {
     let mut net = Net::new(10, 3, RULES);
     assert_eq!(net.kept.accounts.len(), 3);
     assert!(net.global.changes().is_empty());
-    let Admission::Borrow { ask: Some(ask), .. } = net.sites[1].admit(id(1), at(1)) else {
+    let Admission::Borrow { request: Some(request), .. } = net.sites[1].admit(id(1), at(1)) else {
         panic!("the site has no reserve")
     };
-    net.global.receive(&ask, at(1));
+    net.global.receive(&request, at(1));
     let changes = net.global.changes();
     let (site, account) = changes.accounts.first_key_value().unwrap();
     assert_eq!((changes.accounts.len(), *site, account.granted), (1, SiteId::new(1), 1));
@@ -92,8 +92,8 @@ fn a_keeper_that_fails_once_loses_no_change() {
     }
     let [first, second] = [300, 600].map(|millis| at(1) + Duration::from_millis(millis));
     let answers = |net: &mut Net, now| {
-        let SiteAction::Send(ask) = net.sites[0].tick(now).remove(0) else { panic!("it asks") };
-        net.global.receive(&ask, now)
+        let SiteAction::Send(request) = net.sites[0].tick(now).remove(0) else { panic!("it asks") };
+        net.global.receive(&request, now)
     };
     let _not_sent = answers(&mut net, first);
     let changes = net.global.changes();
@@ -178,10 +178,10 @@ fn a_ledger_is_fenced_as_soon_as_another_one_takes_over() {
     net.global = GlobalLedger::restore(&kept, Term::new(2), at(1)).unwrap();
     assert!(net.global.changes().is_empty());
 
-    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(1)) else {
+    let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(1)) else {
         panic!("the site has no reserve")
     };
-    old.receive(&ask, at(1));
+    old.receive(&request, at(1));
     let error = net.kept.apply(&old.changes()).unwrap_err();
     assert_eq!((error.kept(), error.given()), (Term::new(2), Term::new(1)));
     assert_eq!(net.kept, kept);
@@ -359,7 +359,7 @@ fn claims_of_an_account_that_is_over_are_forgotten() {
 fn claims_that_were_not_listed_in_time_are_not_listed_at_all() {
     let (mut net, passes) = claimed_once();
     let asked = net.sites[1].prolong(&passes[1], at(143));
-    let Prolonged::Borrow { ask: Some(claim), .. } = asked else { panic!("there is no slot") };
+    let Prolonged::Borrow { request: Some(claim), .. } = asked else { panic!("there is no slot") };
     net.global.receive(&claim, at(143));
     assert_eq!(net.global.clone().changes().claims.len(), 1);
     net.global.tick(at(431));

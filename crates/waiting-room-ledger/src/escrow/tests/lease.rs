@@ -141,7 +141,7 @@ fn a_site_is_dead_when_its_lease_is_over_by_the_slowest_clock() {
     net.run(11..=130);
     let mut is_dead = |second| {
         let asked = net.sites[1].clone().prolong(&pass, at(second));
-        let Prolonged::Borrow { ask: Some(claim), .. } = asked else {
+        let Prolonged::Borrow { request: Some(claim), .. } = asked else {
             panic!("the site has no reserve")
         };
         let answers = net.global.receive(&claim, at(second));
@@ -160,10 +160,11 @@ fn the_slots_of_a_deaf_site_come_back() {
     for second in 1..=544 {
         let mut said = net.sites[1].tick(at(second));
         for visitor in 100..104 {
-            let Admission::Borrow { ask, .. } = net.sites[1].admit(id(visitor), at(second)) else {
+            let Admission::Borrow { request, .. } = net.sites[1].admit(id(visitor), at(second))
+            else {
                 panic!("it has no slot")
             };
-            said.extend(ask.map(SiteAction::Send));
+            said.extend(request.map(SiteAction::Send));
         }
         for action in said {
             if let SiteAction::Send(message) = action {

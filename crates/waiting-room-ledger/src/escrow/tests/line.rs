@@ -112,8 +112,8 @@ fn a_site_that_had_too_few_slots_asks_again_with_its_next_heartbeat() {
     let mut net = with_line(1, &[(1, 3)], 4);
     net.admit(0, 1, at(5)).unwrap();
     net.sites[0].set_line(line(&[(1, 2)]), at(5));
-    let Admission::Borrow { ask, .. } = net.sites[0].admit(id(2), at(5)) else { panic!() };
-    assert_eq!(ask, None, "the global ledger knows that slots are missing");
+    let Admission::Borrow { request, .. } = net.sites[0].admit(id(2), at(5)) else { panic!() };
+    assert_eq!(request, None, "the global ledger knows that slots are missing");
 }
 
 #[test]

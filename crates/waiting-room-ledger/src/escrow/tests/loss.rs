@@ -121,10 +121,10 @@ fn what_was_sent_before_the_loss_is_no_report() {
 #[test]
 fn what_was_granted_before_the_loss_is_not_taken_after_it() {
     let mut net = Net::new(3, 1, RULES);
-    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(5)) else {
+    let Admission::Borrow { request: Some(request), .. } = net.sites[0].admit(id(1), at(5)) else {
         panic!("the site has no reserve")
     };
-    let late = net.global.receive(&ask, at(5)).remove(0).message;
+    let late = net.global.receive(&request, at(5)).remove(0).message;
     net.lose_global(2, at(6));
     net.run(6..=7);
     net.sites[0].receive(&late, at(7));
@@ -187,7 +187,7 @@ fn a_later_term_is_not_believed_of_a_site_that_is_not_listed_or_has_other_rules(
     };
     let stranger = ToGlobal::Heartbeat(Heartbeat { site: SiteId::new(9), ..heartbeat });
     assert_eq!(refusal_in(&net.global.receive(&stranger, at(5))), Refusal::NotListed);
-    let rules = RULES.session(Duration::from_secs(1)).digest();
+    let rules = RulesDigest::of(&RULES.session(Duration::from_secs(1)));
     let other = ToGlobal::Heartbeat(Heartbeat { rules, ..heartbeat });
     let refused = refusal_in(&net.global.receive(&other, at(5)));
     assert!(matches!(refused, Refusal::Rules { .. }), "{refused:?}");

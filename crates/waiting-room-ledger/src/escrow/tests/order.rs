@@ -37,7 +37,7 @@ fn heartbeat(net: &Net, site: u16, sent_at: Timestamp) -> Heartbeat {
         epoch: net.global.epoch_of(SiteId::new(site)).unwrap(),
         sent_at,
         lease_end: sent_at + Duration::from_secs(100),
-        rules: RULES.digest(),
+        rules: RulesDigest::of(&RULES),
         granted: 0,
         returned: 0,
         used: 0,

@@ -100,10 +100,10 @@ fn who_was_taken_on_and_asks_as_a_new_visitor_keeps_the_slot() {
 #[test]
 fn a_ledger_that_has_not_joined_admits_nobody() {
     let mut ledger = SiteLedger::new(SiteId::new(1), Incarnation::new(1), RULES, at(0)).unwrap();
-    let Admission::Borrow { ask, .. } = ledger.admit(id(1), at(0)) else {
+    let Admission::Borrow { request, .. } = ledger.admit(id(1), at(0)) else {
         panic!("it has no slots")
     };
-    assert!(matches!(ask, Some(ToGlobal::Join(_))));
+    assert!(matches!(request, Some(ToGlobal::Join(_))));
 }
 
 #[test]

@@ -118,16 +118,16 @@ fn a_fast_clock_lets_no_more_than_the_limit_in_within_a_minute() {
         admitted.extend(passes.iter().map(|_| now));
         for visitor in 0..5 {
             let visitor = id(5 * tick + visitor);
-            let ask = match net.sites[1].admit(visitor, fast) {
+            let request = match net.sites[1].admit(visitor, fast) {
                 Admission::Admit(_) => {
                     admitted.push(now);
                     None
                 }
-                Admission::Borrow { ask, .. } => ask,
+                Admission::Borrow { request, .. } => request,
                 Admission::Full => None,
             };
-            let ask = ask.into_iter().map(SiteAction::Send).collect();
-            let passes = net.carry_out_by(1, ask, fast, Timestamp::ZERO + now);
+            let request = request.into_iter().map(SiteAction::Send).collect();
+            let passes = net.carry_out_by(1, request, fast, Timestamp::ZERO + now);
             admitted.extend(passes.iter().map(|_| now));
         }
     }

@@ -17,7 +17,7 @@ pub enum Admission {
         /// The latest time at which the wait ends.
         until: Timestamp,
         /// The message to send; `None` if a request is under way already.
-        ask: Option<ToGlobal>,
+        request: Option<ToGlobal>,
     },
     /// The site has no slot, and the visitor cannot wait for one.
     Full,
@@ -33,7 +33,7 @@ pub enum Prolonged {
         /// The latest time at which the wait ends.
         until: Timestamp,
         /// The message to send; `None` if a request is under way already.
-        ask: Option<ToGlobal>,
+        request: Option<ToGlobal>,
     },
     /// The pass is void, or the visitor has left.
     End,

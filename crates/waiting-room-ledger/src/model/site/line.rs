@@ -11,7 +11,7 @@ use crate::escrow::LineFront;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Line {
     /// Whether the site has a line, which may be empty.
-    is_told: bool,
+    is_described: bool,
     /// The oldest present visitors, those at the door included.
     front: LineFront,
     /// The slots that were granted for visitors of this site, until they come and take them.
@@ -20,7 +20,7 @@ pub(super) struct Line {
     /// The number of slots that may be promised with the next grant, since the last report.
     wanted: u64,
     /// The granted slots and the slots that were wanted, at the last report.
-    asked: (u64, u64),
+    requested: (u64, u64),
 }
 
 /// How long a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
@@ -29,8 +29,8 @@ const PROMISE: Duration = Duration::from_secs(4);
 
 impl Line {
     /// Replaces the description.
-    pub(super) fn tell(&mut self, front: LineFront) {
-        (self.is_told, self.front) = (true, front);
+    pub(super) fn describe(&mut self, front: LineFront) {
+        (self.is_described, self.front) = (true, front);
     }
 
     /// The oldest present visitors, those at the door included.
@@ -55,17 +55,17 @@ impl Line {
 
     /// Records a report, at a site with a line: the slots that were granted until then, those that it asks
     /// for, and those that visitors may take meanwhile.
-    pub(super) const fn asks(&mut self, granted: u64, want: u64, usable: u64) {
-        if self.is_told {
+    pub(super) const fn record_request(&mut self, granted: u64, want: u64, usable: u64) {
+        if self.is_described {
             self.wanted = want + usable.saturating_sub(self.promised);
-            self.asked = (granted, want);
+            self.requested = (granted, want);
         }
     }
 
     /// Returns whether the global ledger knows that visitors in line want slots, and had too few of them.
     /// It grants them as soon as they are free.
     pub(super) fn is_served_later(&self, granted: u64) -> bool {
-        let (before, wanted) = self.asked;
+        let (before, wanted) = self.requested;
         !self.front.is_empty() && wanted > granted.saturating_sub(before)
     }
 
@@ -101,6 +101,6 @@ impl Line {
 
     /// Forgets all slots, because there is another account.
     pub(super) fn close(&mut self) {
-        *self = Self { is_told: self.is_told, front: self.front, ..Self::default() };
+        *self = Self { is_described: self.is_described, front: self.front, ..Self::default() };
     }
 }

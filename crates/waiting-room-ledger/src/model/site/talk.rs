@@ -5,8 +5,8 @@ use waiting_room_core::Timestamp;
 
 use crate::{
     escrow::{
-        Death, Epoch, EscrowRules, Grant, Heartbeat, Join, JoinRefused, Refused, SitePass,
-        ToGlobal, ToSite, Welcome, epoch::Allowance,
+        Death, Epoch, EscrowRules, Grant, Heartbeat, Join, JoinRefused, Refused, RulesDigest,
+        SitePass, ToGlobal, ToSite, Welcome, epoch::Allowance,
     },
     model::{
         SiteAction,
@@ -29,19 +29,19 @@ impl SiteLedger {
         let mut warning = None;
         let is_answered = match message {
             ToSite::Dead { death, .. } => {
-                self.hear_death(*death);
+                self.receive_death(*death);
                 false
             }
-            ToSite::Grant(grant) => self.hear_grant(grant),
+            ToSite::Grant(grant) => self.receive_grant(grant),
             ToSite::Refused(refused) => {
-                warning = self.hear_refused(refused).map(SiteAction::Warn);
+                warning = self.receive_refused(refused).map(SiteAction::Warn);
                 false
             }
             ToSite::Report { .. } => true,
-            ToSite::Stale { over, current, .. } => self.hear_stale(*over, *current),
+            ToSite::Stale { over, current, .. } => self.receive_stale(*over, *current),
             // For sites that count, which have no such ledger.
             ToSite::Tickets(_) | ToSite::World(_) => false,
-            ToSite::Welcome(welcome) => self.hear_welcome(welcome),
+            ToSite::Welcome(welcome) => self.receive_welcome(welcome),
         };
         let mut actions = self.serve();
         actions.extend(warning);
@@ -52,7 +52,7 @@ impl SiteLedger {
     }
 
     /// The request for slots; `None` if one is under way already.
-    pub(super) fn ask(&mut self) -> Option<ToGlobal> {
+    pub(super) fn request(&mut self) -> Option<ToGlobal> {
         if let Question::Open(at) | Question::Outdated(at) = self.question
             && self.clock < at + self.rules.pause()
         {
@@ -82,7 +82,7 @@ impl SiteLedger {
             incarnation: self.incarnation,
             after: self.epoch,
             sent_at: self.clock,
-            rules: self.rules.digest(),
+            rules: RulesDigest::of(&self.rules),
         })
     }
 
@@ -104,7 +104,7 @@ impl SiteLedger {
             epoch: self.epoch,
             sent_at: self.clock,
             lease_end: self.lease_end,
-            rules: self.rules.digest(),
+            rules: RulesDigest::of(&self.rules),
             granted: self.allowance.granted,
             returned: self.allowance.returned,
             used: self.used() + self.line.promised(),
@@ -123,7 +123,7 @@ impl SiteLedger {
     }
 
     /// Records the death of a site, unless a later one is known.
-    fn hear_death(&mut self, death: Death) {
+    fn receive_death(&mut self, death: Death) {
         let known = self.deaths.entry(death.site).or_insert(death);
         if (known.epoch, known.heard) < (death.epoch, death.heard) {
             *known = death;
@@ -133,11 +133,11 @@ impl SiteLedger {
     /// Applies a grant: more slots, a longer lease, or both.
     ///
     /// Returns, like the other handlers, whether the site has to send a message in response.
-    fn hear_grant(&mut self, grant: &Grant) -> bool {
+    fn receive_grant(&mut self, grant: &Grant) -> bool {
         if !self.has_account || grant.epoch != self.epoch {
             return false;
         }
-        self.allowance.hear_granted(grant.granted);
+        self.allowance.raise_granted(grant.granted);
         self.lease_end = self.lease_end.max(grant.heard + grant.lease);
         self.line.promise(self.unused(), self.clock);
         if grant.heard >= self.heard {
@@ -148,12 +148,12 @@ impl SiteLedger {
             let again = self.clock + 2 * self.rules.heartbeat;
             self.recalled_until = if grant.recall { again } else { Timestamp::ZERO };
         }
-        self.hear_answer(grant.heard)
+        self.receive_answer(grant.heard)
     }
 
     /// Records the reply to a request. Returns whether the request has to be repeated, because it
     /// did not include visitors that arrived later.
-    fn hear_answer(&mut self, heard: Timestamp) -> bool {
+    fn receive_answer(&mut self, heard: Timestamp) -> bool {
         match self.question {
             Question::Open(at) if heard >= at => self.question = Question::None,
             Question::Outdated(at) if heard >= at => {
@@ -167,7 +167,7 @@ impl SiteLedger {
 
     /// Handles the notice that the account is closed, or never belonged to this ledger. Returns
     /// whether the site can join after a newer epoch.
-    fn hear_stale(&mut self, over: Epoch, current: Epoch) -> bool {
+    fn receive_stale(&mut self, over: Epoch, current: Epoch) -> bool {
         if self.has_account && over != self.epoch {
             return false;
         }
@@ -179,7 +179,7 @@ impl SiteLedger {
 
     /// Handles a refusal: the site has no account, or has it no longer. Returns the reason if it is
     /// another one than before.
-    fn hear_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
+    fn receive_refused(&mut self, refused: &Refused) -> Option<JoinRefused> {
         let is_over = self.has_account && refused.over != self.epoch;
         if refused.incarnation != self.incarnation || is_over {
             return None;
@@ -191,7 +191,7 @@ impl SiteLedger {
 
     /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
     /// visitors that only the last incarnation knew, until their passes are void.
-    fn hear_welcome(&mut self, welcome: &Welcome) -> bool {
+    fn receive_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation
             || welcome.epoch <= self.epoch

@@ -73,7 +73,7 @@ impl SiteLedger {
             self.borrowers.wait(Borrower { until, ..asking }, self.clock)
         };
         match waits {
-            Some(until) => Admission::Borrow { until, ask: self.ask() },
+            Some(until) => Admission::Borrow { until, request: self.request() },
             None => Admission::Full,
         }
     }
@@ -113,8 +113,8 @@ impl SiteLedger {
         let death = self.deaths.get(&pass.home).copied();
         let pause = self.rules.pause();
         let claims = is_moving && self.sessions.claim(visitor, death, self.clock, pause);
-        let ask = if claims { Some(self.claim(pass)) } else { self.ask() };
-        Prolonged::Borrow { until, ask }
+        let request = if claims { Some(self.claim(pass)) } else { self.request() };
+        Prolonged::Borrow { until, request }
     }
 
     /// Ends the session of a visitor. Its pass is void at this site from now on, unless the visitor
@@ -185,7 +185,7 @@ impl SiteLedger {
     /// [`tick`](Self::tick) whenever the line has changed.
     pub fn set_line(&mut self, front: LineFront, now: Timestamp) {
         let is_new = self.line.front().is_empty() && !front.is_empty();
-        self.line.tell(front);
+        self.line.describe(front);
         self.advance(now);
         if is_new {
             self.next_heartbeat = self.next_heartbeat.min(self.clock + self.rules.pause());
@@ -214,7 +214,7 @@ impl SiteLedger {
             let left = usable.saturating_sub(self.line.front().visitors());
             (front.visitors() + self.borrowers.newcomers().saturating_sub(left), front)
         };
-        self.line.asks(self.allowance.granted, want, usable);
+        self.line.record_request(self.allowance.granted, want, usable);
         (want, front)
     }
 }

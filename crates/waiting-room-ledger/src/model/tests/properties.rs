@@ -44,7 +44,7 @@ proptest! {
             let before = Minute::of(noted()).previous();
             let snapshot =
                 WorldSnapshot::new(1, noted()).with_active(active).with_traffic(before, visitors);
-            Slots::new(&rules(SlotPolicy::Even), &snapshot, Minute::of(noted()))
+            Slots::new(&limits(), &snapshot, Minute::of(noted()))
         };
         prop_assert_eq!(slots(visitors), slots(other));
     }
@@ -77,21 +77,23 @@ proptest! {
     ) {
         let policy = if is_even { SlotPolicy::Even } else { SlotPolicy::Counters };
         let pacing = if is_paced { Pacing::Linear } else { Pacing::None };
-        let rules = rules(policy).pacing(pacing).any_floor(world.floor);
+        let limits = limits().any_floor(world.floor);
+        let rules = NodeRules::new(limits, policy).pacing(pacing);
         let admitted = world.admitted(rules);
-        prop_assert!(admitted <= Slots::available(&rules, &world.snapshot()));
+        prop_assert!(admitted <= Slots::available(&limits, &world.snapshot()));
     }
 
     #[test]
     fn counters_use_every_slot_that_is_asked_for_at_all_sites(mut world in worlds()) {
         // 300 visitors per node are more than there can be slots.
         world.arrivals = (0..world.nodes.len()).flat_map(|node| vec![(node, 0); 300]).collect();
-        let rules = rules(SlotPolicy::Counters).any_floor(world.floor);
+        let limits = limits().any_floor(world.floor);
+        let rules = NodeRules::new(limits, SlotPolicy::Counters);
         let snapshot = world.snapshot();
         let with_nodes = |site: SiteId| world.nodes.contains(&site.number());
-        let slots = Slots::new(&rules, &snapshot, Minute::of(noted()));
-        let usable: u32 =
-            (0..SITES).map(SiteId::new).filter(|site| with_nodes(*site)).map(|site| slots.site(site)).sum();
+        let slots = Slots::new(&limits, &snapshot, Minute::of(noted()));
+        let sites = (0..SITES).map(SiteId::new).filter(|site| with_nodes(*site));
+        let usable: u32 = sites.map(|site| slots.site(site)).sum();
         prop_assert_eq!(world.admitted(rules), slots.anywhere() + usable);
     }
 }
@@ -167,7 +169,7 @@ impl World {
     }
 
     /// The number of visitors that are admitted in the minute.
-    fn admitted(&self, rules: SlotRules) -> u32 {
+    fn admitted(&self, rules: NodeRules) -> u32 {
         let sites: Vec<_> = self.nodes.iter().copied().map(SiteId::new).collect();
         let mut admissions: Vec<_> =
             sites.iter().map(|site| admission(rules, *site, self.snapshot())).collect();

@@ -6,7 +6,11 @@
 
 use std::{sync::Barrier, thread, time::Duration};
 
-use super::{counters::Counters, *};
+use super::{
+    counters::Counters,
+    doorman::{fair_share, proportional_share},
+    *,
+};
 use waiting_room_core::{
     Limiter, Pass, Quota, Reason, Room, RoomRules, Ticket, Verdict, VisitorId,
     rate::{
@@ -24,13 +28,14 @@ const fn curve(curve_factor: f64) -> SlotPolicy {
 
 /// The slots of the article at 11:45.
 fn slots() -> Slots {
-    Slots::new(&rules(EVEN), &state(3), Minute::of(noted()))
+    Slots::new(&limits(), &state(3), Minute::of(noted()))
 }
 
 /// The numbers of visitors that two nodes admit which share ten slots, at a tenth of the limit.
 fn two_nodes(policy: SlotPolicy, arrivals: [u32; 2]) -> [u32; 2] {
     // All slots are San Jose's, which had all traffic of the minute before.
-    let rules = SlotRules::new(100, policy).new_users_per_minute(10).any_floor(0.0);
+    let limits = SlotRules::new(100).new_users_per_minute(10).any_floor(0.0);
+    let rules = NodeRules::new(limits, policy);
     let snapshot = WorldSnapshot::new(1, noted())
         .with_active(10)
         .with_nodes([(SAN_JOSE, 2)])
@@ -50,7 +55,7 @@ fn admitted(policy: SlotPolicy, site: SiteId, in_san_jose: u32, visitors: u32) -
 
 #[test]
 fn v01_fifty_of_two_hundred_leave_150() {
-    let rules = rules(EVEN);
+    let rules = limits();
     assert_eq!(Slots::available(&rules, &state(3)), 150);
     // A quarter: at a curve factor of one the multiplier is the utilization.
     assert!(is_close(&[curve(1.0).multiplier(50.0 / 200.0)], &[0.25]));
@@ -63,7 +68,7 @@ fn v01_fifty_of_two_hundred_leave_150() {
 fn v02_the_shares_are_those_of_the_limit_in_the_minute_before() {
     // Without active visitors, the slots equal the limit, so they show the shares.
     let snapshot = state(3).with_active(0);
-    let slots = Slots::new(&rules(EVEN), &snapshot, Minute::of(noted()));
+    let slots = Slots::new(&limits(), &snapshot, Minute::of(noted()));
     assert_eq!((slots.site(SAN_JOSE), slots.site(LONDON), slots.anywhere()), (20, 30, 150));
 }
 
@@ -184,7 +189,7 @@ fn v20_slots_of_a_node_over_the_utilization_with_a_factor_of_two() {
 }
 
 /// A request to a site with ten slots.
-fn ask_of_ten() -> CounterRequest {
+fn request_of_ten() -> CounterRequest {
     CounterRequest {
         pool: Pool::Site,
         minute: Minute::of(noted()),
@@ -197,12 +202,12 @@ fn ask_of_ten() -> CounterRequest {
 #[test]
 fn v21_the_ticket_9_is_the_last_of_ten() {
     let mut counter = TicketCounter::new();
-    let replies: Vec<_> = (0..12).map(|_| counter.take(&ask_of_ten(), noted())).collect();
+    let replies: Vec<_> = (0..12).map(|_| counter.take(&request_of_ten(), noted())).collect();
     assert_eq!(replies[9].before, 9);
-    assert!(replies[9].admits(&ask_of_ten()));
+    assert!(replies[9].admits(&request_of_ten()));
     assert_eq!(replies[10].before, 10);
-    assert!(!replies[10].admits(&ask_of_ten()) && replies[10].is_dry());
-    assert!(!replies[11].admits(&ask_of_ten()));
+    assert!(!replies[10].admits(&request_of_ten()) && replies[10].is_dry());
+    assert!(!replies[11].admits(&request_of_ten()));
 }
 
 #[test]
@@ -218,14 +223,14 @@ fn v23_of_eight_and_seven_ten_come_in_with_counters() {
 #[test]
 fn v24_a_ticket_of_15_at_san_jose_is_a_question_to_anywhere() {
     let mut node = admission(rules(COUNTERS), SAN_JOSE, state(3));
-    let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
-    assert_eq!((ask.pool, ask.slots), (Pool::Site, 15));
+    let SlotDecision::Request(request) = node.arrive(noted()) else { panic!("San Jose has slots") };
+    assert_eq!((request.pool, request.slots), (Pool::Site, 15));
     for before in 0..15 {
         let reply = CounterReply { before, slots: 15 };
-        assert_eq!(node.on_reply(&ask, reply, noted()), SlotDecision::Admit);
+        assert_eq!(node.on_reply(&request, reply, noted()), SlotDecision::Admit);
     }
-    let SlotDecision::Ask(next) =
-        node.on_reply(&ask, CounterReply { before: 15, slots: 15 }, noted())
+    let SlotDecision::Request(next) =
+        node.on_reply(&request, CounterReply { before: 15, slots: 15 }, noted())
     else {
         panic!("Anywhere has slots");
     };
@@ -280,8 +285,8 @@ fn v28_a_decision_looks_at_the_minute_before_and_counts_in_its_own() {
     let history = state(3).traffic_minute(now).unwrap();
     assert_eq!(history.start(), clock(11, 44, 0));
     let mut node = admission(rules(COUNTERS), SAN_JOSE, state(3));
-    let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
-    assert_eq!(ask.minute, now);
+    let SlotDecision::Request(request) = node.arrive(noted()) else { panic!("San Jose has slots") };
+    assert_eq!(request.minute, now);
 }
 
 #[test]
@@ -334,8 +339,7 @@ fn v30_a_site_that_has_not_heard_of_a_spike_admits_its_share_and_no_more() {
 #[test]
 fn v31_queueing_begins_at_the_limit_and_ends_below_it() {
     let now = Minute::of(noted());
-    let available =
-        |active| Slots::new(&rules(COUNTERS), &state(3).with_active(active), now).total();
+    let available = |active| Slots::new(&limits(), &state(3).with_active(active), now).total();
     assert_eq!([199, 200, 201].map(available), [1, 0, 0]);
 }
 
@@ -376,10 +380,10 @@ fn v34_a_sliding_counter_takes_6_and_a_half_for_6() {
 fn v35_a_fixed_window_admits_twice_the_limit_around_its_boundary() {
     let window = FixedWindow::new(&Quota::per_minute(5), Alignment::Epoch);
     let mut state = Default::default();
-    let mut ask =
+    let mut request =
         |minutes, seconds| window.check(&mut state, 5, clock(0, minutes, seconds)).is_ok();
-    assert!(ask(2, 30) && ask(3, 0));
-    assert!(!ask(3, 29));
+    assert!(request(2, 30) && request(3, 0));
+    assert!(!request(3, 29));
 
     // The slots of a minute behave in the same way: the policies are fixed windows, too.
     let idle = WorldSnapshot::new(1, clock(11, 45, 0));
@@ -393,12 +397,13 @@ fn v35_a_fixed_window_admits_twice_the_limit_around_its_boundary() {
 fn v36_a_sliding_log_may_count_what_it_refuses() {
     let log = SlidingLog::new(&Quota::per_minute(2), Refusals::Count);
     let mut state = TickLog::default();
-    let mut ask = |minutes, seconds| log.check(&mut state, 1, clock(1, minutes, seconds)).is_ok();
-    assert!(ask(0, 1) && ask(0, 30));
-    assert!(!ask(0, 50));
-    assert!(ask(1, 40));
+    let mut request =
+        |minutes, seconds| log.check(&mut state, 1, clock(1, minutes, seconds)).is_ok();
+    assert!(request(0, 1) && request(0, 30));
+    assert!(!request(0, 50));
+    assert!(request(1, 40));
     // The refusal at 1:00:50 is still in the window.
-    assert!(!ask(1, 45));
+    assert!(!request(1, 45));
 }
 
 /// Drawing is atomic: no request reads a number that another one is about to change. The tests of
@@ -406,9 +411,9 @@ fn v36_a_sliding_log_may_count_what_it_refuses() {
 #[test]
 fn v37_two_who_draw_at_once_from_a_counter_at_3_leave_it_at_5() {
     let mut counter = TicketCounter::new();
-    let ask = ask_of_ten();
-    (0..3).for_each(|_| _ = counter.take(&ask, noted()));
-    assert_eq!([0; 3].map(|_| counter.take(&ask, noted()).before), [3, 4, 5]);
+    let request = request_of_ten();
+    (0..3).for_each(|_| _ = counter.take(&request, noted()));
+    assert_eq!([0; 3].map(|_| counter.take(&request, noted()).before), [3, 4, 5]);
 
     let key = KeyHasher::new([3, 1, 4, 1]).hash("V37");
     for _ in 0..200 {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{counters::Counters, *};
 
 /// Rules with a limit of 200, and a floor of a tenth.
-fn with_floor(policy: SlotPolicy) -> SlotRules {
-    rules(policy).any_floor(0.1)
+fn with_floor(policy: SlotPolicy) -> NodeRules {
+    NodeRules::new(limits().any_floor(0.1), policy)
 }
 
 fn admitted(admission: &mut SiteAdmission, now: Timestamp) -> u32 {
@@ -33,7 +33,7 @@ fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
 
 #[test]
 fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
-    let rules = rules(SlotPolicy::Counters).any_floor(0.02);
+    let rules = NodeRules::new(limits().any_floor(0.02), SlotPolicy::Counters);
     let mut counters = Counters::default();
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 1, noted()), 1);
@@ -46,7 +46,7 @@ fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
 
 #[test]
 fn the_first_who_knows_the_world_fixes_the_slots() {
-    let rules = rules(SlotPolicy::Counters).any_floor(0.5);
+    let rules = NodeRules::new(limits().any_floor(0.5), SlotPolicy::Counters);
     let world = |version, active| WorldSnapshot::new(version, noted()).with_active(active);
     let mut counters = Counters::default();
     let mut first = admission(rules, SAN_JOSE, world(1, 190));
@@ -61,7 +61,7 @@ fn the_first_who_knows_the_world_fixes_the_slots() {
 
 #[test]
 fn a_snapshot_is_believed_until_it_is_stale() {
-    let rules = rules(SlotPolicy::Counters).stale_after(Duration::from_secs(30));
+    let rules = NodeRules::new(limits().stale_after(Duration::from_secs(30)), SlotPolicy::Counters);
     let of = |seconds| {
         let now = noted() + Duration::from_secs(seconds);
         admitted(&mut admission(rules, SAN_JOSE, state(3)), now)
@@ -82,14 +82,14 @@ fn a_minute_that_was_not_over_is_not_its_own_history() {
     let now = Minute::of(clock(11, 45, 0));
     assert_eq!(snapshot(made_at).traffic_minute(now), Some(early));
     assert_eq!(snapshot(clock(11, 45, 0)).traffic_minute(now), Some(late));
-    let slots = Slots::new(&rules(SlotPolicy::Even), &snapshot(made_at), now);
+    let slots = Slots::new(&limits(), &snapshot(made_at), now);
     assert_eq!((slots.site(SAN_JOSE), slots.site(LONDON), slots.anywhere()), (100, 0, 100));
 }
 
 #[test]
 fn without_any_history_all_slots_are_anywheres() {
     let snapshot = WorldSnapshot::new(1, noted()).with_active(50);
-    let slots = Slots::new(&rules(SlotPolicy::Even), &snapshot, Minute::of(noted()));
+    let slots = Slots::new(&limits(), &snapshot, Minute::of(noted()));
     assert_eq!((slots.anywhere(), slots.total()), (150, 150));
 }
 
@@ -98,7 +98,7 @@ fn a_site_without_a_history_lives_on_the_floor_when_the_minute_before_ran_over()
     let snapshot = WorldSnapshot::new(1, noted())
         .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 300), (LONDON, 100)]);
     let slots = |floor| {
-        let rules = rules(SlotPolicy::Counters).any_floor(floor);
+        let rules = limits().any_floor(floor);
         Slots::new(&rules, &snapshot, Minute::of(noted()))
     };
     // The shares of 200 slots are 0.75 and 0.25, and nothing for Anywhere.
@@ -113,7 +113,7 @@ fn a_site_without_a_history_lives_on_the_floor_when_the_minute_before_ran_over()
 
 #[test]
 fn a_full_room_has_no_slots() {
-    let rules = rules(SlotPolicy::Counters);
+    let rules = limits();
     for active in [200, 201, u32::MAX] {
         let snapshot = WorldSnapshot::new(1, noted()).with_active(active);
         assert_eq!(Slots::new(&rules, &snapshot, Minute::of(noted())).total(), 0);
@@ -123,14 +123,12 @@ fn a_full_room_has_no_slots() {
 #[test]
 fn rules_that_make_no_sense_are_named() {
     let error = |rules: SlotRules| rules.validate().unwrap_err().to_string();
-    let good = rules(SlotPolicy::Even);
-    let curve = |curve_factor| SlotRules::new(1, SlotPolicy::Curve { curve_factor });
+    let good = limits();
+    let curve = |curve_factor| NodeRules::new(good, SlotPolicy::Curve { curve_factor });
+    let error_of_node = |rules: NodeRules| rules.validate().unwrap_err().to_string();
+    assert_eq!(error(SlotRules::new(0)), "total_active_users is 0, expected at least 1");
     assert_eq!(
-        error(SlotRules::new(0, SlotPolicy::Even)),
-        "total_active_users is 0, expected at least 1"
-    );
-    assert_eq!(
-        error(SlotRules::new(10_000_001, SlotPolicy::Even)),
+        error(SlotRules::new(10_000_001)),
         "total_active_users is 10000001, expected at most 10000000"
     );
     assert_eq!(
@@ -139,8 +137,11 @@ fn rules_that_make_no_sense_are_named() {
     );
     assert_eq!(error(good.any_floor(-0.1)), "any_floor is -0.1, expected a share from 0 to 1");
     assert_eq!(error(good.any_floor(f64::NAN)), "any_floor is NaN, expected a share from 0 to 1");
-    assert_eq!(error(curve(8.5)), "curve_factor is 8.5, expected a number from 0 to 8");
-    assert_eq!(error(curve(f64::INFINITY)), "curve_factor is inf, expected a number from 0 to 8");
+    assert_eq!(error_of_node(curve(8.5)), "curve_factor is 8.5, expected a number from 0 to 8");
+    assert_eq!(
+        error_of_node(curve(f64::INFINITY)),
+        "curve_factor is inf, expected a number from 0 to 8"
+    );
     assert_eq!(
         error(good.stale_after(Duration::from_millis(999))),
         "stale_after is 0.999 s, expected at least 1 s"

@@ -21,14 +21,17 @@ use waiting_room_redis::{
 
 use crate::{
     SiteId,
-    escrow::{Census, Draw, EscrowRules, GlobalLedger, Incarnation, Tally, Term, ToGlobal, ToSite},
-    model::{SiteAdmission, SlotDecision},
+    escrow::{
+        Census, Draw, EscrowRules, GlobalLedger, Incarnation, RulesDigest, Tally, Term, ToGlobal,
+        ToSite,
+    },
+    model::{NodeRules, SiteAdmission, SlotDecision, SlotPolicy},
     site::{
         counting::Counting,
         messages::{for_room, times},
         tests::support::{connect, start},
     },
-    slots::{Minute, Pool, SlotPolicy, SlotRules, TicketCounter},
+    slots::{Minute, Pool, SlotRules, TicketCounter},
 };
 
 const SITE: SiteId = SiteId::new(1);
@@ -76,7 +79,8 @@ struct Model {
 
 impl Model {
     fn new(site: SiteId) -> Self {
-        let rules = SlotRules::new(LIMIT, SlotPolicy::Counters).new_users_per_minute(10);
+        let slots = SlotRules::new(LIMIT).new_users_per_minute(10);
+        let rules = NodeRules::new(slots, SlotPolicy::Counters);
         Self {
             admission: SiteAdmission::new(rules, site).unwrap(),
             counter: TicketCounter::new(),
@@ -103,7 +107,7 @@ impl Model {
             incarnation: Incarnation::new(9),
             term: Term::new(1),
             sent_at: now,
-            rules: RULES.digest(),
+            rules: RulesDigest::of(&RULES),
             knows: 0,
             active: self.active,
             minute: Minute::of(now).previous(),
@@ -140,7 +144,7 @@ impl World {
         let mut world = Self {
             room,
             clock,
-            counting: Counting::new(SITE, RULES.digest()),
+            counting: Counting::new(SITE, RulesDigest::of(&RULES)),
             global: GlobalLedger::new(LIMIT, [SITE, OTHER], Term::new(1), RULES).unwrap(),
             census: Census::new(&RULES, BEGIN),
             model: Model::new(SITE),
@@ -182,7 +186,7 @@ impl World {
         let message = self.counting.tally(&said, &said.counted.unwrap());
         for answer in self.send(&message) {
             if let ToSite::World(world) = &answer {
-                assert!(self.counting.hear(world));
+                assert!(self.counting.receive(world));
                 self.model.admission.observe(world.snapshot().into());
                 self.other.admission.observe(world.snapshot().into());
                 self.report(at_door).await;
@@ -202,7 +206,7 @@ impl World {
         let message = ToGlobal::decode(&message.encode()).unwrap();
         assert_eq!(self.global.receive(&message, now), []);
         let ToGlobal::Tally(tally) = message else { panic!("{message:?}") };
-        self.census.hear(&tally, &self.global, now)
+        self.census.receive(&tally, &self.global, now)
     }
 
     fn tell_of_other(&mut self) {
@@ -244,12 +248,12 @@ impl World {
 
     fn model_admits(&mut self, now: Timestamp) -> bool {
         let mut ruling = self.model.admission.arrive(now);
-        while let SlotDecision::Ask(ask) = ruling {
-            let counter = match ask.pool {
+        while let SlotDecision::Request(request) = ruling {
+            let counter = match request.pool {
                 Pool::Anywhere => &mut self.anywhere,
                 Pool::Site => &mut self.model.counter,
             };
-            ruling = self.model.admission.on_reply(&ask, counter.take(&ask, now), now);
+            ruling = self.model.admission.on_reply(&request, counter.take(&request, now), now);
         }
         ruling == SlotDecision::Admit
     }
@@ -258,16 +262,16 @@ impl World {
     fn compete(&mut self) -> Result<(), TestCaseError> {
         let now = self.now();
         let mut ruling = self.other.admission.arrive(now);
-        while let SlotDecision::Ask(ask) = ruling {
-            let reply = match ask.pool {
+        while let SlotDecision::Request(request) = ruling {
+            let reply = match request.pool {
                 Pool::Anywhere => {
                     let known = self.other.drawn;
-                    let before = if known.0 == ask.minute { known.1 } else { 0 };
+                    let before = if known.0 == request.minute { known.1 } else { 0 };
                     let draw = Draw {
-                        minute: ask.minute,
+                        minute: request.minute,
                         total: before + 1,
-                        slots: ask.slots,
-                        knows_world: ask.knows_world,
+                        slots: request.slots,
+                        knows_world: request.knows_world,
                     };
                     let message = self.other.tally(OTHER, draw, now);
                     let heard = self.send(&message);
@@ -275,15 +279,15 @@ impl World {
                         ToSite::Tickets(tickets) => Some(tickets.total),
                         _ => None,
                     });
-                    let reply = self.anywhere.take(&ask, now);
-                    let drawn = before + u32::from(reply.admits(&ask));
-                    prop_assert_eq!(tickets, Some(drawn), "{:?}", ask);
-                    self.other.drawn = (ask.minute, drawn);
+                    let reply = self.anywhere.take(&request, now);
+                    let drawn = before + u32::from(reply.admits(&request));
+                    prop_assert_eq!(tickets, Some(drawn), "{:?}", request);
+                    self.other.drawn = (request.minute, drawn);
                     reply
                 }
-                Pool::Site => self.other.counter.take(&ask, now),
+                Pool::Site => self.other.counter.take(&request, now),
             };
-            ruling = self.other.admission.on_reply(&ask, reply, now);
+            ruling = self.other.admission.on_reply(&request, reply, now);
         }
         let is_admitted = u32::from(ruling == SlotDecision::Admit);
         self.other.count(now, is_admitted);
@@ -442,15 +446,15 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
             lease: Duration::from_secs(30),
             inherited: 0,
         };
-        let hear = async |room: &RedisStore, news| {
+        let receive = async |room: &RedisStore, news| {
             room.hear_for_site(SharedLimit::ActiveVisitors, 1, news, &times(&RULES)).await.unwrap();
         };
-        hear(&world.room, &welcome).await;
+        receive(&world.room, &welcome).await;
         let said = report(&world.room, 0).await;
         assert!(said.slots.has_account && said.counted.is_none(), "{engine}: {said:?}");
 
         let (_, plan) = world.counting.plan(&said, &world.room.rules()).unwrap();
-        hear(&world.room, &plan).await;
+        receive(&world.room, &plan).await;
         assert!(report(&world.room, 0).await.slots.has_account, "{engine}: the lease is running");
         world.clock.advance(Duration::from_secs(30));
         world.report(0).await;

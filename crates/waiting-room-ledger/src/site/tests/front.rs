@@ -18,7 +18,7 @@ use waiting_room_redis::{
 
 use crate::{
     SiteId,
-    escrow::{EscrowRules, Heartbeat, LineFront, ToGlobal},
+    escrow::{EscrowRules, Heartbeat, LineFront, RulesDigest, ToGlobal},
     site::{
         messages::{times, to_global},
         tests::support::{connect, start},
@@ -60,8 +60,14 @@ impl Site {
         let incarnation = said.slots.incarnation;
         let heard = said.at;
         let lease = Duration::from_secs(100_000);
-        site.hear(GlobalNews::Welcome { epoch: (1, 1), incarnation, heard, lease, inherited: 0 })
-            .await;
+        site.receive(GlobalNews::Welcome {
+            epoch: (1, 1),
+            incarnation,
+            heard,
+            lease,
+            inherited: 0,
+        })
+        .await;
         site
     }
 
@@ -82,13 +88,13 @@ impl Site {
 
     async fn heartbeat(&mut self, at_door: u32) -> Heartbeat {
         let said = self.report(at_door).await;
-        match to_global(SiteId::new(1), RULES.digest(), said.at, &said.slots) {
+        match to_global(SiteId::new(1), RulesDigest::of(&RULES), said.at, &said.slots) {
             ToGlobal::Heartbeat(heartbeat) => heartbeat,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn hear(&self, news: GlobalNews) {
+    async fn receive(&self, news: GlobalNews) {
         self.room
             .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
             .await
@@ -103,7 +109,7 @@ impl Site {
         let granted = self.granted;
         let reserve = 0;
         let recall = true;
-        self.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        self.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
     }
 
     fn pass(&mut self, time: Duration) {

@@ -73,7 +73,7 @@ impl Site {
         self.report(Timestamp::ZERO).await
     }
 
-    async fn hear(&self, news: GlobalNews) {
+    async fn receive(&self, news: GlobalNews) {
         self.room
             .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
             .await
@@ -90,7 +90,7 @@ impl Site {
         let incarnation = said.slots.incarnation;
         let heard = said.at;
         let lease = LEASE;
-        self.hear(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
+        self.receive(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
     }
 
     /// Grants more slots, and renews the lease.
@@ -103,7 +103,7 @@ impl Site {
         let granted = self.granted;
         let reserve = 100;
         let recall = false;
-        self.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        self.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
     }
 
     async fn enter(&mut self) -> Verdict {
@@ -226,7 +226,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
             refused(99, (1, 2)),
             refused(incarnation, (1, 1)),
         ] {
-            site.hear(news).await;
+            site.receive(news).await;
             let said = site.say().await;
             assert_eq!(
                 (said.slots.epoch, said.slots.granted, said.free),
@@ -244,7 +244,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
             .hear_for_site(SharedLimit::ActiveVisitors, 2, &GlobalNews::Report, &times(&RULES))
             .await
             .unwrap();
-        site.hear(grant((1, 2))).await;
+        site.receive(grant((1, 2))).await;
         let said = site.say().await;
         assert_eq!(
             (said.slots.term, said.slots.granted, said.slots.lease_end),
@@ -381,9 +381,9 @@ async fn a_fenced_life_is_over_and_the_next_one_waits_for_slots_for_its_visitors
         let incarnation = 1;
         let over = site.epoch;
         let is_fenced = true;
-        site.hear(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
+        site.receive(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
         assert!(site.say().await.slots.has_account, "another life was refused");
-        site.hear(GlobalNews::Refused { incarnation, over, is_fenced }).await;
+        site.receive(GlobalNews::Refused { incarnation, over, is_fenced }).await;
         site.lives += 1;
         site.waits().await;
         site.join(0).await;
@@ -443,7 +443,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
         let heard = said.at;
         let lease = LEASE;
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
-        site.hear(grant).await;
+        site.receive(grant).await;
         let said = site.say().await;
         assert_eq!(
             (said.slots.returned, said.slots.used, said.slots.wanted, said.free),
@@ -456,7 +456,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             panic!("it is a grant")
         };
         let heard = site.clock_now();
-        site.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        site.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
         let said = site.say().await;
         assert_eq!((said.slots.returned, said.free), (1, 0));
 

@@ -15,7 +15,7 @@ use waiting_room_redis::{
 
 use crate::{
     SiteId,
-    escrow::{EscrowRules, GlobalLedger, Term, ToGlobal},
+    escrow::{EscrowRules, GlobalLedger, RulesDigest, Term, ToGlobal},
     site::{
         messages::{for_room, times, to_global},
         tests::support::{connect, start},
@@ -92,7 +92,12 @@ impl World {
             minute: None,
         };
         let said = self.rooms[site].report_of_site(&report).await.unwrap();
-        to_global(SiteId::new(u16::try_from(site).unwrap()), RULES.digest(), said.at, &said.slots)
+        to_global(
+            SiteId::new(u16::try_from(site).unwrap()),
+            RulesDigest::of(&RULES),
+            said.at,
+            &said.slots,
+        )
     }
 
     /// Lets a site report, and hands the answers over, which may ask for further reports.

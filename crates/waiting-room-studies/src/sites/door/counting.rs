@@ -25,7 +25,7 @@ use super::{
 use crate::sites::{
     clock::{SECOND, timestamp},
     crowd::Skew,
-    scenario::{Policy, Scenario},
+    scenario::Scenario,
 };
 
 /// The rooms of all sites, and the census, which has Anywhere's counter. The census and the split of the
@@ -84,7 +84,7 @@ enum Event {
 
 impl CountingDoor {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
-        let rules = slots::rules(Policy::Counters, scenario).validate()?;
+        let rules = slots::limits(scenario).validate()?;
         let limits = scenario.limits;
         let rate = RoomRules::new("shop", limits.total_active_users)
             .with_session_duration(Duration::from_secs(limits.session.into()))
@@ -109,7 +109,7 @@ impl CountingDoor {
             rules,
             census: Census::new(&escrow, timestamp(0)),
             ledger,
-            digest: escrow.digest(),
+            digest: RulesDigest::of(&escrow),
             homes: FxHashMap::default(),
             sites,
             agenda: BTreeMap::new(),
@@ -133,7 +133,7 @@ impl CountingDoor {
         for site in (0..self.sites.len()).chain(0..self.sites.len()) {
             let room = &mut self.sites[site].room;
             let tally = room.tally(self.digest, timestamp(0));
-            for message in self.census.hear(&tally, &self.ledger, timestamp(0)) {
+            for message in self.census.receive(&tally, &self.ledger, timestamp(0)) {
                 if let ToSite::World(world) = message {
                     room.learn(&world);
                 }
@@ -229,7 +229,7 @@ impl CountingDoor {
                 }
             }
             Event::Up(tally) if !site.is_cut => {
-                for message in self.census.hear(&tally, &self.ledger, timestamp(now)) {
+                for message in self.census.receive(&tally, &self.ledger, timestamp(now)) {
                     let at = now + self.one_way();
                     self.plan(at, number, Event::Down(message));
                 }

@@ -90,7 +90,7 @@ impl World<'_> {
             return self.hear(who, Say::Queue);
         }
         let world = self.news.world(asker.site, self.now);
-        let say = self.door.ask(&asker, world);
+        let say = self.door.request(&asker, world);
         self.hear(who, say);
     }
 

@@ -20,8 +20,8 @@ use super::{Accounts, Command, Seen};
 use crate::{
     SiteId,
     escrow::{
-        EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, Standing, Term,
-        ToGlobal, ToSite,
+        EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, RulesDigest, Standing,
+        Term, ToGlobal, ToSite,
     },
     model::{Admission, SiteAction, SiteLedger},
     site::{
@@ -154,8 +154,8 @@ impl Side {
     /// Lets a visitor arrive at the other site.
     fn compete(&mut self, visitor: VisitorId, now: Timestamp) {
         self.other.arrived();
-        if let Admission::Borrow { ask: Some(ask), .. } = self.other.admit(visitor, now) {
-            self.up(&ask, now);
+        if let Admission::Borrow { request: Some(request), .. } = self.other.admit(visitor, now) {
+            self.up(&request, now);
         }
     }
 
@@ -289,7 +289,7 @@ impl World {
         let said = self.report().await;
         for (side, message) in self.sides.iter_mut().zip(messages) {
             let account = account(side.limit, &said);
-            let room = to_global(SITE, side.rules.digest(), said.at, &account);
+            let room = to_global(SITE, RulesDigest::of(&side.rules), said.at, &account);
             prop_assert_eq!(room, message.clone(), "the room, and {:?} at {:?}", side.limit, now);
             prop_assert_eq!(account.is_recalled, side.model.is_recalled(), "{:?}", side.limit);
             if let ToGlobal::Heartbeat(report) = &message {
@@ -321,10 +321,12 @@ impl World {
         let mut asks = None;
         if is_admitted || self.sides.len() == 1 {
             for side in &mut self.sides {
-                if let Admission::Borrow { ask, .. } = side.model.admit_by(visitor, deadline, now) {
+                if let Admission::Borrow { request, .. } =
+                    side.model.admit_by(visitor, deadline, now)
+                {
                     self.door.insert(visitor);
                     self.is_untold = true;
-                    asks = ask;
+                    asks = request;
                 }
             }
         }
@@ -337,7 +339,7 @@ impl World {
             self.seen.at_once += 1;
         }
         match asks {
-            Some(ask) => self.send(0, ask).await,
+            Some(request) => self.send(0, request).await,
             None => Ok(()),
         }
     }

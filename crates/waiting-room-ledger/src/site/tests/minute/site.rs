@@ -123,7 +123,7 @@ impl Site {
         [account.granted, account.returned, account.used, account.wanted]
     }
 
-    pub(super) async fn hear(&self, limit: SharedLimit, news: GlobalNews) {
+    pub(super) async fn receive(&self, limit: SharedLimit, news: GlobalNews) {
         let times = times(&[SLOTS, MINUTE][index(limit)]);
         self.room.hear_for_site(limit, 1, &news, &times).await.unwrap();
     }
@@ -141,7 +141,7 @@ impl Site {
         let heard = said.at;
         let lease = LEASE;
         let welcome = GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited };
-        self.hear(limit, welcome).await;
+        self.receive(limit, welcome).await;
     }
 
     /// Grants more, and renews the lease.
@@ -153,7 +153,7 @@ impl Site {
         let lease = LEASE;
         let reserve = if recall { 0 } else { 100 };
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
-        self.hear(limit, grant).await;
+        self.receive(limit, grant).await;
     }
 
     /// Recalls what is not in use from now on.
@@ -166,7 +166,7 @@ impl Site {
     pub(super) async fn fence(&mut self, limit: SharedLimit) {
         let over = self.known[index(limit)].epoch;
         let incarnation = self.say_of(limit).await.incarnation;
-        self.hear(limit, GlobalNews::Refused { incarnation, over, is_fenced: true }).await;
+        self.receive(limit, GlobalNews::Refused { incarnation, over, is_fenced: true }).await;
         self.lives += 1;
     }
 

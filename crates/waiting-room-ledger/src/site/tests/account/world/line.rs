@@ -127,10 +127,10 @@ impl World {
         }
         let model = &mut self.sides[SITE_OF_LINE].model;
         match model.admit_from_line(visitor, since, Timestamp::MAX, now) {
-            Admission::Borrow { ask, .. } => {
+            Admission::Borrow { request, .. } => {
                 self.lines.at_door = Some(visitor);
-                match ask {
-                    Some(ask) => self.send(SITE_OF_LINE, ask).await,
+                match request {
+                    Some(request) => self.send(SITE_OF_LINE, request).await,
                     None => Ok(()),
                 }
             }

@@ -4,15 +4,7 @@
 
 /// Gives each party an equal part, and shares what some parties do not need among the others, in
 /// proportion to what they want beyond their part.
-///
-/// ```
-/// use waiting_room_ledger::model::proportional_share;
-///
-/// let shares = proportional_share(120.0, &[1_000.0, 50.0, 10.0]);
-/// assert!(shares.iter().zip([69.7, 40.3, 10.0]).all(|(share, expected)| (share - expected).abs() < 0.05));
-/// ```
-#[must_use]
-pub fn proportional_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
+pub(super) fn proportional_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
     if wants.iter().sum::<f64>() <= capacity {
         return wants.to_vec();
     }
@@ -27,8 +19,7 @@ pub fn proportional_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
 
 /// Maximizes the smallest share (max-min fairness): no party gets more than it wants, and each
 /// party that gets less than it wants gets at least as much as any other.
-#[must_use]
-pub fn fair_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
+pub(super) fn fair_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
     let mut modest_first: Vec<_> = (0..wants.len()).collect();
     modest_first.sort_by(|&one, &other| wants[one].total_cmp(&wants[other]));
     let mut shares = vec![0.0; wants.len()];
