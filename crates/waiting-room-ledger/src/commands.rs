@@ -161,5 +161,5 @@ async fn stop_signal() {
     }
 }
 
-/// How often the holder is looked for.
+/// The pause between two attempts to reach the holder.
 const LOOK: Duration = Duration::from_millis(100);

@@ -80,7 +80,7 @@ pub trait LedgerKeeper: Send + 'static {
     fn release(&mut self, term: Term) -> impl Future<Output = Result<(), KeepError>> + Send;
 }
 
-/// What a standby sees of the holder. It is alive as long as this changes.
+/// The state of the holder as a standby reads it. The holder is alive as long as this changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -92,7 +92,7 @@ pub struct Seen {
     pub is_held: bool,
 }
 
-/// What a process continues from when it has taken over.
+/// The kept state that a process continues from after it has taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TakenOver {
@@ -116,7 +116,7 @@ pub enum KeepError {
     /// The keeper may have lost what it had acknowledged. An operator has to decide: the room is
     /// recovered, which is safe if its list of sites and its fences are complete.
     Lost {
-        /// What was found.
+        /// The difference between what was found and what was acknowledged.
         found: String,
     },
     /// The room is not set up.

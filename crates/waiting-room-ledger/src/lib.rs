@@ -80,7 +80,12 @@
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(
     not(any(test, feature = "model")),
-    allow(dead_code, unreachable_pub, unused_imports, reason = "`model` exports more of the parts")
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "`model` exports more of the parts"
+    )
 )]
 
 mod escrow;

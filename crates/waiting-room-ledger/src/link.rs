@@ -35,9 +35,9 @@ use crate::wire::{FrameReader, Opener, Pulse, Purpose, SharedKeys, sentence_of};
 /// The most messages that wait in each direction. Messages carry totals, so those beyond it are
 /// dropped without harm.
 const MAX_WAITING: usize = 256;
-/// How often a link looks whether an answer is overdue.
+/// The interval at which a link checks whether an answer is overdue.
 const LOOK: Duration = Duration::from_millis(250);
-/// How often a link without messages asks whether the ledger is there.
+/// The interval at which a link without messages pings the ledger.
 const SELDOM: Duration = Duration::from_secs(5);
 
 /// The options of a [`LedgerLink`].

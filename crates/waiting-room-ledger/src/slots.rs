@@ -22,15 +22,13 @@
 //! | data center counter, Anywhere counter | a [`TicketCounter`] for each [`Pool`] |
 
 mod counter;
-mod minute;
 mod rules;
 mod snapshot;
 mod split;
 
 pub use self::{
     counter::{CounterReply, CounterRequest, Pool, TicketCounter},
-    minute::Minute,
     rules::SlotRules,
-    snapshot::{SiteId, WorldSnapshot},
+    snapshot::{Minute, SiteId, WorldSnapshot},
     split::{Slots, apportion},
 };

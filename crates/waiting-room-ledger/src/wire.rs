@@ -128,7 +128,7 @@ impl FrameReader {
     ///
     /// # Cancel safety
     ///
-    /// As [`next_sealed`](Self::next_sealed).
+    /// See [`next_sealed`](Self::next_sealed).
     pub(crate) async fn next(&mut self, opener: &mut Opener) -> Result<Bytes, FrameError> {
         let (content, seal) = self.next_sealed().await?;
         if opener.opens(&content, &seal) { Ok(content) } else { Err(FrameError::Seal) }
@@ -190,7 +190,7 @@ impl FrameWriter {
     ///
     /// # Cancel safety
     ///
-    /// As [`write_sealed`](Self::write_sealed).
+    /// See [`write_sealed`](Self::write_sealed).
     pub(crate) async fn write(
         &mut self,
         sealer: &mut Sealer,

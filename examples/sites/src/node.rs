@@ -35,7 +35,7 @@ pub(crate) struct NodeArgs {
     /// The time for which the site continues without a ledger.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) lease: Duration,
-    /// How the site shares the limit with others.
+    /// The policy by which the site shares the limit with others.
     #[arg(long, value_enum)]
     pub(crate) policy: PolicyName,
     #[command(flatten)]
@@ -90,7 +90,7 @@ impl NodeArgs {
     }
 }
 
-/// How the sites share the limit.
+/// The policy by which the sites share the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
     /// A ledger hands out the slots, and the limit is never exceeded.

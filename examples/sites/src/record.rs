@@ -111,7 +111,7 @@ impl Record {
         self.fault == Fault::None.name()
     }
 
-    /// What the run has in common with others that differ in the engine or the seed.
+    /// The key that the run shares with runs that differ in the engine or the seed only.
     pub(crate) fn kind(&self) -> (&str, &str, &str) {
         (&self.fault, &self.load, &self.policy)
     }

@@ -111,7 +111,7 @@ impl World {
         Err(anyhow!("{order:?}: {}", errors.join("; ")))
     }
 
-    /// What the ledger that holds the room says of it. On a busy machine, the answer may be late.
+    /// The status that the holder of the room reports. On a busy machine, the answer may be late.
     async fn status(&self) -> Result<(usize, String)> {
         for _ in 1..ATTEMPTS {
             if let Ok(status) = self.order(Order::Status).await {
@@ -172,7 +172,7 @@ fn held_by(status: &str, site: u16) -> Option<u32> {
 
 /// The time in which a ledger has to answer the operator.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// How often ledgers are asked for the state of the room, if none answers.
+/// The interval at which the status of the room is requested, if no ledger answers.
 const ATTEMPTS: u32 = 5;
 
 /// The number of ledgers, of which one holds the room.

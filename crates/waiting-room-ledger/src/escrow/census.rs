@@ -1,4 +1,4 @@
-//! What the global ledger knows of a world whose sites count instead of holding slots.
+//! The state of a world whose sites count instead of holding slots, as the global ledger knows it.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
@@ -32,21 +32,21 @@ pub struct Census {
     world: Option<World>,
     /// The number of snapshots that were made in this term.
     made: u32,
-    /// When a site that has not reported has no visitors any more.
+    /// The time at which a site that has not reported has no visitors left.
     learning_until: Timestamp,
-    /// How long the visitors of a silent site may have valid passes.
+    /// The time for which the visitors of a silent site may have valid passes.
     session: Duration,
     /// The least time between two snapshots.
     heartbeat: Duration,
 }
 
-/// What the census knows of a site.
+/// The last report of a site.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     incarnation: Incarnation,
-    /// When the last report was received.
+    /// The time at which the last report was received.
     heard: Timestamp,
-    /// When it was sent, by the site's clock.
+    /// The time at which it was sent, by the site's clock.
     sent_at: Timestamp,
     active: u32,
     /// The last whole minutes that were reported, the newer one first.

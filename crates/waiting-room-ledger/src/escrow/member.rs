@@ -274,7 +274,7 @@ impl Member {
 
     /// Returns whether the slot of a visitor with this pass may be moved away from this dead site.
     ///
-    /// That is so if the site cannot have given the slot to another visitor. The site holds the
+    /// It does if the site cannot have given the slot to another visitor. The site holds the
     /// slot until the pass expires, by its own clock, and by the same clock its lease ends no later
     /// than `lease` after the newest message that was received from it.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {

@@ -1,4 +1,4 @@
-//! What a site lacks, and its turn among the sites that lack slots.
+//! The shortage of a site, and its turn among the sites that lack slots.
 
 use std::time::Duration;
 
@@ -125,5 +125,5 @@ fn widths(at: Timestamp) -> u64 {
 /// longer.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a site without a shortage keeps its turn: 10 s.
+/// The time for which a site without a shortage keeps its turn: 10 s.
 const TURN_KEPT: Duration = Duration::from_secs(10);

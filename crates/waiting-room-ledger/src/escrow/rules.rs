@@ -46,7 +46,7 @@ impl EscrowRules {
     /// The divisor of the default drift margin, one part in 256 of a lease and a session, and of
     /// the time that is added to a rolling minute.
     const DRIFT: u32 = 256;
-    /// How long a slot of a rolling minute is held: a minute by every clock within the drift.
+    /// The time for which a slot of a rolling minute is held: a minute by every clock within the drift.
     const MINUTE_HELD: Duration = {
         let minute = 60_000_000_000;
         Duration::from_nanos(minute + minute / Self::DRIFT as u64)

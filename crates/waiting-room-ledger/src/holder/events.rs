@@ -1,4 +1,4 @@
-//! What reaches a holder: streams of sites, their messages, and the orders of an operator.
+//! The events that reach a holder: streams of sites, their messages, and the orders of an operator.
 
 use std::{error::Error, fmt};
 
@@ -12,13 +12,13 @@ use crate::{
     escrow::{Epoch, Incarnation, ListRefused, Term, ToGlobal, ToSite},
 };
 
-/// What a process is to a room.
+/// The role of a process for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// It is the global ledger, of this term.
     Holding(Term),
-    /// Another process is, or none.
+    /// Another process is the global ledger, or none is.
     Standby,
 }
 
@@ -74,7 +74,7 @@ pub struct HolderHandle {
 }
 
 impl HolderHandle {
-    /// What this process is to the room at present.
+    /// The current role of this process.
     #[must_use]
     pub fn role(&self) -> Role {
         *self.role.borrow()

@@ -7,30 +7,30 @@ use tokio::time::Instant;
 
 use crate::SiteId;
 
-/// The time without a stream after which the operator is told that a site is away.
+/// The time without a stream after which a warning is logged that a site is away: a minute.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
-/// How often the list is compared with the streams.
+/// The interval at which the list is compared with the streams.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The presence of all sites on the list in one term.
 #[derive(Debug)]
 pub(super) struct Presence {
     begun: Instant,
-    /// When the list was last looked at.
+    /// The time of the last comparison.
     looked: Option<Instant>,
     sites: BTreeMap<SiteId, Site>,
 }
 
-/// What is known of one site.
+/// The presence of one site.
 #[derive(Clone, Copy, Debug)]
 struct Site {
-    /// When it was last connected; the time from which it is expected if it never was.
+    /// The time at which it was last connected; the time from which it is expected if it never was.
     seen: Instant,
     is_told: bool,
 }
 
-/// What the operator is told of a site.
+/// A change of the presence of a site, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// It has had no stream for this time.

@@ -1,4 +1,4 @@
-//! What a holder is to its sites: their streams, what they say, and what they are told.
+//! The streams of the sites at a holder: their messages, and the answers to them.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -58,7 +58,7 @@ struct Stream {
     outlet: mpsc::Sender<Delivery>,
 }
 
-/// What the operator was told already, so that each thing is said once.
+/// The warnings that were logged already, so that each is logged once.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     trouble: Option<String>,

@@ -25,7 +25,7 @@ pub struct HolderTimes {
     /// The interval at which a standby reads the keeper, and the pause of a holder after a batch that the
     /// keeper did not acknowledge. 250 ms by default.
     pub look: Duration,
-    /// How long a standby waits for a new batch before it takes over. 1.5 s by default.
+    /// The time without a new batch after which a standby takes over. 1.5 s by default.
     pub patience: Duration,
     /// The interval at which expired slots are reclaimed and granted to sites that lack some. 200 ms by
     /// default.

@@ -78,7 +78,7 @@ pub struct PostgresKeeper {
     batch: u64,
     /// The newest batch that was seen or acknowledged.
     newest: Position,
-    /// What the server continued when this process took over.
+    /// The cluster and the timeline of the server when this process took over.
     lineage: String,
 }
 

@@ -1,4 +1,4 @@
-//! How often a link speaks: the heartbeats that it leaves out, and the pauses between its attempts to
+//! The pace of a link: the heartbeats that it leaves out, and the pauses between its attempts to
 //! connect.
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(super) struct Thinning {
     last: Option<(Report, Timestamp)>,
 }
 
-/// What a heartbeat reports, without its times.
+/// The content of a heartbeat without its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Report {
     term: Term,

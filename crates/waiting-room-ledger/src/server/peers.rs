@@ -21,7 +21,7 @@ const MAX_REPORTED: usize = 1024;
 /// The time after which a warning is logged again.
 const TELL_AGAIN: Duration = Duration::from_secs(60 * 60);
 
-/// What a server knows of its peers.
+/// The connections of each address, and the warnings that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     /// The connections of each address that are not confirmed yet.

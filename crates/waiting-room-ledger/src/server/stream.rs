@@ -20,7 +20,7 @@ use crate::{
 
 /// The most messages that wait for a site to read. A site that is slower is disconnected.
 const MAX_UNREAD: usize = 64;
-/// How often a silent site is asked whether it is there.
+/// The interval at which a silent site is pinged.
 const PULSE: Duration = Duration::from_secs(5);
 /// The time in which a client has to confirm the greeting, and an operator to give its order.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(5);

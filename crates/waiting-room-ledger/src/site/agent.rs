@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// How often a node looks for slots while visitors wait at its door.
+/// The interval at which a node looks for slots while visitors wait at its door.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The task of a node that reports and, if it speaks for the site, carries messages.
@@ -37,7 +37,7 @@ pub(super) struct Agent<D> {
     room: RedisStore,
     name: String,
     options: SiteOptions<D>,
-    /// What the agent of a site that counts knows of the world.
+    /// The world as the agent of a site that counts knows it.
     counting: Option<Counting>,
     slots: Channel,
     /// The channel of the limit on new visitors, if the sites share it.
@@ -45,7 +45,7 @@ pub(super) struct Agent<D> {
     is_failing: bool,
 }
 
-/// Why a node reports.
+/// The reason for a report of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// The global ledger of this limit waits for the report.

@@ -1,4 +1,4 @@
-//! What the agent of a site knows under [`Policy::Counters`](crate::Policy::Counters): the newest
+//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters): the newest
 //! snapshot of the world, and the slots of the minutes that follow from it. Time is an argument, and
 //! nothing waits here.
 

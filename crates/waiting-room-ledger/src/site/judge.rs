@@ -46,9 +46,9 @@ impl Clock for BootClock {
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     window: Duration,
-    /// When the current window has begun, and how far the room was ahead in it, in nanoseconds.
+    /// The begin of the current window, and the lead of the room in it, in nanoseconds.
     current: Option<(Timestamp, i128)>,
-    /// How far the room was ahead in the last window.
+    /// The lead of the room in the last window.
     last: Option<i128>,
 }
 

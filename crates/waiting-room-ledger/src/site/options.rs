@@ -11,7 +11,7 @@ use crate::{
     site::judge::BootClock,
 };
 
-/// How the sites of a room keep one limit on active visitors. All sites have to use the same policy.
+/// The method by which the sites of a room keep one limit on active visitors. All sites have to use the same policy.
 ///
 /// A ledger refuses sites of the other policy by name, as long as a slot is granted or visitors of
 /// sites that count may be active. So the policy of a running room changes when all sites have been

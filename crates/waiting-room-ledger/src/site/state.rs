@@ -1,4 +1,4 @@
-//! What a node knows of its site, and the visitors that wait at its door.
+//! The state of a site as one node knows it, and the visitors that wait at the door of the node.
 
 use std::{
     sync::{
@@ -14,9 +14,9 @@ use waiting_room_redis::site::{AccountReport, Counted, NodeReport, SiteReport};
 
 use crate::{escrow::EscrowRules, site::judge::Judge, slots::Minute};
 
-/// How long a node speaks for its site without reporting again.
+/// The time for which a node speaks for its site without reporting again.
 const SPEAKS_FOR: Duration = Duration::from_secs(5);
-/// How long the number of visitors at the door of a node holds without another report.
+/// The time for which the reported number of visitors at the door of a node holds.
 const DOOR_FOR: Duration = Duration::from_secs(1);
 
 /// The state of a node that its verbs and its agent share. The atomics are independent of each
@@ -28,7 +28,7 @@ pub(super) struct SiteState {
     incarnation: AtomicU64,
     clock: Arc<dyn Clock>,
     judge: Mutex<Judge>,
-    /// How long a place in the minute is held, if the sites share the limit on new visitors.
+    /// The time for which a place in the minute is held, if the sites share the limit on new visitors.
     minute: Option<Duration>,
     /// The first end of a running lease in nanoseconds by the clock of the room, as last reported; 0
     /// if all are over.
@@ -92,7 +92,7 @@ impl SiteState {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the node tells the room. The arrivals in it are not counted again, unless the report
+    /// The report of the node to the room. The arrivals in it are not counted again, unless the report
     /// [fails](Self::not_reported).
     pub(super) fn report(&self) -> NodeReport {
         NodeReport {

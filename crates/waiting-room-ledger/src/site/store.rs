@@ -63,7 +63,8 @@ use crate::{
 ///
 /// # Cancel safety
 ///
-/// That of [`RedisStore`]. A visitor whose future is dropped does not wait any more.
+/// The methods are as cancel safe as those of [`RedisStore`]. A visitor whose future is dropped stops
+/// waiting.
 #[derive(Clone)]
 pub struct SiteStore {
     room: RedisStore,
@@ -177,8 +178,8 @@ impl SiteStore {
         }
     }
 
-    /// Lets a visitor wait whom the site has no slot for, and asks the room again whenever there may
-    /// be one.
+    /// Holds a visitor for whom the site has no slot, and requests a decision of the room again whenever
+    /// there may be a slot.
     async fn borrow<F>(
         &self,
         queued: Verdict,

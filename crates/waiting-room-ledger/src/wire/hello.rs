@@ -21,7 +21,7 @@ pub(crate) struct Hello {
     pub(crate) nonce: [u8; NONCE_LEN],
 }
 
-/// What a stream is for. The two purposes have different keys.
+/// The purpose of a stream. The two purposes have different keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// One order of an operator.

@@ -1,4 +1,4 @@
-//! What a stream carries besides the messages of the ledgers: the orders of an operator as text, and
+//! The content of a stream besides the messages of the ledgers: the orders of an operator as text, and
 //! the sentence that ends a stream.
 
 use crate::{

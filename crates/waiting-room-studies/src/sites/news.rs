@@ -1,4 +1,4 @@
-//! What the sites know about the world, and since when.
+//! The knowledge of the sites about the world, and its age.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -31,7 +31,7 @@ pub(super) struct Notes {
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
-/// What a crowd of visitors with plans sees, as the crowd of the `shop` example counts it.
+/// The observations of a crowd of visitors with plans, as the crowd of the `shop` example counts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CrowdNotes {
     /// The requests of visitors without a pass that were admitted.

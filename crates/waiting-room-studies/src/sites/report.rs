@@ -27,7 +27,7 @@ pub(crate) struct Report {
     /// The number of visitors in the line when the run was over.
     pub(crate) waiting_at_end: u32,
     pub(crate) at_the_door_at_end: u32,
-    /// How full the room was when the first visitor had to wait, rightly or wrongly: 1 is full.
+    /// The utilization of the room when the first visitor had to wait, rightly or wrongly: 1 is full.
     pub(crate) util_at_first_queue: Option<f64>,
     /// The same for the first visitor who had to wait although an ideal ledger would have admitted
     /// it.

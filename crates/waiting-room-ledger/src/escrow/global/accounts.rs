@@ -39,7 +39,7 @@ pub(super) struct Accounts {
     unkept: Unkept,
 }
 
-/// What has changed since the keeper was last told.
+/// The changes that were not handed to the keeper yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Unkept {
     /// The sites that were added, or whose accounts have changed.

@@ -1,4 +1,4 @@
-//! What outlives the global ledger: the changes to store, and a new ledger from what is stored.
+//! The stored part of the global ledger: the changes to store, and a new ledger from stored accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

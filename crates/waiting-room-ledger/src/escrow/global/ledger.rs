@@ -28,7 +28,7 @@ pub struct GlobalLedger {
     pub(super) last_removed: Epoch,
     /// Whether the limit has changed since the keeper was last told.
     pub(super) is_limit_unkept: bool,
-    /// Whether the keeper has not been told the rules yet.
+    /// Whether the keeper has not been given the rules yet.
     pub(super) are_rules_unkept: bool,
     /// The highest term that a site has named, if it is higher than that of this ledger.
     pub(super) later_term: Option<LaterTerm>,

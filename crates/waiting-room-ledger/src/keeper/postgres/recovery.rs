@@ -1,4 +1,4 @@
-//! What an operator declares of a database that has lost changes.
+//! The recovery of a room whose database has lost changes, with the corrections of an operator.
 
 use std::collections::BTreeSet;
 

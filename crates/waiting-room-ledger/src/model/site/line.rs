@@ -23,7 +23,7 @@ pub(super) struct Line {
     requested: (u64, u64),
 }
 
-/// How long a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
+/// The time for which a slot is kept for a visitor in line. At the front, visitors check in every two seconds with
 /// jitter, rounded up to three.
 const PROMISE: Duration = Duration::from_secs(4);
 

@@ -35,7 +35,7 @@ impl SiteLedger {
         self.admit_borrower(Borrower { visitor, in_line_since: None, until: deadline }, now)
     }
 
-    /// As [`admit_by`](Self::admit_by), for a visitor who has waited in the line of the site `since`
+    /// Does the same as [`admit_by`](Self::admit_by) for a visitor that has waited in the line of the site `since`
     /// this time. It comes before visitors who have waited for less time, or not at all, at this site
     /// and at all others.
     pub fn admit_from_line(

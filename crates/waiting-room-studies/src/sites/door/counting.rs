@@ -39,7 +39,7 @@ pub(super) struct CountingDoor {
     digest: RulesDigest,
     /// The sites of the active visitors.
     homes: FxHashMap<u32, u16>,
-    /// What happens next, by time and then in the order in which it was decided.
+    /// The next events, by time and then in the order in which it was decided.
     agenda: BTreeMap<(u32, u64), (u16, Event)>,
     decided: u64,
     rtt_ms: [u32; 2],

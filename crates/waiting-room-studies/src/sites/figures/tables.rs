@@ -21,7 +21,7 @@ pub(super) fn curve() -> Sheet {
     Sheet::new(("curve", "What one of ten nodes may admit of 113 slots"), CURVE, lines)
 }
 
-/// How full the room is when the first visitor has to wait.
+/// The utilization of the room when the first visitor has to wait.
 pub(super) fn first_queue(seeds: &[u64], size: Size) -> Sheet {
     let head = ("first-queue", "How full the room is when the first visitor has to wait");
     let skewed = [0.0, 0.5, 1.2].map(worlds::ramp);

@@ -1,4 +1,4 @@
-//! What happens over time, and the messages of the ledgers.
+//! The course of a run over time, and the messages of the ledgers.
 
 use super::worlds::{self, Contender};
 use crate::{

@@ -11,7 +11,7 @@ use crate::sites::{
 /// The extent of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As in the documentation.
+    /// The size in the documentation.
     Full,
     /// Only what the bars need.
     Quick,

@@ -13,7 +13,7 @@ use crate::sites::{
     line::Line,
 };
 
-/// What the room of a site has counted in this minute, and the visitors it knows of.
+/// The counts of the room of a site in this minute, and its visitors.
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) site: SiteId,

@@ -28,7 +28,7 @@ fn visitor(who: u32, site: u16, now: u32) -> Asker {
     Asker { who, site, now, arrived: now, is_connected: true, is_next: true, is_new: true, id: who }
 }
 
-/// What is decided until a time: when, about whom, and what.
+/// The decisions until a time: the time, the visitor and the decision.
 fn decided(door: &mut CountingDoor, until: u32) -> Vec<(u32, u32, Say)> {
     let mut all = Vec::new();
     while let Some(now) = door.next_wake().filter(|now| *now <= until) {
