@@ -77,7 +77,7 @@
 //! exchange(&mut site, joins);
 //!
 //! // The site has no slot yet, so it borrows one.
-//! let Admission::Borrow { ask: Some(ask), .. } = site.admit(VisitorId::new(1), now) else {
+//! let Admission::Borrow { request: Some(request), .. } = site.admit(VisitorId::new(1), now) else {
 //!     panic!("nothing was granted yet");
 //! };
 //! let admitted = exchange(&mut site, vec![SiteAction::Send(ask)]);

@@ -1,5 +1,11 @@
 //! The content of a stream besides the messages of the ledgers: the orders of an operator as text, and
 //! the sentence that ends a stream.
+//!
+//! | order | text |
+//! |---|---|
+//! | [`Order::AddSite`], [`Order::Drain`], [`Order::Remove`] | `add-site 3`, `drain 3`, `remove 3` |
+//! | [`Order::Fence`] | `fence 3 1 7`: the site, then the term and the number of its epoch |
+//! | [`Order::SetLimit`], [`Order::Status`] | `set-limit 3000`, `status` |
 
 use crate::{
     SiteId,
