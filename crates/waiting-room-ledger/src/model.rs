@@ -13,7 +13,7 @@
 //! ```text
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue
 //!  (active, nodes,  (largest    ▲  │
-//!   traffic by       remainder) │  └──Ask──► TicketCounter of the site, then Anywhere's
+//!   traffic by       remainder) │  └─Request─► TicketCounter of the site, then Anywhere's
 //!   minute)                     └─on_reply─ CounterReply ─┘
 //! ```
 //!
@@ -80,7 +80,7 @@
 //! let Admission::Borrow { request: Some(request), .. } = site.admit(VisitorId::new(1), now) else {
 //!     panic!("nothing was granted yet");
 //! };
-//! let admitted = exchange(&mut site, vec![SiteAction::Send(ask)]);
+//! let admitted = exchange(&mut site, vec![SiteAction::Send(request)]);
 //! assert!(site.honours(&admitted[0], now));
 //! # Ok::<(), waiting_room_core::ConfigError>(())
 //! ```
