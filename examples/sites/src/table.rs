@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn a_row_has_the_worst_of_all_runs_of_its_fault() {
         let mut last = record("cut", 7);
-        (last.broken, last.said_too_late) = (vec!["places_lost".to_owned()], Some(4));
+        last.broken = vec!["places_lost".to_owned()];
+        last.said_too_late = Some(4);
         let tables = tables(&[record("cut", 1), record("jitter", 2), last]);
         let cut = rows(&tables, "`cut`");
         assert_eq!(cut[1], "101 / 200 / 293");

@@ -132,7 +132,9 @@ impl Census {
             site.minutes[1] = site.minutes[0];
         }
         site.minutes[0] = (tally.minute, tally.admitted);
-        (site.heard, site.sent_at, site.active) = (now, tally.sent_at, tally.active);
+        site.heard = now;
+        site.sent_at = tally.sent_at;
+        site.active = tally.active;
     }
 
     /// Makes a snapshot if the last one is older than a heartbeat.

@@ -111,7 +111,8 @@ impl<'a> Tenure<'a> {
 
     /// Begins a batch of all that was gathered. Its answers may leave within [`FRESH`].
     pub(super) fn begin(&mut self) -> Batch {
-        (self.gathered, self.is_due) = (0, false);
+        self.gathered = 0;
+        self.is_due = false;
         let (changes, answers) = self.desk.begin();
         let orders = std::mem::take(&mut self.orders);
         Batch { changes, answers, orders, until: Instant::now() + FRESH }

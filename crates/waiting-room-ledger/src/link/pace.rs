@@ -31,7 +31,8 @@ impl Backoff {
 
     /// Records that a stream was opened.
     pub(super) const fn reset(&mut self) {
-        (self.since, self.attempts) = (None, 0);
+        self.since = None;
+        self.attempts = 0;
     }
 
     /// The pause after another attempt that has failed at `now`: between a half and all of the

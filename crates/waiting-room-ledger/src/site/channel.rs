@@ -72,12 +72,14 @@ impl Channel {
         let life = format!("{incarnation:016x}");
         tracing::info!(room = self.room, site, life, "speaks for the site");
         let link = options.link(&self.room, &self.rules, Incarnation::new(incarnation));
-        (self.link, self.sent) = (Some((incarnation, link)), None);
+        self.link = Some((incarnation, link));
+        self.sent = None;
     }
 
     /// Closes the channel, because another node speaks for the site.
     pub(super) fn close(&mut self) {
-        (self.link, self.sent) = (None, None);
+        self.link = None;
+        self.sent = None;
     }
 
     /// The next message of the global ledger. `None` if the link has ended, and the next report has to

@@ -89,7 +89,7 @@ impl Minute {
 /// };
 ///
 /// let now = Timestamp::from_secs(1_694_432_754); // 11:45:54
-/// let (san_jose, london) = (SiteId::new(1), SiteId::new(2));
+/// let [san_jose, london] = [1, 2].map(SiteId::new);
 /// let snapshot = WorldSnapshot::new(1, now)
 ///     .with_active(50)
 ///     .with_nodes([(san_jose, 3), (london, 7)])

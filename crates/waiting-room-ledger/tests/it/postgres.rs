@@ -85,7 +85,8 @@ impl Random {
         let standing = standings[usize::try_from(self.below(4)).unwrap()];
         let mut account = KeptAccount::new(self.epoch(), standing);
         account.incarnation = self.coin().then(|| Incarnation::new(self.bits()));
-        (account.granted, account.returned) = (self.bits(), self.bits());
+        account.granted = self.bits();
+        account.returned = self.bits();
         account.heard = self.coin().then(|| Timestamp::from_nanos(self.bits()));
         account.is_drained = self.coin();
         let incarnation = self.coin().then(|| Incarnation::new(self.bits()));

@@ -65,7 +65,8 @@ impl GlobalLedger {
         }
         let mut ledger = Self::with(kept.limit, members.into_iter(), term, rules, now)?;
         ledger.accounts.forget_changes();
-        (ledger.is_limit_unkept, ledger.are_rules_unkept) = (false, false);
+        ledger.is_limit_unkept = false;
+        ledger.are_rules_unkept = false;
         Ok(ledger)
     }
 

@@ -30,7 +30,8 @@ const PROMISE: Duration = Duration::from_secs(4);
 impl Line {
     /// Replaces the description.
     pub(super) fn describe(&mut self, front: LineFront) {
-        (self.is_described, self.front) = (true, front);
+        self.is_described = true;
+        self.front = front;
     }
 
     /// The oldest present visitors, those at the door included.

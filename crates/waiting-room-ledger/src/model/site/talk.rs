@@ -204,7 +204,8 @@ impl SiteLedger {
         self.allowance = Allowance { granted: welcome.inherited, returned: 0 };
         self.heard = welcome.heard;
         self.lease_end = welcome.heard + welcome.lease;
-        (self.reserve, self.recalled_until) = (0, Timestamp::ZERO);
+        self.reserve = 0;
+        self.recalled_until = Timestamp::ZERO;
         self.line.close();
         self.sessions.owe_all();
         self.ghosts = Ghosts {

@@ -107,7 +107,8 @@ pub(super) fn dead_site() -> Scenario {
 pub(super) fn cut_site() -> Scenario {
     let mut world = dead_site();
     for fault in &mut world.faults {
-        (fault.what, fault.until) = (FaultKind::Cut, fault.from + 15.0 * 60.0);
+        fault.what = FaultKind::Cut;
+        fault.until = fault.from + 15.0 * 60.0;
     }
     world
 }

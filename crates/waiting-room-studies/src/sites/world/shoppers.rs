@@ -42,7 +42,9 @@ impl World<'_> {
         let now = self.now;
         let id = u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX);
         let visitor = self.visitors.of_mut(who);
-        (visitor.id, visitor.arrived, visitor.phase) = (id, now, Phase::Asking);
+        visitor.id = id;
+        visitor.arrived = now;
+        visitor.phase = Phase::Asking;
     }
 
     /// A visitor with a plan has an answer to a request for which it had no pass.

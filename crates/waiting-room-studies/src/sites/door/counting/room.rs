@@ -94,7 +94,10 @@ impl Room {
         let is_over = self.minute != Minute::of(now);
         if is_over {
             self.taken_before = self.taken;
-            (self.minute, self.taken, self.tickets, self.is_dry) = (Minute::of(now), 0, 0, false);
+            self.minute = Minute::of(now);
+            self.taken = 0;
+            self.tickets = 0;
+            self.is_dry = false;
         }
         if is_over || !self.knows_world {
             self.split(rules, now);
@@ -103,7 +106,8 @@ impl Room {
 
     fn split(&mut self, rules: &SlotRules, now: Timestamp) {
         let (slots, knows_world) = Slots::known(rules, self.world.as_ref(), self.minute, now);
-        (self.slots, self.anywhere) = (slots.site(self.site), slots.anywhere());
+        self.slots = slots.site(self.site);
+        self.anywhere = slots.anywhere();
         self.knows_world = knows_world;
     }
 
