@@ -2,7 +2,7 @@
 //!
 //! A central counter would be exact, but slow: each new visitor at each site would cost a round
 //! trip to it. Here the limit is put in escrow instead (P. O'Neil, *The Escrow Transactional
-//! Method*, 1986). The [`GlobalLedger`] hands out parts of the limit, and each [`SiteLedger`]
+//! Method*, 1986). The [`GlobalLedger`] hands out parts of the limit, and each `SiteLedger`
 //! admits visitors from its own part without a round trip.
 //!
 //! ```text
@@ -70,7 +70,7 @@
 //!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
 //! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
 //!   it as in use until every old pass is void or has been presented.
-//! - *A site is switched off*: when it is on again, it begins a [new life](SiteLedger::restart), even
+//! - *A site is switched off*: when it is on again, it begins a new life, even
 //!   if its ledger has survived. An operator may have [fenced](GlobalLedger::fence) it meanwhile. A
 //!   virtual machine that is paused is not off, because it continues with its ledger.
 //! - *The global ledger is lost*: if a keeper has stored its [changes](GlobalLedger::changes), a
@@ -92,15 +92,14 @@
 //! than `N` admissions in any sixty seconds, in the world, as long as no clock is fast by more than
 //! one part in 256, and no two clocks drift apart by more than the
 //! [drift margin](EscrowRules::drift_margin) in the time of a lease and a session. A site that keeps
-//! both limits asks one ledger and then the other, [with the same
-//! deadline](SiteLedger::admit_by). If the second one refuses, it
-//! [withdraws](SiteLedger::withdraw) the admission from the first.
+//! both limits asks one ledger and then the other, with the same deadline. If the second one
+//! refuses, it withdraws the admission from the first.
 //!
 //! # What it does not do
 //!
 //! It opens no connection, reads no clock and stores nothing: a caller stores all
 //! [changes](GlobalLedger::changes) so far before it sends an answer. It does not order visitors: that is
-//! the task of a line, and slots are assigned in the order in which [`admit`](SiteLedger::admit) is
+//! the task of a line, and slots are assigned in the order in which `admit` is
 //! called. It assumes that an earlier ledger has stopped when its replacement is created, and that a
 //! pass of another site is checked against the latest time that the clock of its home can show.
 

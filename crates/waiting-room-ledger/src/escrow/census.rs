@@ -10,7 +10,7 @@ use crate::{
     slots::{CounterRequest, Minute, Pool, TicketCounter},
 };
 
-/// Counts the world for sites under [`SlotPolicy::Counters`](crate::SlotPolicy::Counters): makes the
+/// Counts the world for sites under `Policy::Counters`: makes the
 /// snapshots that all of them decide by, and keeps Anywhere's counter.
 ///
 /// It grants nothing, and nothing of it is stored. `now` is the calendar of the global ledger, which

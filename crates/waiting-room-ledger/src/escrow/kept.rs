@@ -143,8 +143,7 @@ impl Kept {
     }
 
     /// Takes over from the last ledger: raises the term, and returns everything that is kept, from
-    /// which a ledger of that term is [restored](crate::escrow::GlobalLedger::restore) or
-    /// [recovered](crate::escrow::GlobalLedger::recover).
+    /// which a ledger of that term is restored or recovered.
     ///
     /// A keeper does both in one transaction. From then on the last ledger is fenced: it stores no
     /// change any more, even if the new ledger has no change to store yet. If the keeper read first
@@ -272,7 +271,7 @@ impl Fence {
     }
 
     /// Fences every account that a site has had, although it is unknown which one was the last. The
-    /// ledger that [recovers](crate::escrow::GlobalLedger::recover) the room replaces the epoch of
+    /// ledger that recovers the room replaces the epoch of
     /// this fence by one before all of its own accounts.
     #[must_use]
     pub const fn of_all_accounts() -> Self {

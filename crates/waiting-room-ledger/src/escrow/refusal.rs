@@ -65,7 +65,7 @@ pub enum JoinRefused {
     },
     /// The incarnation was fenced: the global ledger was told that it is switched off, and its
     /// slots may belong to other sites. The site needs a new incarnation
-    /// ([`SiteLedger::restart`](crate::escrow::SiteLedger::restart)).
+    /// (`SiteLedger::restart`).
     Fenced {
         /// The site.
         site: SiteId,
@@ -188,7 +188,7 @@ impl JoinRefused {
             Refusal::Policy => Self::PolicyDiffers { site },
             Refusal::Rules { rules: global, digest } => match rules.difference(&global) {
                 Some((field, site, global)) => Self::RulesDiffer { field, site, global },
-                None => Self::VersionsDiffer { site: RulesDigest::of(&rules), global: digest },
+                None => Self::VersionsDiffer { site: RulesDigest::of(rules), global: digest },
             },
             Refusal::TermTooHigh { given, most } => Self::TermTooHigh { site, given, most },
         }

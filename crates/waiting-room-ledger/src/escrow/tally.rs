@@ -1,6 +1,5 @@
-//! The messages of sites that count instead of holding slots, as with
-//! [`SlotPolicy::Counters`](crate::SlotPolicy::Counters): what a site reports, and what it hears of
-//! the world.
+//! The messages of sites that count instead of holding slots, under `Policy::Counters`: the report of a
+//! site, the snapshot of the world, and the tickets of a site.
 //!
 //! ```text
 //!  site ── Tally: active visitors, the last minute, the tickets it wants ──► global ledger

@@ -212,7 +212,11 @@ impl Error for KeyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Read { source, .. } => Some(source),
-            _ => None,
+            Self::Count { .. }
+            | Self::InBoth { .. }
+            | Self::Line { .. }
+            | Self::OfSite { .. }
+            | Self::Repeated { .. } => None,
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::{
 /// The global ledger: the limit, and the part of it that each site holds.
 ///
 /// All times that are passed to it are those of one clock that never runs backwards.
-/// See the [module docs](crate::escrow) for an example.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalLedger {
     pub(super) limit: u32,

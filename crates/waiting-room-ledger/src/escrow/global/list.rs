@@ -118,7 +118,7 @@ impl GlobalLedger {
     ///
     /// Its slots are free when the passes that it made are void, without waiting for the end of its
     /// lease. Its ledger is never continued, not even by another global ledger: when the site is on
-    /// again, it has to begin with a [new incarnation](crate::escrow::SiteLedger::restart), which
+    /// again, it has to begin with a new incarnation (`SiteLedger::restart`), which
     /// gets an account when those slots are free.
     ///
     /// A site that is cut off, or a virtual machine that is paused, is not switched off: it continues

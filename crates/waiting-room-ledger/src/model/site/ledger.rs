@@ -22,7 +22,7 @@ use crate::{
 /// a new ledger is created after a loss. No other clock has to agree with it.
 ///
 /// The caller has to call [`tick`](Self::tick) after each verb, and at
-/// [`next_wake`](Self::next_wake). See the [module docs](crate::escrow) for an example.
+/// [`next_wake`](Self::next_wake). See the [module docs](crate::model) for an example.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SiteLedger {
     pub(super) site: SiteId,

@@ -55,9 +55,7 @@ proptest! {
         let mut heavier = weights.clone();
         heavier[0] += more;
         prop_assert!(apportion(available, &heavier)[0] >= slots[0]);
-        for (one, other) in weights.iter().enumerate().zip(1..) {
-            let (one, weight) = one;
-            let other = other;
+        for ((one, weight), other) in weights.iter().enumerate().zip(1..) {
             prop_assert!(other == weights.len() || *weight <= weights[other] || slots[one] >= slots[other]);
         }
     }
