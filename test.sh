@@ -71,7 +71,7 @@ elif ! command -v cargo-semver-checks >/dev/null; then
 else
     cargo semver-checks --baseline-rev "$last_release" \
         -p tower-waiting-room -p waiting-room-core -p waiting-room-ledger -p waiting-room-redis \
-        -p waiting-room-sites -p waiting-room-test
+        -p waiting-room-test
 fi
 
 step "each feature by itself"

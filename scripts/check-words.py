@@ -21,7 +21,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis", "waiting-room-test"]
 # The crates whose comments are checked for vague subjects.
-PUBLISHED = [*CRATES, "waiting-room-ledger", "waiting-room-sites"]
+PUBLISHED = [*CRATES, "waiting-room-ledger"]
 
 VAGUE = re.compile(r"\b(nobody|anybody|whoever)\b", re.IGNORECASE)
 QUESTION = re.compile(r"^(?:\*\*|#+ )(?:Who|Whose|What|Which|Where|When|Why|How)\b")

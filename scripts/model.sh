@@ -5,5 +5,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo test --quiet -p waiting-room-sites --release --test escrow -- \
+cargo test --quiet -p waiting-room-ledger --release --test escrow -- \
     --include-ignored --nocapture "$@"

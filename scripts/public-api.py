@@ -19,7 +19,6 @@ CRATES = [
     "waiting_room_core",
     "waiting_room_ledger",
     "waiting_room_redis",
-    "waiting_room_sites",
     "waiting_room_test",
 ]
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -12,9 +12,8 @@ use axum::{Router, routing::get};
 use redis::Client;
 use tokio::net::TcpListener;
 use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer};
-use waiting_room_ledger::{SharedKeys, SiteOptions, SiteStore};
+use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

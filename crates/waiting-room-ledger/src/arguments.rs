@@ -4,11 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::ConfigError;
-use waiting_room_ledger::keeper::Failover;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, EscrowRules, Term},
-};
+use waiting_room_ledger::{Epoch, EscrowRules, SiteId, Term, keeper::Failover};
 
 /// The global ledger of waiting rooms that several sites share.
 #[derive(Debug, Parser)]
@@ -44,7 +40,7 @@ pub(crate) enum Command {
 /// Which keeper, and how it is used.
 #[derive(Args, Debug)]
 pub(crate) struct KeeperOf {
-    /// The server that keeps the rooms: postgres://… or redis://…
+    /// The PostgreSQL server that keeps the rooms: postgres://…
     #[arg(long, env = "WAITING_ROOM_LEDGER_KEEPER", hide_env_values = true)]
     pub(crate) keeper: String,
     /// Whether a standby of PostgreSQL may be promoted
@@ -60,7 +56,7 @@ pub(crate) enum FailoverOf {
     Synchronous,
 }
 
-/// The limit, the sites and the rules of a room. `serve` takes them with Redis only.
+/// The limit, the sites and the rules of a room.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct World {
     /// The limit: active visitors, or new visitors in a minute with --rolling-minute
@@ -123,8 +119,6 @@ pub(crate) struct Serve {
     /// The name of this process in the keeper
     #[arg(long, default_value_t = format!("process {}", std::process::id()))]
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) world: World,
 }
 
 #[derive(Args, Debug)]
@@ -193,15 +187,6 @@ pub(crate) struct SetLimit {
 }
 
 impl World {
-    /// Whether nothing of it is given.
-    pub(crate) fn is_empty(&self) -> bool {
-        let times = [self.session, self.lease, self.heartbeat, self.borrow_wait, self.drift_margin];
-        self.limit.is_none()
-            && self.sites.is_empty()
-            && times.iter().all(Option::is_none)
-            && !self.rolling_minute
-    }
-
     /// The limit and the sites, each of them once.
     pub(crate) fn limit_and_sites(&self) -> Result<(u32, BTreeSet<SiteId>), String> {
         let limit = self.limit.filter(|_| !self.sites.is_empty());

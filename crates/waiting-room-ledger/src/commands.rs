@@ -10,13 +10,9 @@ use tokio::{
 };
 use tracing_subscriber::EnvFilter;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, LedgerServer, OperatorError, OperatorLink, Order,
-    ServerKeys, SharedKeys, TcpDial,
-    keeper::{Corrections, PostgresKeeper, RedisKeeper},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, Kept, KeptAccount, Standing, Term},
+    Epoch, Holder, HolderHandle, HolderTimes, LedgerServer, OperatorError, OperatorLink, Order,
+    ServerKeys, SharedKeys, SiteId, TcpDial, Term,
+    keeper::{Corrections, Kept, KeptAccount, PostgresKeeper, Standing},
 };
 
 use crate::arguments::{Arguments, Command, KeeperOf, Operator, Recover, Serve, SetUp};
@@ -49,7 +45,7 @@ async fn run_set_up(set_up: SetUp) -> Result<(), Failure> {
     let mut kept = Kept::new(Term::new(first_term - 1), limit, rules);
     let account = KeptAccount::new(Epoch::default(), Standing::Away);
     kept.accounts = sites.into_iter().map(|site| (site, account)).collect();
-    postgres(&keeper, &room, "set-up")?.set_up(&kept).await?;
+    postgres(&keeper, &room, "set-up").set_up(&kept).await?;
     let sites = kept.accounts.len();
     println!("room {room} is set up: limit {limit}, {sites} sites");
     if let Some(warning) = rules.lease_warning() {
@@ -69,7 +65,7 @@ async fn run_recover(recover: Recover) -> Result<(), Failure> {
     if let Some(term) = first_term {
         corrections = corrections.first_term(Term::new(term));
     }
-    let kept = postgres(&keeper, &room, "recover")?.recover(&corrections).await?;
+    let kept = postgres(&keeper, &room, "recover").recover(&corrections).await?;
     println!("the next ledger of room {room} learns from the sites before it grants anything");
     println!("limit {}, sites {}", kept.limit, listed(&kept, |_| true));
     let fenced = listed(&kept, KeptAccount::is_fenced);
@@ -91,23 +87,11 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let keys = ServerKeys::read(&serve.site_keys, serve.operator_keys.as_deref())?;
     let (stop, stopped) = watch::channel(false);
-    let (mut rooms, mut holders) = (Vec::new(), JoinSet::new());
-    let is_redis = ["redis:", "rediss:", "redis+unix:", "valkey:"]
-        .iter()
-        .any(|scheme| serve.keeper.keeper.starts_with(scheme));
+    let mut rooms = Vec::new();
+    let mut holders = JoinSet::new();
     for room in &serve.room {
-        let handle = if is_redis {
-            let keeper = redis(&serve, room)?;
-            hold(room, keeper, &mut holders, stopped.clone()).await?
-        } else {
-            if !serve.world.is_empty() {
-                let flaw = "limit, sites or rules are given, expected none, because PostgreSQL \
-                            keeps those of `set-up`";
-                return Err(flaw.into());
-            }
-            let keeper = postgres(&serve.keeper, room, &serve.name)?;
-            hold(room, keeper, &mut holders, stopped.clone()).await?
-        };
+        let keeper = postgres(&serve.keeper, room, &serve.name);
+        let handle = hold(room, keeper, &mut holders, stopped.clone()).await?;
         rooms.push((room.clone(), handle));
     }
     let listener = TcpListener::bind(&serve.listen)
@@ -126,12 +110,12 @@ async fn run_serve(serve: Serve) -> Result<(), Failure> {
 
 /// Looks at the keeper, so that the program does not start with one that is unfit, and begins to
 /// stand by.
-async fn hold<K: LedgerKeeper>(
+async fn hold(
     room: &str,
-    keeper: K,
+    keeper: PostgresKeeper,
     holders: &mut JoinSet<()>,
     mut stopped: watch::Receiver<bool>,
-) -> Result<waiting_room_ledger::HolderHandle, Failure> {
+) -> Result<HolderHandle, Failure> {
     let (mut holder, handle) = Holder::new(room, keeper, HolderTimes::default());
     holder.check().await?;
     holders.spawn(holder.run(async move {
@@ -159,21 +143,8 @@ async fn give(operator: &Operator, order: Order) -> Result<(), Failure> {
     }
 }
 
-fn postgres(keeper: &KeeperOf, room: &str, name: &str) -> Result<PostgresKeeper, Failure> {
-    if keeper.keeper.starts_with("redis") {
-        return Err("keeper is Redis, which keeps the term only, expected PostgreSQL".into());
-    }
-    Ok(PostgresKeeper::new(&keeper.keeper, keeper.failover.into(), room, name))
-}
-
-fn redis(serve: &Serve, room: &str) -> Result<RedisKeeper, Failure> {
-    let rules = serve.world.rules()?;
-    let (limit, sites) = serve
-        .world
-        .limit_and_sites()
-        .map_err(|flaw| format!("{flaw}; Redis keeps the term of a room only"))?;
-    let (url, name) = (&serve.keeper.keeper, &serve.name);
-    Ok(RedisKeeper::new(url, room, name, limit, sites, rules))
+fn postgres(keeper: &KeeperOf, room: &str, name: &str) -> PostgresKeeper {
+    PostgresKeeper::new(&keeper.keeper, keeper.failover.into(), room, name)
 }
 
 /// Completes when the program is told to stop.
@@ -190,5 +161,5 @@ async fn stop_signal() {
     }
 }
 
-/// How often the holder is looked for.
+/// The pause between two attempts to reach the holder.
 const LOOK: Duration = Duration::from_millis(100);

@@ -14,35 +14,31 @@
 //! | keeper | keeps | after a loss of the process |
 //! |---|---|---|
 //! | [`PostgresKeeper`] | everything | grants at once |
-//! | [`RedisKeeper`] | the term | grants when all sites have reported, or 422 s later |
 //! | [`MemoryKeeper`] | everything, in this process | for tests |
 
 use std::{error::Error, fmt, future::Future};
 
-use waiting_room_sites::escrow::{Changes, Kept, Term};
+use crate::escrow::Term;
 
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "redis")]
-mod redis;
 
 pub use self::memory::{KeeperFault, MemoryKeeper};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Corrections, Failover, PostgresKeeper};
-#[cfg(feature = "redis")]
-pub use self::redis::RedisKeeper;
+pub use crate::escrow::{Changes, Fence, Kept, KeptAccount, KeptClaim, Standing, TermOver};
 
 /// A store that fences the processes of one room's global ledger by their terms.
 ///
-/// The methods are called by one task, one after the other. A call that is dropped before it
-/// returns may still take effect, but never after a later call has returned: a batch that arrives
-/// late must not replace a newer one.
+/// A [`Holder`](crate::Holder) calls the methods from one task, one after the other, and gives each call
+/// [`HolderTimes::keep`](crate::HolderTimes::keep) to complete.
+///
+/// # Cancel safety
+///
+/// A call that is dropped before it returns may still take effect, but it must not take effect after a
+/// later call has returned: a batch that arrives late must not replace a newer one.
 pub trait LedgerKeeper: Send + 'static {
-    /// Whether the accounts are kept, and not the term only. Without them, the list of sites is part
-    /// of the configuration, and a site cannot be fenced: the next ledger would not know it.
-    const KEEPS_ACCOUNTS: bool = true;
-
     /// Returns what a standby looks at to find out whether the holder is alive.
     ///
     /// # Errors
@@ -84,29 +80,27 @@ pub trait LedgerKeeper: Send + 'static {
     fn release(&mut self, term: Term) -> impl Future<Output = Result<(), KeepError>> + Send;
 }
 
-/// What a standby sees of the holder. It is alive as long as this changes.
+/// The state of the holder as a standby reads it. The holder is alive as long as this changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
     /// The term of the process that took over last.
     pub term: Term,
-    /// The number of its last batch.
+    /// The number of its last batch, which grows with each batch and each take-over.
     pub batch: u64,
     /// Whether a process holds the room, as far as the keeper knows.
     pub is_held: bool,
 }
 
-/// What a process continues from when it has taken over.
+/// The kept state that a process continues from after it has taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TakenOver {
-    /// All accounts were kept: the ledger is
-    /// [restored](waiting_room_sites::escrow::GlobalLedger::restore).
+    /// All accounts were kept: the ledger continues with them at once.
     Kept(Kept),
     /// The accounts are lost or unreliable, and only the term, the limit, the rules, the list of
-    /// sites and their fences are known: the ledger is
-    /// [recovered](waiting_room_sites::escrow::GlobalLedger::recover), and grants nothing until
-    /// every site has reported, or everything that was granted before has expired.
+    /// sites and their fences are known: the ledger grants nothing until every site has reported, or
+    /// everything that was granted before has expired.
     Lost(Kept),
 }
 
@@ -122,7 +116,7 @@ pub enum KeepError {
     /// The keeper may have lost what it had acknowledged. An operator has to decide: the room is
     /// recovered, which is safe if its list of sites and its fences are complete.
     Lost {
-        /// What was found.
+        /// The difference between what was found and what was acknowledged.
         found: String,
     },
     /// The room is not set up.
@@ -176,7 +170,9 @@ impl Error for KeepError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Unavailable { source } => Some(source.as_ref()),
-            _ => None,
+            Self::Fenced { .. } | Self::Lost { .. } | Self::NoRoom { .. } | Self::Unfit { .. } => {
+                None
+            }
         }
     }
 }

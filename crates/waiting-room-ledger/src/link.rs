@@ -16,7 +16,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{EscrowRules, Incarnation, Term, ToGlobal, ToSite},
 };
@@ -34,9 +35,9 @@ use crate::wire::{FrameReader, Opener, Pulse, Purpose, SharedKeys, sentence_of};
 /// The most messages that wait in each direction. Messages carry totals, so those beyond it are
 /// dropped without harm.
 const MAX_WAITING: usize = 256;
-/// How often a link looks whether an answer is overdue.
+/// The interval at which a link checks whether an answer is overdue.
 const LOOK: Duration = Duration::from_millis(250);
-/// How often a link without messages asks whether the ledger is there.
+/// The interval at which a link without messages pings the ledger.
 const SELDOM: Duration = Duration::from_secs(5);
 
 /// The options of a [`LedgerLink`].
@@ -136,7 +137,8 @@ impl LedgerLink {
         let (answers, down) = mpsc::channel(MAX_WAITING);
         let begun = LinkState::Disconnected { reason: "it has just begun".to_owned() };
         let (states, state) = watch::channel(begun);
-        let (start, heard) = (Instant::now(), Term::default());
+        let start = Instant::now();
+        let heard = Term::default();
         let task = Task { dial, options, messages, answers, states, start, heard };
         let task = tokio::spawn(task.run()).abort_handle();
         Self { up, down, state, task }
@@ -188,13 +190,13 @@ struct Task<D> {
 impl<D: Dial> Task<D> {
     async fn run(mut self) {
         let mut backoff = Backoff::new(self.options.seed);
-        let mut told = String::new();
+        let mut logged = String::new();
         loop {
             for address in self.options.addresses.clone() {
                 let ended = match self.open(&address).await {
                     Ok(opened) => {
                         backoff.reset();
-                        told.clear();
+                        logged.clear();
                         self.states.send_replace(LinkState::Connected { address: address.clone() });
                         let site = self.options.site.number();
                         tracing::info!(site, address, "connected to the global ledger");
@@ -204,10 +206,10 @@ impl<D: Dial> Task<D> {
                 };
                 let reason = format!("{address}: {ended}");
                 // A standby is as it should be, and not worth a line at each attempt.
-                if ended.kind() != io::ErrorKind::NotConnected && told != reason {
+                if ended.kind() != io::ErrorKind::NotConnected && logged != reason {
                     let site = self.options.site.number();
                     tracing::warn!(site, address, error = %ended, "no stream to the global ledger");
-                    told.clone_from(&reason);
+                    logged.clone_from(&reason);
                 }
                 self.states.send_replace(LinkState::Disconnected { reason });
             }
@@ -233,10 +235,14 @@ impl<D: Dial> Task<D> {
         }
         let mut thinning = Thinning::new(self.options.lease);
         let awaits_answer = AtomicBool::new(false);
-        let (messages, heard, options) = (&mut self.messages, &mut self.heard, &self.options);
+        let messages = &mut self.messages;
+        let heard = &mut self.heard;
+        let options = &self.options;
         let note = |term: Term| {
             if term > std::mem::replace(heard, term.max(*heard)) {
-                let (room, site, term) = (&options.room, options.site.number(), term.number());
+                let room = &options.room;
+                let site = options.site.number();
+                let term = term.number();
                 tracing::info!(room, site, term, address, "the global ledger has a new term");
             }
         };

@@ -1,4 +1,4 @@
-//! What a test logs on its thread.
+//! The lines that a test logs on its thread.
 
 use std::{
     fmt::{Debug, Write as _},

@@ -103,6 +103,10 @@ impl ServerKeys {
 }
 
 /// Accepts the streams of sites and operators for the rooms of this process.
+///
+/// The server bounds what clients can make it hold: it has up to 8 192 connections at a time, 512 of one
+/// address without an accepted greeting, and two streams on each. A greeting has to be complete within
+/// 5 s, and a client that does not read a frame within 5 s is disconnected.
 #[derive(Debug)]
 pub struct LedgerServer {
     rooms: BTreeMap<String, HolderHandle>,
@@ -169,11 +173,11 @@ impl LedgerServer {
         Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Ok(_permit) = self.connections.try_acquire() else {
-            self.peers.tell(&peer, "there are too many connections");
+            self.peers.report(&peer, "there are too many connections");
             return;
         };
         let Some(caller) = self.peers.arrive(&peer) else {
-            self.peers.tell(&peer, "its address has too many connections without a greeting");
+            self.peers.report(&peer, "its address has too many connections without a greeting");
             return;
         };
         let caller = Arc::new(caller);
@@ -195,8 +199,10 @@ impl LedgerServer {
                         respond.send_reset(h2::Reason::REFUSED_STREAM);
                         continue;
                     }
-                    let (server, peer) = (Arc::clone(&self), peer.clone());
-                    let (pulse, caller) = (pulse.take(), Arc::clone(&caller));
+                    let server = Arc::clone(&self);
+                    let peer = peer.clone();
+                    let pulse = pulse.take();
+                    let caller = Arc::clone(&caller);
                     let greeted = server.greet(request, respond, peer, pulse, caller);
                     streams.spawn(greeted);
                 }
@@ -242,7 +248,7 @@ impl LedgerServer {
             Ok(answer) => answer,
             Err((status, sentence)) => {
                 if status != StatusCode::SERVICE_UNAVAILABLE {
-                    self.peers.tell(&peer, &sentence);
+                    self.peers.report(&peer, &sentence);
                 }
                 refuse(respond, status, &sentence);
                 return false;
@@ -260,7 +266,7 @@ impl LedgerServer {
             Purpose::Site { site, incarnation } => {
                 let ended = serve_site(greeted, site, incarnation, pulse).await;
                 if let Err(sentence) = ended {
-                    self.peers.tell(&peer, &format!("site {}: {sentence}", site.number()));
+                    self.peers.report(&peer, &format!("site {}: {sentence}", site.number()));
                 }
             }
         }

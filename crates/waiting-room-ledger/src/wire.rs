@@ -56,6 +56,16 @@ pub(crate) enum FrameError {
     Transport(h2::Error),
 }
 
+impl FrameError {
+    /// Returns whether a frame was not sealed with the key of the stream, so that the operator should know.
+    pub(crate) const fn is_forged(&self) -> bool {
+        match self {
+            Self::Seal => true,
+            Self::Closed | Self::TooLong { .. } | Self::Slow | Self::Transport(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,7 +128,7 @@ impl FrameReader {
     ///
     /// # Cancel safety
     ///
-    /// As [`next_sealed`](Self::next_sealed).
+    /// See [`next_sealed`](Self::next_sealed).
     pub(crate) async fn next(&mut self, opener: &mut Opener) -> Result<Bytes, FrameError> {
         let (content, seal) = self.next_sealed().await?;
         if opener.opens(&content, &seal) { Ok(content) } else { Err(FrameError::Seal) }
@@ -180,7 +190,7 @@ impl FrameWriter {
     ///
     /// # Cancel safety
     ///
-    /// As [`write_sealed`](Self::write_sealed).
+    /// See [`write_sealed`](Self::write_sealed).
     pub(crate) async fn write(
         &mut self,
         sealer: &mut Sealer,

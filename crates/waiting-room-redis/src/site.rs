@@ -2,7 +2,7 @@
 //!
 //! The room of a site admits visitors to the slots that a global ledger has granted to the site. The
 //! scripts keep the accounts, see `lua/room/site.lua`, and this module carries what they say and hear.
-//! It knows numbers only: the messages belong to `waiting-room-sites`, which users of a single site do
+//! It knows numbers only: the messages belong to `waiting-room-ledger`, which users of a single site do
 //! not compile. Applications use `SiteStore` of `waiting-room-ledger`.
 
 use std::{fmt, time::Duration};
@@ -21,7 +21,7 @@ pub type EpochNumbers = (u32, u32);
 
 /// One of the limits that sites share, each with an account of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "its only user has to handle each limit")]
 pub enum SharedLimit {
     /// The limit on active visitors.
     ActiveVisitors,
@@ -95,8 +95,8 @@ pub struct AccountReport {
     /// Whether visitors wait at other sites, so that unused slots are given back at once.
     pub is_recalled: bool,
     /// The oldest of the visitors in line who want slots, by buckets of a few seconds: the arrival of
-    /// the first visitor of each bucket, and the number of its visitors. Visitors of a random order are
-    /// not in it.
+    /// the first visitor of each bucket, and the number of its visitors. Visitors in
+    /// random order are left out.
     pub front: Vec<(Timestamp, u32)>,
 }
 
@@ -234,6 +234,7 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns the same errors as the operations of the store.
+    #[doc(hidden)]
     pub async fn report_of_site(&self, report: &NodeReport) -> Result<SiteReport, StoreError> {
         let NodeReport { node, incarnation, arrivals, at_door, judged, .. } = report;
         let (door_us, speaks_us) = (whole(report.door_for), whole(report.speaks_for));
@@ -261,6 +262,7 @@ impl RedisStore {
     /// # Errors
     ///
     /// Returns the same errors as the operations of the store.
+    #[doc(hidden)]
     pub async fn hear_for_site(
         &self,
         limit: SharedLimit,

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
 use tower_waiting_room::ConfigError;
 use waiting_room_engines::Engine;
-use waiting_room_sites::escrow::EscrowRules;
+use waiting_room_ledger::EscrowRules;
 
 use crate::{
     fault::Fault,
@@ -96,7 +96,7 @@ pub(crate) struct Plan {
     pub(crate) admissions: u64,
 }
 
-/// How many visitors come.
+/// The number of visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Load {
     /// So few that no more than 80% of the slots are in use.

@@ -7,12 +7,8 @@ use clap::Args;
 use cluster::serve_until_end;
 use tokio::net::TcpListener;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys,
-    keeper::{Failover, PostgresKeeper},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+    Epoch, EscrowRules, Holder, HolderTimes, LedgerServer, ServerKeys, SharedKeys, SiteId, Term,
+    keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
 };
 
 /// The name of the room, in the ledgers and at the sites.

@@ -10,8 +10,7 @@ use tokio::{
     task::block_in_place,
     time::{Instant, sleep},
 };
-use waiting_room_ledger::Order;
-use waiting_room_sites::SiteId;
+use waiting_room_ledger::{Order, SiteId};
 
 use crate::{fault::Fault, ledger::ROOM, world::World};
 
@@ -246,14 +245,14 @@ impl Nemesis<'_> {
     }
 }
 
-/// What is known of a fault only to the one who injects it.
+/// The facts about a fault that only its injector knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Struck {
     /// The time from the death of the holder until another ledger held the room.
     pub(crate) without_ledger: Option<Duration>,
     /// The messages that were outdated when a ledger continued although another one had taken over.
     pub(crate) outdated_before: Option<u64>,
-    /// How many sessions have ended early, at most.
+    /// The largest number of sessions that may have ended early.
     pub(crate) ended_early: u32,
 }
 
@@ -295,8 +294,8 @@ async fn another_holds(world: &World, term: u32, begin: Instant) -> Result<Durat
 
 /// The key with the sessions and places of a room.
 const SESSIONS: &str = "{wr:shop}:visitors";
-/// How long a site is down before the next step.
+/// The time for which a site is down before the next step.
 const DOWN: Duration = Duration::from_secs(2);
-/// How often the holder of the room is looked for, and for how long.
+/// The interval at which the holder of the room is looked for, and the time after which this fails.
 const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -8,9 +8,8 @@ use cluster::serve_until_end;
 use shop::{CountedStore, RoomArgs, tells_calls};
 use tokio::net::TcpListener;
 use tower_waiting_room::{ConfigError, StoreFailure, WaitingRoomLayer, config::DebugHeader};
-use waiting_room_ledger::{Policy, SharedKeys, SiteOptions, SiteStore};
+use waiting_room_ledger::{EscrowRules, Policy, SharedKeys, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::ledger::{MINUTE_ROOM, SITE_KEY};
 
@@ -36,7 +35,7 @@ pub(crate) struct NodeArgs {
     /// The time for which the site continues without a ledger.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) lease: Duration,
-    /// How the site shares the limit with others.
+    /// The policy by which the site shares the limit with others.
     #[arg(long, value_enum)]
     pub(crate) policy: PolicyName,
     #[command(flatten)]
@@ -78,7 +77,8 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
 impl NodeArgs {
     /// The arguments of this program that start such a node.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let (listen, site) = (self.listen.to_string(), self.site.to_string());
+        let listen = self.listen.to_string();
+        let site = self.site.to_string();
         let lease = humantime::format_duration(self.lease).to_string();
         let ledgers = self.ledgers.join(",");
         let own = ["node", "--listen", &listen, "--store", &self.store, "--site", &site];
@@ -90,7 +90,7 @@ impl NodeArgs {
     }
 }
 
-/// How the sites share the limit.
+/// The policy by which the sites share the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
     /// A ledger hands out the slots, and the limit is never exceeded.

@@ -70,7 +70,8 @@ impl Record {
     /// The figures of a run.
     pub(crate) fn new(trial: &Trial) -> Self {
         let Run { fault, load, policy } = trial.run;
-        let (report, trips) = (trial.outcome.report(), &trial.trips);
+        let report = trial.outcome.report();
+        let trips = &trial.trips;
         let Admissions { before, meanwhile, after } = trial.admissions;
         let limit = report.total_active_users.into();
         let per_minute = report.new_users_per_minute.unwrap_or(u32::MAX).into();
@@ -110,7 +111,7 @@ impl Record {
         self.fault == Fault::None.name()
     }
 
-    /// What the run has in common with others that differ in the engine or the seed.
+    /// The key that the run shares with runs that differ in the engine or the seed only.
     pub(crate) fn kind(&self) -> (&str, &str, &str) {
         (&self.fault, &self.load, &self.policy)
     }

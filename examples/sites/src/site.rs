@@ -15,12 +15,12 @@ use crate::{
     wire::Wire,
 };
 
-/// What a site is started with.
+/// The settings with which a site is started.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteSetup<'a> {
     pub(crate) number: u16,
     pub(crate) policy: PolicyName,
-    /// What the store keeps when it is killed.
+    /// The persistence of the store, for when it is killed.
     pub(crate) kept: Persistence,
     /// Whether the store has a replica.
     pub(crate) is_replicated: bool,
@@ -61,7 +61,8 @@ impl Site {
         let links = setup.ledgers.iter().map(link).collect::<Result<Vec<_>, _>>()?;
         // A pass of another site is no pass here.
         let key = random_key();
-        let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
+        let mut nodes = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..plan.nodes {
             let listen = free_address()?;
             let node = NodeArgs {

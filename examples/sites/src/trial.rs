@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use shop::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Trips};
 use tokio::{select, sync::watch, time::sleep};
 use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
-use waiting_room_sites::Minute;
+use waiting_room_ledger::model::Minute;
 
 use crate::{
     cli::{EngineName, Load, Plan},
@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub(crate) policy: PolicyName,
 }
 
-/// What visitors saw of the sites, and what the sites and the ledgers did for it.
+/// The observations of the visitors, and the work of the sites and the ledgers for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) run: Run,
@@ -56,7 +56,9 @@ impl Trial {
         let mut world = World::start(plan, policy, fault).await?;
         let crowd = Crowd::new(&plan.order(load, fault), &plan.promised());
         let crowd = crowd.map_err(|error| anyhow!("{error}"))?;
-        let (seed, witness, shops) = (crowd.seed(), crowd.witness(), world.shops());
+        let seed = crowd.seed();
+        let witness = crowd.witness();
+        let shops = world.shops();
         let news = format!("{}: {} to {shops:?}, seed {seed}", fault.name(), crowd.story());
         let (news, scene) = watch::channel(Scene::outside(news));
         let mut struck = Struck::default();

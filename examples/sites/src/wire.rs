@@ -1,4 +1,4 @@
-//! What sites and ledgers say to each other, as a tap on the links hears it.
+//! The messages between sites and ledgers, as a tap on the links reads them.
 //!
 //! ```text
 //!  TCP ─► frames of HTTP/2 ─► the data of each stream ─► frames of the ledgers ─► messages
@@ -13,9 +13,9 @@ use std::{
 };
 
 use cluster::{Direction, Listener, Listeners, Tap};
-use waiting_room_sites::{
-    Minute, SiteId,
-    escrow::{ToGlobal, ToSite},
+use waiting_room_ledger::{
+    SiteId,
+    model::{Minute, ToGlobal, ToSite},
 };
 
 /// The messages on all links of a world.
@@ -56,7 +56,8 @@ impl Wire {
 
     /// Hears one direction of a connection.
     fn hears(&self, direction: Direction, rooms: Rooms) -> Listener {
-        let (wire, mut frames) = (self.clone(), Frames::new(direction));
+        let wire = self.clone();
+        let mut frames = Frames::new(direction);
         Box::new(move |bytes| {
             for Frame { stream, is_greeting, content } in frames.read(bytes) {
                 let mut rooms = lock(&rooms);
@@ -114,7 +115,8 @@ impl Heard {
     /// Counts the content of a frame of a ledger of this room, if it is a message.
     fn note_ledger(&mut self, room: &str, content: &[u8]) {
         let Ok(message) = ToSite::decode(content) else { return };
-        let (said, term) = (self.to_sites.entry(room.to_owned()).or_default(), message.term());
+        let said = self.to_sites.entry(room.to_owned()).or_default();
+        let term = message.term();
         said.outdated += u64::from(term.number() < said.newest);
         said.newest = said.newest.max(term.number());
     }
@@ -129,7 +131,8 @@ impl Heard {
                 // The total includes the tickets that the site has.
                 let wants = (tally.draw.minute, tally.draw.total);
                 let wanted = self.tickets.insert(tally.site, wants);
-                let had = wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |it| it.1);
+                let had =
+                    wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |wanted| wanted.1);
                 wants.1 > had
             }
             _ => false,
@@ -245,7 +248,10 @@ const ROOM_AT: usize = 1 + 1 + 16 + 2 + 8;
 #[cfg(test)]
 mod tests {
     use tower_waiting_room::time::Timestamp;
-    use waiting_room_sites::escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, LineFront, Term};
+    use waiting_room_ledger::{
+        Epoch, EscrowRules, Incarnation, Term,
+        model::{Heartbeat, LineFront, RulesDigest},
+    };
 
     use super::*;
 
@@ -257,7 +263,7 @@ mod tests {
             epoch: Epoch::new(Term::new(3), 1),
             sent_at: Timestamp::from_secs(9),
             lease_end: Timestamp::from_secs(20),
-            rules: EscrowRules::new().digest(),
+            rules: RulesDigest::of(&EscrowRules::new()),
             granted: 5,
             returned: 0,
             used: 5,

@@ -14,11 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use cluster::{Process, ShiftedClock, free_address};
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
-use waiting_room_ledger::{OperatorLink, Order, SharedKeys, TcpDial};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Epoch, Term},
-};
+use waiting_room_ledger::{Epoch, OperatorLink, Order, SharedKeys, SiteId, TcpDial, Term};
 
 use crate::{
     cli::Plan,
@@ -48,7 +44,8 @@ impl World {
     /// serve.
     pub(crate) async fn start(plan: &Plan, policy: PolicyName, fault: Fault) -> Result<Self> {
         let database = PostgresServer::start()?;
-        let (slots, minute) = (plan.escrow()?, minute(plan.lease())?);
+        let slots = plan.escrow()?;
+        let minute = minute(plan.lease())?;
         let listed = Plan::SITES - fault.unlisted();
         set_up(&database.url(), ROOM, plan.limit, slots, listed).await?;
         set_up(&database.url(), MINUTE_ROOM, plan.rate, minute, Plan::SITES).await?;
@@ -58,8 +55,9 @@ impl World {
             _ => Vec::new(),
         };
         let [key_of_sites, key_of_operator] =
-            ["0123456789abcdef", "fedcba9876543210"].map(|it| it.repeat(4));
-        let (mut ledgers, mut addresses) = (Vec::new(), Vec::new());
+            ["0123456789abcdef", "fedcba9876543210"].map(|half| half.repeat(4));
+        let mut ledgers = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..LEDGERS {
             let listen = free_address()?;
             let ledger = LedgerArgs { listen, keeper: database.url() };
@@ -73,7 +71,8 @@ impl World {
             OperatorLink::new(TcpDial::new(), [address.to_string()], ROOM, key.clone())
         });
         let operator = operator.collect();
-        let (mut sites, wire) = (Vec::new(), Wire::default());
+        let mut sites = Vec::new();
+        let wire = Wire::default();
         for number in 1..=Plan::SITES {
             let is_first = number == 1;
             let of = |processes| if is_first { clock_of(processes) } else { Vec::new() };
@@ -112,7 +111,7 @@ impl World {
         Err(anyhow!("{order:?}: {}", errors.join("; ")))
     }
 
-    /// What the ledger that holds the room says of it. On a busy machine, the answer may be late.
+    /// The status that the holder of the room reports. On a busy machine, the answer may be late.
     async fn status(&self) -> Result<(usize, String)> {
         for _ in 1..ATTEMPTS {
             if let Ok(status) = self.order(Order::Status).await {
@@ -173,7 +172,7 @@ fn held_by(status: &str, site: u16) -> Option<u32> {
 
 /// The time in which a ledger has to answer the operator.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// How often ledgers are asked for the state of the room, if none answers.
+/// The interval at which the status of the room is requested, if no ledger answers.
 const ATTEMPTS: u32 = 5;
 
 /// The number of ledgers, of which one holds the room.

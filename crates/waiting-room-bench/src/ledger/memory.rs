@@ -3,9 +3,9 @@
 use std::mem;
 
 use waiting_room_core::{Timestamp, VisitorId};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Admission, GlobalLedger, Incarnation, SiteAction, SiteLedger, Term},
+use waiting_room_ledger::{
+    Incarnation, SiteId, Term,
+    model::{Admission, GlobalLedger, SiteAction, SiteLedger},
 };
 
 use crate::{
@@ -36,8 +36,8 @@ fn ledger(sites: u16) -> Option<GlobalLedger> {
         for visitor in 0..u128::from(2 * SLOTS) {
             site.arrived();
             let visitor = VisitorId::new(visitor);
-            if let Admission::Borrow { ask: Some(ask), .. } = site.admit(visitor, now) {
-                talk((number, &mut site), &mut global, vec![SiteAction::Send(ask)], now);
+            if let Admission::Borrow { request: Some(request), .. } = site.admit(visitor, now) {
+                talk((number, &mut site), &mut global, vec![SiteAction::Send(request)], now);
             }
         }
     }

@@ -9,12 +9,11 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tokio::{net::TcpListener, time::Instant};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, LedgerServer, ServerKeys, SharedKeys,
-    keeper::{Failover, KeepError, PostgresKeeper, Seen, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+    Epoch, EscrowRules, Holder, HolderTimes, LedgerKeeper, LedgerServer, ServerKeys, SharedKeys,
+    SiteId, Term,
+    keeper::{
+        Changes, Failover, KeepError, Kept, KeptAccount, PostgresKeeper, Seen, Standing, TakenOver,
+    },
 };
 
 use crate::{

@@ -6,10 +6,9 @@ use anyhow::Result;
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use tokio::time::{Instant, sleep_until};
 use waiting_room_core::{Timestamp, VisitorId};
-use waiting_room_ledger::{LedgerLink, LinkOptions, TcpDial};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Admission, Incarnation, SiteAction, SiteLedger, ToSite},
+use waiting_room_ledger::{
+    Incarnation, SiteId, TcpDial,
+    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, ToSite},
 };
 
 use crate::ledger::process::{ROOM, RULES, keys};
@@ -107,8 +106,8 @@ impl Site {
         self.visitors += 1;
         self.ledger.arrived();
         let admission = self.ledger.admit(VisitorId::new(self.visitors), self.now());
-        if let Admission::Borrow { ask: Some(ask), .. } = admission {
-            self.link.send(ask);
+        if let Admission::Borrow { request: Some(request), .. } = admission {
+            self.link.send(request);
         }
     }
 

@@ -4,15 +4,13 @@
 use std::fmt::Write as _;
 
 use waiting_room_core::{ConfigError, Timestamp};
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{
         Census, Changes, GlobalLedger, LaterTerm, Outgoing, Refusal, Refused, Standing, TermOver,
         ToGlobal, ToSite,
     },
-};
-
-use crate::{
     holder::{Order, OrderError},
     keeper::TakenOver,
 };
@@ -28,7 +26,6 @@ pub(super) struct Desk {
     unstored: Option<Changes>,
     /// The answers of the next batch.
     answers: Vec<(SiteId, ToSite)>,
-    keeps_orders: bool,
 }
 
 impl Desk {
@@ -44,22 +41,18 @@ impl Desk {
             TakenOver::Kept(kept) => GlobalLedger::restore(kept, kept.term, now)?,
             TakenOver::Lost(kept) => {
                 let sites = kept.accounts.keys().copied();
-                let (limit, term, rules) = (kept.limit, kept.term, kept.rules);
+                let limit = kept.limit;
+                let term = kept.term;
+                let rules = kept.rules;
                 GlobalLedger::recover(kept, limit, sites, term, rules, now)?
             }
         };
-        Ok(Self { ledger, census, unstored: None, answers: Vec::new(), keeps_orders: true })
+        Ok(Self { ledger, census, unstored: None, answers: Vec::new() })
     }
 
-    /// Sets how many terms ahead of this ledger a site is believed to be.
+    /// Sets the number of terms by which a site may be ahead of this ledger.
     pub(super) fn term_jump(mut self, terms: u32) -> Self {
         self.ledger = self.ledger.term_jump(terms);
-        self
-    }
-
-    /// Refuses orders whose effect the keeper would not keep.
-    pub(super) const fn without_orders(mut self) -> Self {
-        self.keeps_orders = false;
         self
     }
 
@@ -73,7 +66,8 @@ impl Desk {
     pub(super) fn receive(&mut self, message: &ToGlobal, now: Timestamp, calendar: Timestamp) {
         let site = message.from();
         if matches!(message, ToGlobal::Join(_)) && self.census.is_in_use(calendar) {
-            let ((incarnation, over), term) = (message.life(), self.ledger.term());
+            let (incarnation, over) = message.life();
+            let term = self.ledger.term();
             let refused = Refused::new(term, incarnation, over, Refusal::Policy);
             self.answers.push((site, ToSite::Refused(refused)));
             return;
@@ -84,7 +78,7 @@ impl Desk {
         if let ToGlobal::Tally(tally) = message
             && is_accepted
         {
-            let heard = self.census.hear(tally, &self.ledger, calendar);
+            let heard = self.census.receive(tally, &self.ledger, calendar);
             self.answers.extend(heard.into_iter().map(|answer| (site, answer)));
         }
     }
@@ -102,9 +96,6 @@ impl Desk {
         now: Timestamp,
         calendar: Timestamp,
     ) -> Result<String, OrderError> {
-        if !self.keeps_orders && order != Order::Status {
-            return Err(OrderError::TermOnly);
-        }
         let ledger = &mut self.ledger;
         match order {
             Order::AddSite(site) => ledger.add_site(site, now),
@@ -222,12 +213,11 @@ mod tests {
     use std::time::Duration;
 
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::{
-        Minute,
-        escrow::{
-            Admission, Draw, EscrowRules, Incarnation, Kept, KeptAccount, SiteAction, SiteLedger,
-            Tally, Term,
-        },
+
+    use crate::{
+        escrow::{Draw, EscrowRules, Incarnation, Kept, KeptAccount, RulesDigest, Tally, Term},
+        model::{Admission, SiteAction, SiteLedger},
+        slots::Minute,
     };
 
     use super::*;
@@ -252,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_answers_of_a_batch_are_those_to_its_changes() {
-        let (now, mut kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let mut kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept.clone()), now, now).unwrap();
         assert!(!desk.has_news());
         let (_, join) = joining_site();
@@ -267,7 +258,8 @@ mod tests {
 
     #[test]
     fn changes_of_unknown_fate_are_stored_with_those_that_were_made_meanwhile() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let (mut site, join) = joining_site();
         desk.receive(&join, now, now);
@@ -283,8 +275,9 @@ mod tests {
         // A newer account replaces the one of unknown fate.
         let [(_, welcome)] = &answers[..] else { panic!("the site is welcome: {answers:?}") };
         let mut actions = site.receive(welcome, now);
-        if let Admission::Borrow { ask: Some(ask), .. } = site.admit(VisitorId::new(1), now) {
-            actions.push(SiteAction::Send(ask));
+        if let Admission::Borrow { request: Some(request), .. } = site.admit(VisitorId::new(1), now)
+        {
+            actions.push(SiteAction::Send(request));
         }
         for action in actions {
             let SiteAction::Send(message) = action else { continue };
@@ -300,7 +293,8 @@ mod tests {
 
     #[test]
     fn an_order_is_refused_by_name_and_a_status_shows_the_room() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Kept(kept), now, now).unwrap();
         let refused = desk.order(Order::AddSite(SITE), now, now).unwrap_err();
         assert_eq!(refused.to_string(), "site 1 is on the list already");
@@ -312,15 +306,12 @@ mod tests {
             status.contains("1     0/0       away     0         0         0s      fenced\n"),
             "{status}"
         );
-        let mut desk = desk.without_orders();
-        let refused = desk.order(Order::SetLimit(3), now, now).unwrap_err();
-        assert!(matches!(refused, OrderError::TermOnly));
-        assert!(desk.order(Order::Status, now, now).is_ok());
     }
 
     #[test]
     fn while_sites_count_none_gets_an_account_and_the_status_shows_them() {
-        let (now, calendar) = (Timestamp::from_secs(1), Timestamp::from_secs(60));
+        let now = Timestamp::from_secs(1);
+        let calendar = Timestamp::from_secs(60);
         let mut desk = Desk::open(&TakenOver::Kept(kept()), now, calendar).unwrap();
         let minute = Minute::of(calendar);
         let tally = ToGlobal::Tally(Tally {
@@ -328,7 +319,7 @@ mod tests {
             incarnation: Incarnation::new(7),
             term: Term::default(),
             sent_at: calendar,
-            rules: EscrowRules::new().digest(),
+            rules: RulesDigest::of(&EscrowRules::new()),
             knows: 0,
             active: 5,
             minute: minute.previous(),
@@ -356,7 +347,8 @@ mod tests {
 
     #[test]
     fn a_recovered_ledger_grants_nothing_until_every_site_has_reported() {
-        let (now, kept) = (Timestamp::from_secs(1), kept());
+        let now = Timestamp::from_secs(1);
+        let kept = kept();
         let mut desk = Desk::open(&TakenOver::Lost(kept), now, now).unwrap();
         assert!(desk.ledger().is_learning());
         let (mut site, join) = joining_site();

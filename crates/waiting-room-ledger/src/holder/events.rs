@@ -1,4 +1,4 @@
-//! What reaches a holder: streams of sites, their messages, and the orders of an operator.
+//! The events that reach a holder: streams of sites, their messages, and the orders of an operator.
 
 use std::{error::Error, fmt};
 
@@ -6,18 +6,19 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     time::Instant,
 };
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{Epoch, Incarnation, ListRefused, Term, ToGlobal, ToSite},
 };
 
-/// What a process is to a room.
+/// The role of a process for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// It is the global ledger, of this term.
     Holding(Term),
-    /// Another process is, or none.
+    /// Another process is the global ledger, or none is.
     Standby,
 }
 
@@ -47,8 +48,6 @@ pub enum OrderError {
     NotHolding,
     /// The list of sites does not allow it.
     Refused(ListRefused),
-    /// The keeper of the room keeps no such change, so the next ledger would not know it.
-    TermOnly,
     /// It is unknown whether the change was stored.
     Unknown,
 }
@@ -58,11 +57,6 @@ impl fmt::Display for OrderError {
         match self {
             Self::NotHolding => f.write_str("this process is a standby, expected the holder"),
             Self::Refused(refused) => refused.fmt(f),
-            Self::TermOnly => f.write_str(
-                "keeper is Redis, which keeps the term only, expected PostgreSQL for this order; to \
-                 add a site, start all ledgers again with a longer list; a site may be left out when \
-                 it has been off for a lease, a session and a margin",
-            ),
             Self::Unknown => f.write_str(
                 "the keeper has not acknowledged the change in time: look at the status",
             ),
@@ -80,7 +74,7 @@ pub struct HolderHandle {
 }
 
 impl HolderHandle {
-    /// What this process is to the room at present.
+    /// The current role of this process.
     #[must_use]
     pub fn role(&self) -> Role {
         *self.role.borrow()

@@ -4,32 +4,33 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
-use waiting_room_sites::SiteId;
 
-/// The time without a stream after which the operator is told that a site is away.
+use crate::SiteId;
+
+/// The time without a stream after which a warning is logged that a site is away: a minute.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
-/// How often the list is compared with the streams.
+/// The interval at which the list is compared with the streams.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The presence of all sites on the list in one term.
 #[derive(Debug)]
 pub(super) struct Presence {
     begun: Instant,
-    /// When the list was last looked at.
+    /// The time of the last comparison.
     looked: Option<Instant>,
     sites: BTreeMap<SiteId, Site>,
 }
 
-/// What is known of one site.
+/// The presence of one site.
 #[derive(Clone, Copy, Debug)]
 struct Site {
-    /// When it was last connected; the time from which it is expected if it never was.
+    /// The time at which it was last connected; the time from which it is expected if it never was.
     seen: Instant,
     is_told: bool,
 }
 
-/// What the operator is told of a site.
+/// A change of the presence of a site, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// It has had no stream for this time.
@@ -94,15 +95,15 @@ mod tests {
         seconds: std::ops::Range<u64>,
         (listed, connected): (&[SiteId], &[SiteId]),
     ) -> Vec<(u64, News)> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in seconds {
             let now = begin + Duration::from_secs(second);
             assert!(presence.is_due(now));
             let news = presence.look(now, listed.iter().copied(), |site| connected.contains(&site));
-            told.extend(news.into_iter().map(|news| (second, news)));
+            reported.extend(news.into_iter().map(|news| (second, news)));
             assert!(!presence.is_due(now + LOOK / 2));
         }
-        told
+        reported
     }
 
     #[test]
@@ -112,21 +113,21 @@ mod tests {
         let [paris, tokyo] = SITES;
         let seconds = Duration::from_secs;
         // Tokyo has not come since the term began.
-        let told = look(&mut presence, begin, 0..200, (&SITES, &[paris]));
-        assert_eq!(told, [(60, News::Away(tokyo, seconds(60)))]);
-        let told = look(&mut presence, begin, 200..300, (&SITES, &[tokyo]));
+        let reported = look(&mut presence, begin, 0..200, (&SITES, &[paris]));
+        assert_eq!(reported, [(60, News::Away(tokyo, seconds(60)))]);
+        let reported = look(&mut presence, begin, 200..300, (&SITES, &[tokyo]));
         // Paris was last seen at 199.
         let back = (200, News::Back(tokyo, seconds(200)));
-        assert_eq!(told, [back, (259, News::Away(paris, seconds(60)))]);
-        let told = look(&mut presence, begin, 300..301, (&SITES, &SITES));
-        assert_eq!(told, [(300, News::Back(paris, seconds(101)))]);
+        assert_eq!(reported, [back, (259, News::Away(paris, seconds(60)))]);
+        let reported = look(&mut presence, begin, 300..301, (&SITES, &SITES));
+        assert_eq!(reported, [(300, News::Back(paris, seconds(101)))]);
         // Shorter absences are not told.
-        let told = look(&mut presence, begin, 301..360, (&SITES, &[]));
-        assert_eq!(told, []);
+        let reported = look(&mut presence, begin, 301..360, (&SITES, &[]));
+        assert_eq!(reported, []);
         assert_eq!(look(&mut presence, begin, 360..361, (&SITES, &SITES)), []);
         // A second absence is told like the first one.
-        let told = look(&mut presence, begin, 361..500, (&SITES, &[tokyo]));
-        assert_eq!(told, [(420, News::Away(paris, seconds(60)))]);
+        let reported = look(&mut presence, begin, 361..500, (&SITES, &[tokyo]));
+        assert_eq!(reported, [(420, News::Away(paris, seconds(60)))]);
     }
 
     #[test]
@@ -135,10 +136,10 @@ mod tests {
         let mut presence = Presence::new(begin);
         let [paris, tokyo] = SITES;
         assert_eq!(look(&mut presence, begin, 0..500, (&[paris], &[paris])), []);
-        let told = look(&mut presence, begin, 500..600, (&SITES, &[paris]));
-        assert_eq!(told, [(560, News::Away(tokyo, Duration::from_secs(60)))]);
+        let reported = look(&mut presence, begin, 500..600, (&SITES, &[paris]));
+        assert_eq!(reported, [(560, News::Away(tokyo, Duration::from_secs(60)))]);
         assert_eq!(look(&mut presence, begin, 600..601, (&[paris], &[paris])), []);
-        let told = look(&mut presence, begin, 601..700, (&SITES, &[paris]));
-        assert_eq!(told, [(661, News::Away(tokyo, Duration::from_secs(60)))]);
+        let reported = look(&mut presence, begin, 601..700, (&SITES, &[paris]));
+        assert_eq!(reported, [(661, News::Away(tokyo, Duration::from_secs(60)))]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a holder is to its sites: their streams, what they say, and what they are told.
+//! The streams of the sites at a holder: their messages, and the answers to them.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -15,12 +15,10 @@ use waiting_room_core::{
     Timestamp,
     time::{Clock, SystemClock},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
-};
 
 use crate::{
+    SiteId,
+    escrow::{EscrowRules, Incarnation, Refusal, ToSite},
     holder::{
         Delivery, Event, OpenRefused, OrderError, StreamId,
         desk::Desk,
@@ -39,7 +37,7 @@ pub(super) type Waiting = (oneshot::Sender<Result<String, OrderError>>, Result<S
 #[derive(Debug)]
 pub(super) struct Reception {
     pub(super) room: String,
-    pub(super) told: Told,
+    pub(super) reported: Reported,
     /// The rules of which the operator was warned in any term of this process.
     doubtful: Option<EscrowRules>,
     start: Instant,
@@ -60,9 +58,9 @@ struct Stream {
     outlet: mpsc::Sender<Delivery>,
 }
 
-/// What the operator was told already, so that each thing is said once.
+/// The warnings that were logged already, so that each is logged once.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     trouble: Option<String>,
     /// The sites with slots that were not kept.
     surplus: HashSet<SiteId>,
@@ -76,7 +74,7 @@ impl Reception {
         let (sender, inbox) = mpsc::channel(INBOX);
         let reception = Self {
             room,
-            told: Told::default(),
+            reported: Reported::default(),
             doubtful: None,
             start: Instant::now(),
             calendar: Arc::new(SystemClock::new()),
@@ -104,7 +102,7 @@ impl Reception {
 
     /// Begins a term: nothing was said yet, and all sites are expected to connect.
     pub(super) fn open(&mut self) {
-        self.told = Told::default();
+        self.reported = Reported::default();
         self.presence = Presence::new(Instant::now());
     }
 
@@ -150,7 +148,8 @@ impl Reception {
 
     /// Handles an event of a term.
     pub(super) fn receive(&mut self, event: Event, desk: &mut Desk, orders: &mut Vec<Waiting>) {
-        let (now, calendar) = (self.now(), self.calendar.now());
+        let now = self.now();
+        let calendar = self.calendar.now();
         match event {
             Event::Close { site, stream } => {
                 if self.streams.get(&site).is_some_and(|open| open.id == stream) {
@@ -160,7 +159,11 @@ impl Reception {
             Event::Message { stream, message } => {
                 let open = self.streams.get(&message.from());
                 if open.is_some_and(|open| open.id == stream) {
-                    self.told.surplus(&self.room, message.from(), desk.ledger().surplus(&message));
+                    self.reported.surplus(
+                        &self.room,
+                        message.from(),
+                        desk.ledger().surplus(&message),
+                    );
                     desk.receive(&message, now, calendar);
                 }
             }
@@ -181,12 +184,13 @@ impl Reception {
     /// Sends a message to a site whose stream is open.
     pub(super) fn deliver(&mut self, site: SiteId, delivery: Delivery) {
         if let ToSite::Refused(refused) = &delivery.message {
-            self.told.refusal(&self.room, site, &refused.reason);
+            self.reported.refusal(&self.room, site, &refused.reason);
         }
         let Some(stream) = self.streams.get(&site) else { return };
         if let Err(error) = stream.outlet.try_send(delivery) {
             if matches!(error, mpsc::error::TrySendError::Full(_)) {
-                let (room, site) = (&self.room, site.number());
+                let room = &self.room;
+                let site = site.number();
                 tracing::warn!(room, site, "a site does not read its messages: disconnected");
             }
             // The task of the stream sees that its outlet is gone, and closes it.
@@ -206,7 +210,8 @@ impl Reception {
         let is_connected = |site| self.streams.get(&site).is_some_and(is_open);
         for news in self.presence.look(now, listed, is_connected) {
             let (News::Away(site, silent_for) | News::Back(site, silent_for)) = news;
-            let (room, site) = (&self.room, site.number());
+            let room = &self.room;
+            let site = site.number();
             let silent_for = Duration::from_secs(silent_for.as_secs());
             match news {
                 News::Away(..) => {
@@ -232,7 +237,7 @@ impl Reception {
     }
 }
 
-impl Told {
+impl Reported {
     /// Forgets the last trouble, because it is over.
     pub(super) fn relief(&mut self) {
         self.trouble = None;

@@ -7,9 +7,9 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use waiting_room_core::time::Clock;
-use waiting_room_sites::escrow::{GlobalLedger, Term};
 
 use crate::{
+    escrow::{GlobalLedger, Term},
     holder::{
         HolderHandle, Role,
         desk::Desk,
@@ -29,8 +29,8 @@ pub struct Holder<K> {
     role: watch::Sender<Role>,
     /// The least term to take over with, because a site knows the one before.
     at_least: Term,
-    /// How many terms further this process follows sites. Together, the jumps in its life are at most as
-    /// long as one that is believed, so that a site cannot use all terms up in small steps.
+    /// The number of terms by which this process still follows sites to later ones. All such jumps of a
+    /// process together are bounded, so sites cannot exhaust the terms in small steps.
     term_jump: u32,
 }
 
@@ -41,7 +41,8 @@ impl<K: LedgerKeeper> Holder<K> {
         let (reception, inbox) = Reception::new(room.into());
         let (role, role_of_handle) = watch::channel(Role::Standby);
         let handle = HolderHandle { inbox, role: role_of_handle };
-        let (at_least, term_jump) = (Term::default(), GlobalLedger::MAX_TERM_JUMP);
+        let at_least = Term::default();
+        let term_jump = GlobalLedger::MAX_TERM_JUMP;
         (Self { keeper, times, reception, role, at_least, term_jump }, handle)
     }
 
@@ -99,10 +100,10 @@ impl<K: LedgerKeeper> Holder<K> {
             let reception = &mut self.reception;
             match looked {
                 Ok(Some(taken)) => return taken,
-                Ok(None) => reception.told.relief(),
+                Ok(None) => reception.reported.relief(),
                 Err(error) => {
                     vigil.lose_sight();
-                    reception.told.trouble(&reception.room, &error);
+                    reception.reported.trouble(&reception.room, &error);
                 }
             }
             let next = Instant::now() + self.times.look;
@@ -125,11 +126,10 @@ impl<K: LedgerKeeper> Holder<K> {
         let term = kept.term;
         let desk = Desk::open(taken, reception.now(), reception.calendar_now());
         let desk = match desk.map(|desk| desk.term_jump(self.term_jump)) {
-            Ok(desk) if K::KEEPS_ACCOUNTS => desk,
-            Ok(desk) => desk.without_orders(),
+            Ok(desk) => desk,
             Err(error) => {
                 let lost = KeepError::Lost { found: error.to_string() };
-                reception.told.trouble(&reception.room, &lost);
+                reception.reported.trouble(&reception.room, &lost);
                 return;
             }
         };

@@ -12,12 +12,10 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Changes, LaterTerm, ToSite},
-};
 
 use crate::{
+    SiteId,
+    escrow::{Changes, LaterTerm, ToSite},
     holder::{
         Delivery, Event, OrderError,
         desk::Desk,
@@ -61,10 +59,12 @@ pub(super) struct Batch {
 
 impl<'a> Tenure<'a> {
     pub(super) fn new(desk: Desk, times: &HolderTimes, reception: &'a mut Reception) -> Self {
-        let (mut tick, mut beat) = (interval(times.tick), interval(times.beat));
+        let mut tick = interval(times.tick);
+        let mut beat = interval(times.beat);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (events, orders) = (Vec::new(), Vec::new());
+        let events = Vec::new();
+        let orders = Vec::new();
         Self { desk, reception, tick, beat, events, gathered: 0, orders, is_due: false }
     }
 
@@ -111,7 +111,8 @@ impl<'a> Tenure<'a> {
 
     /// Begins a batch of all that was gathered. Its answers may leave within [`FRESH`].
     pub(super) fn begin(&mut self) -> Batch {
-        (self.gathered, self.is_due) = (0, false);
+        self.gathered = 0;
+        self.is_due = false;
         let (changes, answers) = self.desk.begin();
         let orders = std::mem::take(&mut self.orders);
         Batch { changes, answers, orders, until: Instant::now() + FRESH }
@@ -122,7 +123,7 @@ impl<'a> Tenure<'a> {
         let Batch { changes, answers, orders, until } = batch;
         let error = match kept {
             Ok(()) => {
-                self.reception.told.relief();
+                self.reception.reported.relief();
                 for (site, message) in answers {
                     self.reception.deliver(site, Delivery { message, until });
                 }
@@ -134,7 +135,7 @@ impl<'a> Tenure<'a> {
             }
             Err(error) => error,
         };
-        self.reception.told.trouble(&self.reception.room, &error);
+        self.reception.reported.trouble(&self.reception.room, &error);
         let goes_on = matches!(error, KeepError::Unavailable { .. });
         // The answers are dropped: sites ask again, and the answers then have the same totals.
         self.desk.not_stored(changes);

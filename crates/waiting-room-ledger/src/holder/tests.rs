@@ -10,18 +10,18 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    Minute, SiteId,
-    escrow::{
-        Changes, Draw, EscrowRules, Incarnation, SiteAction, SiteLedger, Standing, Tally, Term,
-        ToGlobal, ToSite,
-    },
-};
 
 use super::*;
 use crate::{
+    SiteId,
+    escrow::{
+        Changes, Draw, EscrowRules, Incarnation, RulesDigest, Standing, Tally, Term, ToGlobal,
+        ToSite,
+    },
     keeper::{KeepError, LedgerKeeper, MemoryKeeper, Seen, TakenOver},
     logged::Logged,
+    model::{SiteAction, SiteLedger},
+    slots::Minute,
 };
 
 const SITE: SiteId = SiteId::new(1);
@@ -55,9 +55,9 @@ impl LedgerKeeper for SlowKeeper {
     }
 
     async fn keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
-        let (fate, told) = oneshot::channel();
+        let (fate, reported) = oneshot::channel();
         let _ = self.batches.send(Pending { changes: changes.clone(), fate });
-        told.await.unwrap_or_else(|_| Err(KeepError::unavailable("the test has ended")))
+        reported.await.unwrap_or_else(|_| Err(KeepError::unavailable("the test has ended")))
     }
 
     async fn release(&mut self, term: Term) -> Result<(), KeepError> {
@@ -91,7 +91,9 @@ impl World {
 
     async fn open(&self, outlet: mpsc::Sender<Delivery>) {
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation, stream) = (SITE, INCARNATION, 1);
+        let site = SITE;
+        let incarnation = INCARNATION;
+        let stream = 1;
         self.handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
     }
@@ -130,13 +132,14 @@ fn join() -> ToGlobal {
 
 /// A message of the site, which knows a ledger of this term.
 fn a_message_of_term(term: Term) -> ToGlobal {
-    let (sent_at, minute) = (Timestamp::from_secs(60), Minute::of(Timestamp::from_secs(60)));
+    let sent_at = Timestamp::from_secs(60);
+    let minute = Minute::of(Timestamp::from_secs(60));
     ToGlobal::Tally(Tally {
         site: SITE,
         incarnation: INCARNATION,
         term,
         sent_at,
-        rules: EscrowRules::new().digest(),
+        rules: RulesDigest::of(&EscrowRules::new()),
         knows: 0,
         active: 0,
         minute: minute.previous(),
@@ -269,8 +272,8 @@ async fn a_site_that_was_granted_more_than_was_kept_is_told_of_once() {
         more.granted += 1;
     }
     world.batch().await;
-    let told = "WARN a site was granted slots that were not kept room=shop site=1 slots=3";
-    assert_eq!(logged.with("that were not kept"), [told]);
+    let reported = "WARN a site was granted slots that were not kept room=shop site=1 slots=3";
+    assert_eq!(logged.with("that were not kept"), [reported]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,7 +292,9 @@ async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
         timeout(Duration::from_secs(60), taken).await.expect("it holds the room");
         let (outlet, mut deliveries) = mpsc::channel(64);
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation, stream) = (SITE, INCARNATION, held.into());
+        let site = SITE;
+        let incarnation = INCARNATION;
+        let stream = held.into();
         handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
         let message = a_message_of_term(Term::new(named));
@@ -301,9 +306,9 @@ async fn a_site_that_names_later_terms_again_and_again_cannot_use_them_up() {
     let refused = "WARN a site is refused room=shop site=1 reason=it names term 65540, expected at most \
                    65539";
     assert_eq!(logged.with("WARN a site is refused"), [refused]);
-    let told = logged.with("WARN a site knows a later term");
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].ends_with("room=shop term=1 site=1 later_term=65001"), "{told:?}");
+    let reported = logged.with("WARN a site knows a later term");
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].ends_with("room=shop term=1 site=1 later_term=65001"), "{reported:?}");
     assert!(matches!(answers.last(), Some(ToSite::Refused(_))), "{answers:?}");
     assert_eq!(handle.holding().await, Some(Term::new(65_539)));
 }
@@ -318,7 +323,8 @@ async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() 
     let open = async |stream| {
         let (outlet, deliveries) = mpsc::channel(1024);
         let (reply, opened) = oneshot::channel();
-        let (site, incarnation) = (SITE, INCARNATION);
+        let site = SITE;
+        let incarnation = INCARNATION;
         handle.deliver(Event::Open { site, incarnation, stream, outlet, reply }).await;
         opened.await.unwrap().unwrap();
         deliveries
@@ -336,11 +342,12 @@ async fn the_log_names_each_site_that_goes_away_or_never_comes_and_its_return() 
     assert_eq!(logged.with("a site"), [away]);
     let second = open(2).await;
     pass(600).await;
-    let told = logged.with("a site");
-    assert_eq!(told.len(), 2, "{told:?}");
-    let back = told[1].strip_prefix("INFO a site is connected again room=shop site=1 silent_for=");
+    let reported = logged.with("a site");
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    let back =
+        reported[1].strip_prefix("INFO a site is connected again room=shop site=1 silent_for=");
     // 659 s and up to two looks.
-    assert!(matches!(back, Some("659s" | "660s" | "661s")), "{told:?}");
+    assert!(matches!(back, Some("659s" | "660s" | "661s")), "{reported:?}");
     // A site that is added and never seen.
     handle.order(Order::AddSite(SiteId::new(2))).await.unwrap();
     pass(600).await;
@@ -382,7 +389,7 @@ async fn events_without_effect_count_towards_no_batch() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
     let (logged, _guard) = Logged::begin();
-    let told =
+    let reported =
         || logged.with("WARN the rules of the room are doubtful room=shop warning=lease is 120s");
     for (rules, warnings) in [
         (EscrowRules::new(), 0),
@@ -407,6 +414,6 @@ async fn a_holder_warns_once_of_a_lease_that_is_as_long_as_a_session() {
             }
         };
         timeout(Duration::from_secs(10), again).await.expect("it holds the room again");
-        assert_eq!(told().len(), warnings, "{rules:?}");
+        assert_eq!(reported().len(), warnings, "{rules:?}");
     }
 }

@@ -6,22 +6,29 @@ use waiting_room_core::Timestamp;
 
 use crate::keeper::Seen;
 
-/// The times of a holder. The default ones let a standby grant within 3 s of the holder's death.
+/// The times of a holder and its standbys. With the defaults, a
+/// standby grants slots within 3 s after the holder was killed.
+///
+/// `patience` has to be longer than `beat` and `look` together. Otherwise, a standby takes over from a
+/// holder that is alive, which is safe but costs a term.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HolderTimes {
     /// The least time between the beginnings of two batches. 5 ms by default.
     pub batch: Duration,
-    /// How often the holder stores a batch at least. 500 ms by default.
+    /// The longest time between the beginnings of two batches. 500 ms by default. A holder without news
+    /// stores an empty batch, by which the standbys see that it is alive.
     pub beat: Duration,
-    /// How long the keeper may take. 2 s by default.
+    /// The time in which a call of the keeper has to complete. 2 s by default. After it, the outcome of the
+    /// call is unknown, and its batch is stored again.
     pub keep: Duration,
-    /// How often a standby looks at the keeper, and the pause of a holder after a batch that the keeper
-    /// did not acknowledge. 250 ms by default.
+    /// The interval at which a standby reads the keeper, and the pause of a holder after a batch that the
+    /// keeper did not acknowledge. 250 ms by default.
     pub look: Duration,
-    /// How long a standby waits for a new batch before it takes over. 1.5 s by default.
+    /// The time without a new batch after which a standby takes over. 1.5 s by default.
     pub patience: Duration,
-    /// How often slots are reclaimed, and given to sites that lack some. 200 ms by default.
+    /// The interval at which expired slots are reclaimed and granted to sites that lack some. 200 ms by
+    /// default.
     pub tick: Duration,
 }
 
@@ -75,7 +82,7 @@ impl Vigil {
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sites::escrow::Term;
+    use crate::escrow::Term;
 
     use super::*;
 

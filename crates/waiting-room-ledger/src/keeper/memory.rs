@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Changes, Epoch, EscrowRules, Kept, KeptAccount, Standing, Term},
+    keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term},
 };
-
-use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 
 /// A keeper for tests, which keeps everything in memory. Its clones share what is kept.
 ///
@@ -46,7 +45,9 @@ impl MemoryKeeper {
         let mut kept = Kept::new(Term::default(), limit, rules);
         let account = KeptAccount::new(Epoch::default(), Standing::Away);
         kept.accounts = sites.into_iter().map(|site| (site, account)).collect();
-        let (batch, is_held, is_lost) = (0, false, false);
+        let batch = 0;
+        let is_held = false;
+        let is_lost = false;
         let shared = Shared { kept, batch, is_held, is_lost, fault: KeeperFault::None };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
@@ -71,7 +72,7 @@ impl MemoryKeeper {
         let shared = self.lock();
         match shared.fault {
             KeeperFault::Unavailable => Err(KeepError::unavailable("made unavailable by a test")),
-            _ => Ok(shared),
+            KeeperFault::None | KeeperFault::SilentlyStored => Ok(shared),
         }
     }
 
@@ -112,7 +113,7 @@ impl LedgerKeeper for MemoryKeeper {
         shared.batch += 1;
         match shared.fault {
             KeeperFault::SilentlyStored => Err(KeepError::unavailable("the answer was lost")),
-            _ => Ok(()),
+            KeeperFault::None | KeeperFault::Unavailable => Ok(()),
         }
     }
 

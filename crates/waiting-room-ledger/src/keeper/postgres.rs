@@ -21,7 +21,7 @@ mod sql;
 
 use std::fmt;
 
-use waiting_room_sites::escrow::{Changes, EscrowRules, Kept, Term};
+use crate::escrow::{Changes, EscrowRules, Kept, Term};
 
 use self::{
     connect::Session,
@@ -40,6 +40,33 @@ use crate::keeper::{KeepError, LedgerKeeper, Seen, TakenOver, next_term};
 /// loaded into another database cluster. The keeper then returns [`KeepError::Lost`] until an operator
 /// [recovers](Self::recover) the room, unless [`Failover::Synchronous`] says that a promotion loses
 /// nothing. It does the same if a batch is missing that it has seen.
+///
+/// A connection is opened in 2 s or not at all, and a statement takes at most 2 s. The connection has no
+/// TLS, so it needs a private network, a socket or a tunnel.
+///
+/// ```no_run
+/// use waiting_room_ledger::{
+///     EscrowRules, Holder, HolderTimes, SiteId, Term,
+///     keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
+/// };
+///
+/// # async fn example() -> Result<(), waiting_room_ledger::keeper::KeepError> {
+/// let url = "postgres://ledger@db.internal/rooms";
+/// let mut keeper = PostgresKeeper::new(url, Failover::None, "shop", "ledger-1");
+///
+/// // Once, before the first ledger of the room.
+/// let mut kept = Kept::new(Term::default(), 2_000, EscrowRules::new());
+/// for site in [1, 2, 3].map(SiteId::new) {
+///     kept.accounts.insert(site, KeptAccount::new(Default::default(), Standing::Away));
+/// }
+/// keeper.set_up(&kept).await?;
+///
+/// let (holder, handle) = Holder::new("shop", keeper, HolderTimes::default());
+/// tokio::spawn(holder.run(std::future::pending()));
+/// # let _ = handle;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct PostgresKeeper {
     url: String,
@@ -51,7 +78,7 @@ pub struct PostgresKeeper {
     batch: u64,
     /// The newest batch that was seen or acknowledged.
     newest: Position,
-    /// What the server continued when this process took over.
+    /// The cluster and the timeline of the server when this process took over.
     lineage: String,
 }
 
@@ -89,8 +116,11 @@ impl PostgresKeeper {
         room: impl Into<String>,
         holder: impl Into<String>,
     ) -> Self {
-        let (url, room, holder) = (url.into(), room.into(), holder.into());
-        let (newest, lineage) = (Position::default(), String::new());
+        let url = url.into();
+        let room = room.into();
+        let holder = holder.into();
+        let newest = Position::default();
+        let lineage = String::new();
         Self { url, failover, room, holder, session: None, batch: 0, newest, lineage }
     }
 
@@ -99,6 +129,10 @@ impl PostgresKeeper {
     /// # Errors
     ///
     /// Returns an error if the server cannot be reached, must not be used, or refuses the tables.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the tables may exist or not.
     pub async fn create_tables(&mut self) -> Result<(), KeepError> {
         let session = self.session().await?;
         session.client.batch_execute(sql::TABLES).await.map_err(KeepError::unavailable)
@@ -111,6 +145,10 @@ impl PostgresKeeper {
     /// # Errors
     ///
     /// Returns an error if the room is set up already, or the server cannot be used.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the room may be set up or not; it is never set up in part.
     pub async fn set_up(&mut self, kept: &Kept) -> Result<(), KeepError> {
         let room = self.room.clone();
         let lineage = self.session().await?.lineage.to_string();
@@ -184,12 +222,15 @@ impl PostgresKeeper {
         seen: Seen,
         at_least: Term,
     ) -> Result<Option<TakenOver>, KeepError> {
-        let (room, holder, failover) = (self.room.clone(), self.holder.clone(), self.failover);
+        let room = self.room.clone();
+        let holder = self.holder.clone();
+        let failover = self.failover;
         let session = self.session().await?;
         let lineage = session.lineage.to_string();
         let term = next_term(seen.term, at_least)?;
         let transaction = session.client.transaction().await.map_err(KeepError::unavailable)?;
-        let (number, before) = (i64::from(term.number()), i64::from(seen.term.number()));
+        let number = i64::from(term.number());
+        let before = i64::from(seen.term.number());
         let row = transaction
             .query_opt(
                 sql::TAKE_OVER,
@@ -202,7 +243,8 @@ impl PostgresKeeper {
         if !must_recover {
             session.lineage.check(row.get("timeline_before"), failover)?;
             if at_least.number() > seen.term.number().saturating_add(1) {
-                let (known, kept) = (at_least.number() - 1, seen.term.number());
+                let known = at_least.number() - 1;
+                let kept = seen.term.number();
                 return Err(KeepError::Lost {
                     found: format!("the term that is kept is {kept}, and a site knows {known}"),
                 });
@@ -219,8 +261,10 @@ impl PostgresKeeper {
     async fn try_keep(&mut self, changes: &Changes) -> Result<(), KeepError> {
         // The number of a batch whose fate is unknown is not used again.
         self.batch = self.batch.saturating_add(1);
-        let (room, batch) = (self.room.clone(), self.batch.cast_signed());
-        let (failover, lineage) = (self.failover, self.lineage.clone());
+        let room = self.room.clone();
+        let batch = self.batch.cast_signed();
+        let failover = self.failover;
+        let lineage = self.lineage.clone();
         let acknowledged = self.newest.batch.cast_signed();
         let term = i64::from(changes.term.number());
         let limit = changes.limit.map(i64::from);
@@ -279,7 +323,9 @@ impl PostgresKeeper {
     }
 
     async fn try_watch(&mut self) -> Result<Seen, KeepError> {
-        let (room, failover, newest) = (self.room.clone(), self.failover, self.newest);
+        let room = self.room.clone();
+        let failover = self.failover;
+        let newest = self.newest;
         let session = self.session().await?;
         let row = session.client.query_opt(&session.watch, &[&room]).await;
         let row = row.map_err(KeepError::unavailable)?;
@@ -326,7 +372,8 @@ impl LedgerKeeper for PostgresKeeper {
     }
 
     async fn release(&mut self, term: Term) -> Result<(), KeepError> {
-        let (room, term) = (self.room.clone(), i64::from(term.number()));
+        let room = self.room.clone();
+        let term = i64::from(term.number());
         let session = self.session().await?;
         let released = session.client.execute(sql::RELEASE, &[&room, &term]).await;
         released.map(drop).map_err(KeepError::unavailable)

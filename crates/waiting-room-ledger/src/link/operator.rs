@@ -44,7 +44,8 @@ impl<D: Dial> OperatorLink<D> {
         Self { dial, addresses: addresses.into_iter().collect(), room: room.into(), keys }
     }
 
-    /// Gives an order, and returns its result as text.
+    /// Gives an order, and returns its result as text. The addresses are tried one after the other; each
+    /// has 10 s for its greeting, and 10 s for its answer.
     ///
     /// # Errors
     ///
@@ -65,7 +66,8 @@ impl<D: Dial> OperatorLink<D> {
     }
 
     async fn order_at(&self, address: &str, order: Order) -> io::Result<Result<String, String>> {
-        let (dial, room) = (&self.dial, &self.room);
+        let dial = &self.dial;
+        let room = &self.room;
         let purpose = Purpose::Operator;
         let mut stream = open(dial, address, room, purpose, &self.keys, ANSWER_WITHIN).await?;
         let text = write_order(order);

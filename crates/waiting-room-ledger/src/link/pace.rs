@@ -1,10 +1,11 @@
-//! How often a link speaks: the heartbeats that it leaves out, and the pauses between its attempts to
+//! The pace of a link: the heartbeats that it leaves out, and the pauses between its attempts to
 //! connect.
 
 use std::time::Duration;
 
 use waiting_room_core::Timestamp;
-use waiting_room_sites::escrow::{Epoch, Heartbeat, Term, ToGlobal};
+
+use crate::escrow::{Epoch, Heartbeat, Term, ToGlobal};
 
 /// Pauses that grow, with jitter, so that sites do not return at the same instant.
 ///
@@ -30,7 +31,8 @@ impl Backoff {
 
     /// Records that a stream was opened.
     pub(super) const fn reset(&mut self) {
-        (self.since, self.attempts) = (None, 0);
+        self.since = None;
+        self.attempts = 0;
     }
 
     /// The pause after another attempt that has failed at `now`: between a half and all of the
@@ -68,7 +70,7 @@ pub(super) struct Thinning {
     last: Option<(Report, Timestamp)>,
 }
 
-/// What a heartbeat reports, without its times.
+/// The content of a heartbeat without its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Report {
     term: Term,
@@ -113,9 +115,11 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use waiting_room_core::VisitorId;
-    use waiting_room_sites::{
+
+    use crate::{
         SiteId,
-        escrow::{EscrowRules, GlobalLedger, Incarnation, SiteAction, SiteLedger},
+        escrow::{EscrowRules, GlobalLedger, Incarnation},
+        model::{SiteAction, SiteLedger},
     };
 
     use super::*;
@@ -180,7 +184,8 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let (id, rules) = (SiteId::new(1), EscrowRules::new().lease(LEASE));
+            let id = SiteId::new(1);
+            let rules = EscrowRules::new().lease(LEASE);
             let now = Timestamp::from_secs(1);
             Self {
                 site: SiteLedger::new(id, Incarnation::new(1), rules, now).unwrap(),
@@ -234,10 +239,10 @@ mod tests {
         let before = world.sent;
         let now = Timestamp::from_secs(10);
         world.site.arrived();
-        if let waiting_room_sites::escrow::Admission::Borrow { ask: Some(ask), .. } =
+        if let crate::model::Admission::Borrow { request: Some(request), .. } =
             world.site.admit(VisitorId::new(1), now)
         {
-            world.carry_out(vec![SiteAction::Send(ask)], now);
+            world.carry_out(vec![SiteAction::Send(request)], now);
         }
         assert_eq!(world.sent, before + 1, "a borrower asks at once");
         world.run(11..=11);

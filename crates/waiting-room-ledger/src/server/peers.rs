@@ -17,16 +17,16 @@ use tokio::time::Instant;
 /// address, by a tunnel, but each is confirmed within a round trip.
 pub(super) const MAX_UNCONFIRMED: usize = 512;
 /// The most warnings that are remembered, so that each is logged once.
-const MAX_TOLD: usize = 1024;
+const MAX_REPORTED: usize = 1024;
 /// The time after which a warning is logged again.
 const TELL_AGAIN: Duration = Duration::from_secs(60 * 60);
 
-/// What a server knows of its peers.
+/// The connections of each address, and the warnings that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     /// The connections of each address that are not confirmed yet.
     unconfirmed: Mutex<HashMap<String, usize>>,
-    told: Mutex<Told>,
+    reported: Mutex<Reported>,
 }
 
 /// A connection, which counts as one without a key until it is confirmed.
@@ -39,7 +39,7 @@ pub(super) struct Caller {
 
 /// The warnings that were logged in the last hour, up to a bound.
 #[derive(Debug, Default)]
-struct Told(HashMap<String, Instant>);
+struct Reported(HashMap<String, Instant>);
 
 impl Peers {
     /// Counts a connection of a peer. Returns `None` if its address has too many that are not confirmed.
@@ -52,15 +52,16 @@ impl Peers {
             return None;
         }
         *count += 1;
-        let (peers, is_confirmed) = (Arc::clone(self), AtomicBool::new(false));
+        let peers = Arc::clone(self);
+        let is_confirmed = AtomicBool::new(false);
         Some(Caller { peers, address, is_confirmed })
     }
 
     /// Tells the operator of this server why a peer was refused, once in an hour.
-    pub(super) fn tell(&self, peer: &str, sentence: &str) {
+    pub(super) fn report(&self, peer: &str, sentence: &str) {
         let warning = format!("{} {sentence}", address_of(peer));
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_news(warning, Instant::now()) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.is_news(warning, Instant::now()) {
             tracing::warn!(peer, reason = sentence, "a stream was refused or ended");
         }
     }
@@ -93,7 +94,7 @@ impl Drop for Caller {
     }
 }
 
-impl Told {
+impl Reported {
     /// Returns whether a warning was not logged in the last hour, and records it. If there are too many
     /// others, the oldest one is forgotten: a peer that makes up new ones silences none.
     fn is_news(&mut self, warning: String, now: Instant) -> bool {
@@ -101,10 +102,10 @@ impl Told {
         if self.0.get(&warning).is_some_and(is_recent) {
             return false;
         }
-        if self.0.len() >= MAX_TOLD {
+        if self.0.len() >= MAX_REPORTED {
             self.0.retain(|_, at| is_recent(at));
         }
-        if self.0.len() >= MAX_TOLD
+        if self.0.len() >= MAX_REPORTED
             && let Some(oldest) = self.0.iter().min_by_key(|(_, at)| **at)
         {
             let oldest = oldest.0.clone();
@@ -171,31 +172,32 @@ mod tests {
     async fn a_warning_is_logged_again_after_an_hour() {
         let (logged, _guard) = Logged::begin();
         let peers = Peers::default();
-        let told = || logged.with("WARN a stream was refused or ended").len();
+        let reported = || logged.with("WARN a stream was refused or ended").len();
         for (minutes, expected) in [(0, 1), (59, 1), (1, 2), (59, 2), (2, 3)] {
             tokio::time::advance(Duration::from_secs(60 * minutes)).await;
-            peers.tell("10.0.0.1:80", "the key is not one of this ledger");
-            assert_eq!(told(), expected);
+            peers.report("10.0.0.1:80", "the key is not one of this ledger");
+            assert_eq!(reported(), expected);
         }
-        peers.tell("10.0.0.1:81", "the key is not one of this ledger");
-        assert_eq!(told(), 3, "another port is the same peer");
-        peers.tell("10.0.0.1:80", "there is no greeting");
-        peers.tell("10.0.0.2:80", "the key is not one of this ledger");
-        assert_eq!(told(), 5);
+        peers.report("10.0.0.1:81", "the key is not one of this ledger");
+        assert_eq!(reported(), 3, "another port is the same peer");
+        peers.report("10.0.0.1:80", "there is no greeting");
+        peers.report("10.0.0.2:80", "the key is not one of this ledger");
+        assert_eq!(reported(), 5);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_warnings_silences_no_other_one_and_is_bounded() {
-        let (mut told, begin) = (Told::default(), Instant::now());
+        let mut reported = Reported::default();
+        let begin = Instant::now();
         let at = |second| begin + Duration::from_secs(second);
-        for flood in 0..5 * MAX_TOLD as u64 {
-            assert!(told.is_news(format!("flood {flood}"), at(flood / 10)));
-            assert!(told.0.len() <= MAX_TOLD);
+        for flood in 0..5 * MAX_REPORTED as u64 {
+            assert!(reported.is_news(format!("flood {flood}"), at(flood / 10)));
+            assert!(reported.0.len() <= MAX_REPORTED);
         }
-        assert!(told.is_news("a site".to_owned(), at(600)));
-        assert!(!told.is_news("a site".to_owned(), at(600)));
+        assert!(reported.is_news("a site".to_owned(), at(600)));
+        assert!(!reported.is_news("a site".to_owned(), at(600)));
         // The newest ones are still known, and the oldest are not.
-        assert!(!told.is_news(format!("flood {}", 5 * MAX_TOLD - 1), at(600)));
-        assert!(told.is_news("flood 0".to_owned(), at(600)));
+        assert!(!reported.is_news(format!("flood {}", 5 * MAX_REPORTED - 1), at(600)));
+        assert!(reported.is_news("flood 0".to_owned(), at(600)));
     }
 }

@@ -6,12 +6,10 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Incarnation, MAX_MESSAGE_LEN, ToGlobal},
-};
 
 use crate::{
+    SiteId,
+    escrow::{Incarnation, MAX_MESSAGE_LEN, ToGlobal},
     holder::{Delivery, Event, HolderHandle, OpenRefused, OrderError, Role, StreamId},
     server::peers::Caller,
     wire::{
@@ -22,7 +20,7 @@ use crate::{
 
 /// The most messages that wait for a site to read. A site that is slower is disconnected.
 const MAX_UNREAD: usize = 64;
-/// How often a silent site is asked whether it is there.
+/// The interval at which a silent site is pinged.
 const PULSE: Duration = Duration::from_secs(5);
 /// The time in which a client has to confirm the greeting, and an operator to give its order.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(5);
@@ -53,8 +51,8 @@ pub(super) async fn serve_site(
     let confirmed = timeout(CONFIRM_WITHIN, reader.next(&mut opener)).await;
     match confirmed {
         Ok(Ok(confirm)) if confirm.is_empty() => caller.confirm(),
-        Ok(Err(FrameError::Seal)) => return Err(FrameError::Seal.to_string()),
-        _ => return Ok(()),
+        Ok(Err(error)) if error.is_forged() => return Err(error.to_string()),
+        Ok(Ok(_) | Err(_)) | Err(_) => return Ok(()),
     }
     let (outlet, deliveries) = mpsc::channel(MAX_UNREAD);
     let (reply, opened) = oneshot::channel();

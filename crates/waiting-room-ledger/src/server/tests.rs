@@ -10,16 +10,14 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, SiteAction, SiteLedger, ToGlobal},
-};
 
 use super::{peers::MAX_UNCONFIRMED, *};
 use crate::{
-    Holder, HolderTimes, SharedKeys,
+    Holder, HolderTimes, SharedKeys, SiteId,
+    escrow::{EscrowRules, Incarnation, ToGlobal},
     keeper::MemoryKeeper,
     logged::Logged,
+    model::{SiteAction, SiteLedger},
     wire::{FrameError, FrameReader, Hello, Opener, Purpose, Ready, Sealer},
 };
 
@@ -195,7 +193,8 @@ async fn a_frame_that_is_forged_repeated_or_garbage_ends_the_stream() {
 
 /// The first message of a site.
 fn join(number: u16) -> ToGlobal {
-    let (rules, now) = (EscrowRules::new(), Timestamp::from_secs(1));
+    let rules = EscrowRules::new();
+    let now = Timestamp::from_secs(1);
     let mut site = SiteLedger::new(SiteId::new(number), Incarnation::new(1), rules, now).unwrap();
     match &site.tick(now)[..] {
         [SiteAction::Send(join)] => join.clone(),
@@ -334,7 +333,8 @@ async fn a_client_without_a_key_cannot_hold_a_connection_by_greeting_again_and_a
 
 #[tokio::test(start_paused = true)]
 async fn a_site_with_a_key_of_its_own_cannot_speak_as_another_site() {
-    let (sites, [a, b]) = ([1, 2].map(SiteId::new), ["a", "b"].map(|digit| digit.repeat(64)));
+    let sites = [1, 2].map(SiteId::new);
+    let [a, b] = ["a", "b"].map(|digit| digit.repeat(64));
     let keeper = MemoryKeeper::new(10, sites, EscrowRules::new());
     let (holder, mut handle) = Holder::new("shop", keeper, HolderTimes::default());
     tokio::spawn(holder.run(std::future::pending()));
@@ -342,7 +342,8 @@ async fn a_site_with_a_key_of_its_own_cannot_speak_as_another_site() {
     let own = SharedKeys::parse(&format!("1 {a}\n2 {b}\n")).unwrap();
     let server = LedgerServer::new([("shop".to_owned(), handle)], ServerKeys::new(own));
     for (number, key, status) in [(1, "a", 200), (2, "b", 200), (2, "a", 401), (1, "b", 401)] {
-        let (site, incarnation) = (SiteId::new(number), Incarnation::new(1));
+        let site = SiteId::new(number);
+        let incarnation = Incarnation::new(1);
         let hello = hello(Purpose::Site { site, incarnation });
         let raw = Raw::send(&server, "/v1/site", greeting(&hello, &keys(key))).await;
         assert_eq!(raw.status.as_u16(), status, "site {number}, key {key}");

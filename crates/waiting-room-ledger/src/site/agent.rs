@@ -17,17 +17,17 @@ use waiting_room_redis::{
     RedisStore,
     site::{SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::{EscrowRules, ToSite};
 
 use crate::{
     Dial, Policy,
+    escrow::{EscrowRules, RulesDigest, ToSite},
     site::{
         channel::Channel, counting::Counting, messages::for_room, options::SiteOptions,
         state::SiteState,
     },
 };
 
-/// How often a node looks for slots while visitors wait at its door.
+/// The interval at which a node looks for slots while visitors wait at its door.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The task of a node that reports and, if it speaks for the site, carries messages.
@@ -37,7 +37,7 @@ pub(super) struct Agent<D> {
     room: RedisStore,
     name: String,
     options: SiteOptions<D>,
-    /// What the agent of a site that counts knows of the world.
+    /// The world as the agent of a site that counts knows it.
     counting: Option<Counting>,
     slots: Channel,
     /// The channel of the limit on new visitors, if the sites share it.
@@ -45,7 +45,7 @@ pub(super) struct Agent<D> {
     is_failing: bool,
 }
 
-/// Why a node reports.
+/// The reason for a report of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// The global ledger of this limit waits for the report.
@@ -62,7 +62,7 @@ impl<D: Dial> Agent<D> {
         options: SiteOptions<D>,
     ) -> Self {
         let counting = match options.policy {
-            Policy::Counters => Some(Counting::new(options.site, options.rules.digest())),
+            Policy::Counters => Some(Counting::new(options.site, RulesDigest::of(&options.rules))),
             Policy::Escrow => None,
         };
         let slots = Channel::new(SharedLimit::ActiveVisitors, name.to_owned(), options.rules);
@@ -70,7 +70,8 @@ impl<D: Dial> Agent<D> {
             .minute
             .clone()
             .map(|(room, rules)| Channel::new(SharedLimit::NewVisitors, room, rules));
-        let (name, is_failing) = (name.to_owned(), false);
+        let name = name.to_owned();
+        let is_failing = false;
         Self { state, room, name, options, counting, slots, minute, is_failing }
     }
 
@@ -86,7 +87,7 @@ impl<D: Dial> Agent<D> {
                 () = sleep(pause) => (SharedLimit::ActiveVisitors, None),
             };
             match message {
-                Some(message) => self.hear(limit, &message).await,
+                Some(message) => self.receive(limit, &message).await,
                 None => self.report(Cause::Usual).await,
             }
         }
@@ -105,8 +106,8 @@ impl<D: Dial> Agent<D> {
     /// Reports to the room, and then to the global ledger if this node speaks for the site.
     async fn report(&mut self, cause: Cause) {
         let report = self.state.report();
-        let said = match self.room.report_of_site(&report).await {
-            Ok(said) => said,
+        let report = match self.room.report_of_site(&report).await {
+            Ok(report) => report,
             Err(error) => {
                 self.state.not_reported(&report);
                 if !self.is_failing {
@@ -117,10 +118,10 @@ impl<D: Dial> Agent<D> {
             }
         };
         self.is_failing = false;
-        self.state.learn(&said);
-        if said.speaks {
-            self.plan(&said).await;
-            self.speak(&said, cause);
+        self.state.update(&report);
+        if report.speaks {
+            self.plan(&report).await;
+            self.speak(&report, cause);
         } else {
             self.slots.close();
             self.minute.iter_mut().for_each(Channel::close);
@@ -129,50 +130,53 @@ impl<D: Dial> Agent<D> {
 
     /// Gives the room of a site that counts the slots of this minute and the next. The room may need
     /// them also while there is no ledger.
-    async fn plan(&mut self, said: &SiteReport) {
+    async fn plan(&mut self, report: &SiteReport) {
         let Some(counting) = &mut self.counting else { return };
-        let Some((term, plan)) = counting.plan(said, &self.room.rules()) else { return };
-        let (limit, times) = (self.slots.limit, &self.slots.times);
+        let Some((term, plan)) = counting.plan(report, &self.room.rules()) else { return };
+        let limit = self.slots.limit;
+        let times = &self.slots.times;
         // If the room does not answer, the next report repeats the plan.
         if let Ok((_, free)) = self.room.hear_for_site(limit, term, &plan, times).await {
-            counting.was_planned(said);
+            counting.was_planned(report);
             self.state.show_free(free);
         }
     }
 
     /// Sends what the room has reported, if it is time.
-    fn speak(&mut self, said: &SiteReport, cause: Cause) {
-        let accounts = [Some(&said.slots), said.minute.as_ref()];
+    fn speak(&mut self, report: &SiteReport, cause: Cause) {
+        let accounts = [Some(&report.slots), report.minute.as_ref()];
         for (channel, account) in [Some(&mut self.slots), self.minute.as_mut()]
             .into_iter()
             .zip(accounts)
             .filter_map(|(channel, account)| channel.zip(account))
         {
             channel.open(&self.options, account.incarnation);
-            if cause != Cause::Asked(channel.limit) && !channel.is_due(said, account) {
+            if cause != Cause::Asked(channel.limit) && !channel.is_due(report, account) {
                 continue;
             }
             let message = match &self.counting {
-                Some(counting) => said.counted.as_ref().map(|it| counting.tally(said, it)),
-                None => Some(channel.message(&self.options, said.at, account)),
+                Some(counting) => {
+                    report.counted.as_ref().map(|counted| counting.tally(report, counted))
+                }
+                None => Some(channel.message(&self.options, report.at, account)),
             };
             // The room of a site that counts may not have begun to.
             if let Some(message) = message {
-                channel.send(message, said.at, account);
+                channel.send(message, report.at, account);
             }
         }
     }
 
     /// Hands a message of the global ledger of a limit to the room.
-    async fn hear(&mut self, limit: SharedLimit, message: &ToSite) {
-        let channel = match (limit, &mut self.minute) {
-            (SharedLimit::NewVisitors, Some(minute)) => minute,
-            _ => &mut self.slots,
+    async fn receive(&mut self, limit: SharedLimit, message: &ToSite) {
+        let channel = match limit {
+            SharedLimit::ActiveVisitors => &mut self.slots,
+            SharedLimit::NewVisitors => self.minute.as_mut().unwrap_or(&mut self.slots),
         };
         channel.note(message, &self.options);
         let times = channel.times;
         if let (ToSite::World(world), Some(counting)) = (message, &mut self.counting)
-            && counting.hear(world)
+            && counting.receive(world)
         {
             // The room has to report before it gets a plan.
             self.report(Cause::Usual).await;

@@ -6,10 +6,11 @@ use std::{future::pending, time::Duration};
 use tokio::time::Instant;
 use waiting_room_core::Timestamp;
 use waiting_room_redis::site::{AccountReport, SharedLimit, SiteReport, SiteTimes};
-use waiting_room_sites::escrow::{EscrowRules, Incarnation, JoinRefused, ToGlobal, ToSite};
 
 use crate::{
-    Dial, LedgerLink,
+    Dial,
+    escrow::{EscrowRules, Incarnation, JoinRefused, RulesDigest, ToGlobal, ToSite},
+    link::LedgerLink,
     site::{
         messages::{times, to_global},
         options::SiteOptions,
@@ -67,15 +68,18 @@ impl Channel {
         if self.link.as_ref().is_some_and(|(life, _)| *life == incarnation) {
             return;
         }
-        let (site, life) = (options.site.number(), format!("{incarnation:016x}"));
+        let site = options.site.number();
+        let life = format!("{incarnation:016x}");
         tracing::info!(room = self.room, site, life, "speaks for the site");
         let link = options.link(&self.room, &self.rules, Incarnation::new(incarnation));
-        (self.link, self.sent) = (Some((incarnation, link)), None);
+        self.link = Some((incarnation, link));
+        self.sent = None;
     }
 
     /// Closes the channel, because another node speaks for the site.
     pub(super) fn close(&mut self) {
-        (self.link, self.sent) = (None, None);
+        self.link = None;
+        self.sent = None;
     }
 
     /// The next message of the global ledger. `None` if the link has ended, and the next report has to
@@ -94,10 +98,11 @@ impl Channel {
     }
 
     /// Returns whether a message has to be sent although the global ledger does not wait for one.
-    pub(super) fn is_due(&self, said: &SiteReport, account: &AccountReport) -> bool {
+    pub(super) fn is_due(&self, report: &SiteReport, account: &AccountReport) -> bool {
         let Some(sent) = self.sent else { return true };
-        let (heartbeat, elapsed) = (self.times.heartbeat, sent.at.elapsed());
-        let wants_tickets = said.counted.is_some_and(|it| it.wanted > it.tickets);
+        let heartbeat = self.times.heartbeat;
+        let elapsed = sent.at.elapsed();
+        let wants_tickets = report.counted.is_some_and(|counted| counted.wanted > counted.tickets);
         let is_hasty = account.wanted > 0 || account.is_recalled || wants_tickets;
         let is_news = sent.is_answered && !sent.is_served_later(account);
         elapsed >= heartbeat || is_hasty && (is_news || elapsed >= self.haste())
@@ -122,7 +127,7 @@ impl Channel {
         at: Timestamp,
         account: &AccountReport,
     ) -> ToGlobal {
-        to_global(options.site, self.rules.digest(), at, account)
+        to_global(options.site, RulesDigest::of(&self.rules), at, account)
     }
 
     /// Sends a message, which is lost if there is no stream.
@@ -156,20 +161,24 @@ impl Channel {
                 }
             }
             ToSite::Welcome(_) | ToSite::World(_) => self.warned = None,
-            _ => {}
+            ToSite::Dead { .. }
+            | ToSite::Grant(_)
+            | ToSite::Report { .. }
+            | ToSite::Stale { .. }
+            | ToSite::Tickets(_) => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_sites::{
-        SiteId,
-        escrow::{Epoch, Refusal, Refused, Term},
-    };
 
     use super::*;
-    use crate::{SharedKeys, logged::Logged};
+    use crate::{
+        SharedKeys, SiteId,
+        escrow::{Epoch, Refusal, Refused, Term},
+        logged::Logged,
+    };
 
     const RULES: EscrowRules = EscrowRules::new();
 
@@ -211,9 +220,10 @@ mod tests {
     /// Returns whether a site with this account sends another message at once, after one with the
     /// account `sent` that was answered.
     fn is_due(sent: &AccountReport, slots: AccountReport) -> bool {
-        let (channel, at) = (answered(sent), Timestamp::ZERO);
-        let said = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
-        channel.is_due(&said, &said.slots)
+        let channel = answered(sent);
+        let at = Timestamp::ZERO;
+        let report = SiteReport { at, speaks: true, free: 0, slots, minute: None, counted: None };
+        channel.is_due(&report, &report.slots)
     }
 
     #[tokio::test(start_paused = true)]
@@ -235,16 +245,16 @@ mod tests {
         let mut channel = Channel::new(SharedLimit::ActiveVisitors, "shop".to_owned(), RULES);
         let keys = SharedKeys::parse(&"a".repeat(64)).unwrap();
         let options = SiteOptions::new(SiteId::new(3), RULES, ["ledger:7400".to_owned()], keys);
-        let mut hear = |reason| {
+        let mut receive = |reason| {
             let life = (Incarnation::new(7), Epoch::default());
             let refused = Refused::new(Term::new(1), life.0, life.1, reason);
             channel.note(&ToSite::Refused(refused), &options);
         };
         let rules = RULES.session(Duration::from_secs(60));
         for _ in 0..2 {
-            hear(Refusal::Rules { rules, digest: rules.digest() });
+            receive(Refusal::Rules { rules, digest: RulesDigest::of(&rules) });
         }
-        hear(Refusal::NotListed);
+        receive(Refusal::NotListed);
         let told = "WARN the global ledger refuses the site room=shop site=3 policy=Escrow reason=";
         assert_eq!(
             logged.with("refuses the site"),

@@ -1,12 +1,14 @@
-//! What the agent of a site knows under [`Policy::Counters`](crate::Policy::Counters): the newest
+//! The world as the agent of a site knows it under [`Policy::Counters`](crate::Policy::Counters): the newest
 //! snapshot of the world, and the slots of the minutes that follow from it. Time is an argument, and
 //! nothing waits here.
 
 use waiting_room_core::{RoomRules, Timestamp};
 use waiting_room_redis::site::{Counted, GlobalNews, MinutePlan, SiteReport};
-use waiting_room_sites::{
-    Minute, SiteId, SlotPolicy, SlotRules, Slots, WorldSnapshot,
+
+use crate::{
+    SiteId,
     escrow::{Draw, Incarnation, RulesDigest, Tally, Term, ToGlobal, World},
+    slots::{Minute, SlotRules, Slots, WorldSnapshot},
 };
 
 /// Splits the slots of a minute by the newest snapshot, with the rules that the simulation uses.
@@ -25,7 +27,7 @@ impl Counting {
     }
 
     /// Learns a snapshot. Returns `false` if a newer one is known.
-    pub(super) fn hear(&mut self, world: &World) -> bool {
+    pub(super) fn receive(&mut self, world: &World) -> bool {
         let is_newer = self.version() < world.version;
         if is_newer {
             self.world = Some((world.clone(), world.snapshot()));
@@ -38,38 +40,41 @@ impl Counting {
     ///
     /// The limit on new visitors is that in the rules of the room, for the world. The limit on active
     /// visitors is that of the ledger, and until it is known that in the rules of the room.
-    pub(super) fn plan(&self, said: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
-        let minute = Minute::of(said.at);
-        if said.counted.is_some() && self.planned == Some((minute, self.version())) {
+    pub(super) fn plan(&self, report: &SiteReport, room: &RoomRules) -> Option<(u32, GlobalNews)> {
+        let minute = Minute::of(report.at);
+        if report.counted.is_some() && self.planned == Some((minute, self.version())) {
             return None;
         }
         let (limit, taken) = self
             .world()
             .map_or((room.total_active_users(), 0), |world| (world.limit, world.active));
-        let (free, active) = (limit.saturating_sub(taken), said.counted.map_or(0, |it| it.active));
-        let rules = SlotRules::new(limit, SlotPolicy::Counters);
+        let free = limit.saturating_sub(taken);
+        let active = report.counted.map_or(0, |counted| counted.active);
+        let rules = SlotRules::new(limit);
         let rules = rules.new_users_per_minute(room.new_users_per_minute());
-        let plan = |minute: Minute| self.slots_of(minute, &rules, said.at.max(minute.start()));
+        let plan = |minute: Minute| self.slots_of(minute, &rules, report.at.max(minute.start()));
         let minutes = [plan(minute), plan(minute.next())];
-        let term =
-            self.world().map_or(said.slots.term, |world| world.term.number().max(said.slots.term));
+        let term = self
+            .world()
+            .map_or(report.slots.term, |world| world.term.number().max(report.slots.term));
         Some((term, GlobalNews::Plan { ceiling: free.saturating_add(active), minutes }))
     }
 
     /// Records that the room has the plan for the time of this report.
-    pub(super) fn was_planned(&mut self, said: &SiteReport) {
-        self.planned = Some((Minute::of(said.at), self.version()));
+    pub(super) fn was_planned(&mut self, report: &SiteReport) {
+        self.planned = Some((Minute::of(report.at), self.version()));
     }
 
     /// The message of a site whose room has reported.
-    pub(super) fn tally(&self, said: &SiteReport, counted: &Counted) -> ToGlobal {
+    pub(super) fn tally(&self, report: &SiteReport, counted: &Counted) -> ToGlobal {
         let minute = Minute::new(counted.minute);
-        let (slots, knows_world) = (counted.anywhere, counted.knows_world);
+        let slots = counted.anywhere;
+        let knows_world = counted.knows_world;
         ToGlobal::Tally(Tally {
             site: self.site,
-            incarnation: Incarnation::new(said.slots.incarnation),
-            term: Term::new(said.slots.term),
-            sent_at: said.at,
+            incarnation: Incarnation::new(report.slots.incarnation),
+            term: Term::new(report.slots.term),
+            sent_at: report.at,
             rules: self.digest,
             knows: self.version(),
             active: counted.active,

@@ -46,9 +46,9 @@ impl Clock for BootClock {
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     window: Duration,
-    /// When the current window has begun, and how far the room was ahead in it, in nanoseconds.
+    /// The begin of the current window, and the lead of the room in it, in nanoseconds.
     current: Option<(Timestamp, i128)>,
-    /// How far the room was ahead in the last window.
+    /// The lead of the room in the last window.
     last: Option<i128>,
 }
 
@@ -59,7 +59,7 @@ impl Judge {
 
     /// Records that the room has shown a time, which was received at `received` by the clock of this
     /// machine.
-    pub(super) fn learn(&mut self, room: Timestamp, received: Timestamp) {
+    pub(super) fn observe(&mut self, room: Timestamp, received: Timestamp) {
         let ahead = i128::from(room.as_nanos()) - i128::from(received.as_nanos());
         self.current = Some(match self.current {
             Some((began, known)) if received.since(began) < self.window => {
@@ -94,7 +94,7 @@ mod tests {
         let mut judge = Judge::new(LEASE);
         for second in 0..=seconds {
             let passed = Duration::from_secs(second);
-            judge.learn(ROOM + passed, BOOT + passed);
+            judge.observe(ROOM + passed, BOOT + passed);
         }
         judge
     }
@@ -110,7 +110,7 @@ mod tests {
             let mut judge = watched(1_000);
             for second in 1_000..1_000 + 2 * LEASE.as_secs() {
                 let passed = Duration::from_secs(second);
-                judge.learn((ROOM + passed).before(back), BOOT + passed);
+                judge.observe((ROOM + passed).before(back), BOOT + passed);
                 assert_eq!(judge.at(BOOT + passed), ROOM + passed, "{back:?} at {second} s");
             }
         }
@@ -131,7 +131,7 @@ mod tests {
         for second in 0..200_000 {
             let room = ROOM + Duration::from_secs(second);
             let boot = BOOT + Duration::from_micros(second * 1_000_100);
-            judge.learn(room, boot);
+            judge.observe(room, boot);
             most = most.max(judge.at(boot).since(room));
         }
         assert!(most < Duration::from_millis(50), "{most:?}");

@@ -3,7 +3,8 @@
 
 use waiting_room_core::Timestamp;
 use waiting_room_redis::site::{AccountReport, EpochNumbers, GlobalNews, SiteTimes};
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{
         Epoch, EscrowRules, Heartbeat, Incarnation, Join, LineFront, Refusal, RulesDigest, Term,
@@ -82,7 +83,7 @@ pub(super) fn for_room(message: &ToSite) -> Option<(u32, GlobalNews)> {
             inherited: welcome.inherited,
         },
         // Rooms take no visitors over from dead sites, and the agent keeps the world for them.
-        _ => return None,
+        ToSite::Dead { .. } | ToSite::World(_) => return None,
     };
     Some((message.term().number(), news))
 }

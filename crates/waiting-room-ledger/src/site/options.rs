@@ -3,14 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
-use waiting_room_sites::{
-    SiteId,
+
+use crate::{
+    Dial, SharedKeys, SiteId, TcpDial,
     escrow::{EscrowRules, Incarnation},
+    link::{LedgerLink, LinkOptions},
+    site::judge::BootClock,
 };
 
-use crate::{Dial, LedgerLink, LinkOptions, SharedKeys, TcpDial, site::judge::BootClock};
-
-/// How the sites of a room keep one limit on active visitors. All sites have to use the same policy.
+/// The method by which the sites of a room keep one limit on active visitors. All sites have to use the same policy.
 ///
 /// A ledger refuses sites of the other policy by name, as long as a slot is granted or visitors of
 /// sites that count may be active. So the policy of a running room changes when all sites have been
@@ -19,21 +20,36 @@ use crate::{Dial, LedgerLink, LinkOptions, SharedKeys, TcpDial, site::judge::Boo
 #[non_exhaustive]
 pub enum Policy {
     /// The sites count new visitors by the calendar minute, and know a snapshot of the world that is
-    /// a second old: the third policy of Cloudflare's article, see
-    /// [`SlotPolicy::Counters`](waiting_room_sites::SlotPolicy::Counters).
+    /// a second old: the third policy of Cloudflare's article on the queueing decisions of its Waiting
+    /// Room (2023).
     ///
     /// **The limit may be exceeded**, up to twice with recent snapshots, and visitors may be queued
     /// although slots are free. While the ledger is away, a site goes on for three minutes with the
     /// last snapshot. The clocks of the ledger and of the servers of all rooms have to agree within
     /// a second or so.
     Counters,
-    /// The sites hold slots that the global ledger has granted. The limit is never exceeded, see
-    /// [`escrow`](waiting_room_sites::escrow).
+    /// The sites hold slots that the global ledger has granted. The limit is never exceeded, under the
+    /// [conditions](crate#the-promise) of the crate.
     #[default]
     Escrow,
 }
 
-/// How a [`SiteStore`](crate::SiteStore) finds the global ledger, and which site it is.
+/// The identity of a site, and the addresses and keys by which its [`SiteStore`](crate::SiteStore) connects
+/// to the global ledger.
+///
+/// All nodes of a site need the same options, and all sites the same rules and policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
+///
+/// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
+/// let ledgers = ["ledger-1.internal:7400", "ledger-2.internal:7400"].map(str::to_owned);
+/// let rules = EscrowRules::new().session(Duration::from_secs(600));
+/// let paris = SiteOptions::new(SiteId::new(1), rules, ledgers, keys).within(Duration::from_secs(1));
+/// # let _ = paris;
+/// # Ok::<(), waiting_room_ledger::KeyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SiteOptions<D = TcpDial> {
     pub(super) site: SiteId,
@@ -86,8 +102,7 @@ impl<D: Dial> SiteOptions<D> {
     /// [`Policy::Escrow`] by default.
     ///
     /// ```
-    /// use waiting_room_ledger::{Policy, SharedKeys, SiteOptions};
-    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    /// use waiting_room_ledger::{EscrowRules, Policy, SharedKeys, SiteId, SiteOptions};
     ///
     /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
     /// let ledgers = ["ledger-1.internal:7400".to_owned()];
@@ -113,8 +128,7 @@ impl<D: Dial> SiteOptions<D> {
     /// for the site.
     ///
     /// ```
-    /// use waiting_room_ledger::{SharedKeys, SiteOptions};
-    /// use waiting_room_sites::{SiteId, escrow::EscrowRules};
+    /// use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions};
     ///
     /// let keys = SharedKeys::parse(&"0123456789abcdef".repeat(4))?;
     /// let ledgers = ["ledger-1.internal:7400".to_owned()];
@@ -151,7 +165,8 @@ impl<D: Dial> SiteOptions<D> {
         rules: &EscrowRules,
         incarnation: Incarnation,
     ) -> LedgerLink {
-        let (life, addresses) = ((self.site, incarnation), self.addresses.iter().cloned());
+        let life = (self.site, incarnation);
+        let addresses = self.addresses.iter().cloned();
         let options = LinkOptions::new(room, life, rules, addresses, self.keys.clone());
         LedgerLink::connect(self.dial.clone(), options.within(self.within))
     }
@@ -164,7 +179,8 @@ impl<D: Dial> SiteOptions<D> {
     pub(super) fn validate(self) -> Result<Self, ConfigError> {
         self.rules.validate()?;
         if self.addresses.is_empty() {
-            let (kind, expected) = (ConfigErrorKind::TooSmall, "at least one address of a ledger");
+            let kind = ConfigErrorKind::TooSmall;
+            let expected = "at least one address of a ledger";
             return Err(ConfigError::new(kind, "addresses", "an empty list", expected));
         }
         if let Some((room, rules)) = &self.minute {
@@ -211,7 +227,8 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
         return Err(ConfigError::new(ConfigErrorKind::Malformed, MINUTE, "\"\"", expected));
     }
     if policy != Policy::Escrow {
-        let (given, expected) = (format!("{room:?}"), "no room of its own with Policy::Counters");
+        let given = format!("{room:?}");
+        let expected = "no room of its own with Policy::Counters";
         return Err(ConfigError::new(ConfigErrorKind::Contradicts, MINUTE, given, expected));
     }
     rules.validate()?;
@@ -220,10 +237,7 @@ fn check_minute(room: &str, rules: &EscrowRules, policy: Policy) -> Result<(), C
     if held == expected {
         return Ok(());
     }
-    let kind = match held < expected {
-        true => ConfigErrorKind::TooSmall,
-        false => ConfigErrorKind::TooLarge,
-    };
+    let kind = if held < expected { ConfigErrorKind::TooSmall } else { ConfigErrorKind::TooLarge };
     let expected = format!("{expected:?}, for which a place in a rolling minute is held");
     Err(ConfigError::new(kind, "session", format!("{held:?}"), expected))
 }
@@ -238,7 +252,8 @@ pub(super) fn check_session(rules: &EscrowRules, lifetime: Duration) -> Result<(
     if lifetime <= session {
         return Ok(());
     }
-    let (given, expected) = (format!("{session:?}"), format!("at least {lifetime:?}"));
+    let given = format!("{session:?}");
+    let expected = format!("at least {lifetime:?}");
     let expected = format!("{expected}, the longest lifetime of a pass of the room");
     Err(ConfigError::new(ConfigErrorKind::TooSmall, "session", given, expected))
 }

@@ -1,4 +1,4 @@
-//! What a node knows of its site, and the visitors that wait at its door.
+//! The state of a site as one node knows it, and the visitors that wait at the door of the node.
 
 use std::{
     sync::{
@@ -11,13 +11,12 @@ use std::{
 use tokio::sync::{Notify, watch};
 use waiting_room_core::{Timestamp, time::Clock};
 use waiting_room_redis::site::{AccountReport, Counted, NodeReport, SiteReport};
-use waiting_room_sites::{Minute, escrow::EscrowRules};
 
-use crate::site::judge::Judge;
+use crate::{escrow::EscrowRules, site::judge::Judge, slots::Minute};
 
-/// How long a node speaks for its site without reporting again.
+/// The time for which a node speaks for its site without reporting again.
 const SPEAKS_FOR: Duration = Duration::from_secs(5);
-/// How long the number of visitors at the door of a node holds without another report.
+/// The time for which the reported number of visitors at the door of a node holds.
 const DOOR_FOR: Duration = Duration::from_secs(1);
 
 /// The state of a node that its verbs and its agent share. The atomics are independent of each
@@ -29,7 +28,7 @@ pub(super) struct SiteState {
     incarnation: AtomicU64,
     clock: Arc<dyn Clock>,
     judge: Mutex<Judge>,
-    /// How long a place in the minute is held, if the sites share the limit on new visitors.
+    /// The time for which a place in the minute is held, if the sites share the limit on new visitors.
     minute: Option<Duration>,
     /// The first end of a running lease in nanoseconds by the clock of the room, as last reported; 0
     /// if all are over.
@@ -93,7 +92,7 @@ impl SiteState {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the node tells the room. The arrivals in it are not counted again, unless the report
+    /// The report of the node to the room. The arrivals in it are not counted again, unless the report
     /// [fails](Self::not_reported).
     pub(super) fn report(&self) -> NodeReport {
         NodeReport {
@@ -113,29 +112,31 @@ impl SiteState {
     }
 
     /// Learns from a report, and wakes the visitors at the door if there are slots.
-    pub(super) fn learn(&self, said: &SiteReport) {
+    pub(super) fn update(&self, report: &SiteReport) {
         let received = self.clock.now();
         let mut judge = self.judge.lock().unwrap_or_else(PoisonError::into_inner);
-        judge.learn(said.at, received);
+        judge.observe(report.at, received);
         let judged = judge.at(received);
         drop(judge);
-        let accounts = || [&said.slots].into_iter().chain(&said.minute);
+        let accounts = || [&report.slots].into_iter().chain(&report.minute);
         let is_leased = |account: &AccountReport| {
-            account.has_account && account.lease_end > judged.max(said.at)
+            account.has_account && account.lease_end > judged.max(report.at)
         };
-        let lease_ends = accounts().filter(|it| is_leased(it)).map(|it| it.lease_end.as_nanos());
+        let lease_ends = accounts()
+            .filter(|account| is_leased(account))
+            .map(|account| account.lease_end.as_nanos());
         self.lease_end.store(lease_ends.min().unwrap_or(0), Ordering::Relaxed);
-        let (term, count) = if said.slots.has_account { said.slots.epoch } else { (0, 0) };
+        let (term, count) = if report.slots.has_account { report.slots.epoch } else { (0, 0) };
         self.epoch.store(u64::from(term) << 32 | u64::from(count), Ordering::Relaxed);
         let proposed = self.incarnation.load(Ordering::Relaxed);
-        if accounts().any(|it| it.incarnation == proposed) {
+        if accounts().any(|account| account.incarnation == proposed) {
             // It is in use, so the next life of the site needs another one.
             self.incarnation.store(another(proposed), Ordering::Relaxed);
         }
-        let dry_until = said.counted.as_ref().map_or(0, |it| dry_until(it).as_nanos());
+        let dry_until = report.counted.as_ref().map_or(0, |counted| dry_until(counted).as_nanos());
         self.dry_until.store(dry_until, Ordering::Relaxed);
-        let may_enter = said.counted.is_some() || accounts().all(is_leased);
-        self.show_free(if may_enter { said.free } else { 0 });
+        let may_enter = report.counted.is_some() || accounts().all(is_leased);
+        self.show_free(if may_enter { report.free } else { 0 });
     }
 
     /// The term and the count of the epoch of the account, as last reported; zeros without an account.

@@ -21,10 +21,10 @@ use waiting_room_core::{
     },
 };
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::{
-    Dial,
+    Dial, SiteId,
+    escrow::EscrowRules,
     site::{
         agent::Agent,
         options::{SiteOptions, check_session},
@@ -47,9 +47,8 @@ use crate::{
 /// share, unless it has none left in this minute.
 ///
 /// With the default, the sum of the active visitors of all sites does not exceed the limit of the
-/// ledger, whatever the network does, under the conditions that
-/// [`escrow`](waiting_room_sites::escrow) lists. The limit on active visitors in the rules of the
-/// room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
+/// ledger, whatever the network does, under the [conditions](crate#the-promise) of the crate. The limit
+/// on active visitors in the rules of the room is not enforced, but it should be that of the ledger: the intervals of waiting visitors, and how many
 /// of them wait for slots from elsewhere, depend on it. The limit on new visitors in these rules is one of this site alone, unless
 /// the sites share one, or of the world under `Policy::Counters`. A room with
 /// [`Passthrough`](waiting_room_core::room::QueueingMethod::Passthrough) limits no visitor.
@@ -64,7 +63,8 @@ use crate::{
 ///
 /// # Cancel safety
 ///
-/// That of [`RedisStore`]. A visitor whose future is dropped does not wait any more.
+/// The methods are as cancel safe as those of [`RedisStore`]. A visitor whose future is dropped stops
+/// waiting.
 #[derive(Clone)]
 pub struct SiteStore {
     room: RedisStore,
@@ -96,6 +96,12 @@ impl SiteStore {
     /// Returns the same errors as [`RedisStore::connect`], and an error if the rules of the ledgers
     /// are invalid, if there is no address of a ledger, or if a pass of the room would last for longer
     /// than the ledgers keep its slot.
+    ///
+    /// An unreachable ledger is no error: the site admits no new visitor until it has connected.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the room may have been opened, and no agent runs.
     pub async fn connect<C, F, D>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -150,7 +156,9 @@ impl SiteStore {
         let minute = site.minute.as_ref().map(|(_, rules)| rules);
         let bits = [random()?, random()?];
         let state = SiteState::new(&site.rules, minute, Arc::clone(&site.clock), bits);
-        let (state, number, rules) = (Arc::new(state), site.site, site.rules);
+        let state = Arc::new(state);
+        let number = site.site;
+        let rules = site.rules;
         let agent = Agent::new(Arc::clone(&state), room.clone(), &name, site);
         let agent = AgentTask(tokio::spawn(agent.run()).abort_handle());
         Ok(Self { room, state, site: number, rules, _agent: Arc::new(agent) })
@@ -165,13 +173,13 @@ impl SiteStore {
         }
         let report = self.state.report();
         match self.room.report_of_site(&report).await {
-            Ok(said) => self.state.learn(&said),
+            Ok(report) => self.state.update(&report),
             Err(_) => self.state.not_reported(&report),
         }
     }
 
-    /// Lets a visitor wait whom the site has no slot for, and asks the room again whenever there may
-    /// be one.
+    /// Holds a visitor for whom the site has no slot, and requests a decision of the room again whenever
+    /// there may be a slot.
     async fn borrow<F>(
         &self,
         queued: Verdict,
@@ -182,14 +190,16 @@ impl SiteStore {
     {
         let ticket = match &queued {
             Verdict::Wait { ticket, .. } => Some(ticket),
-            _ => None,
+            Verdict::Admit { .. } | Verdict::Refuse { .. } => None,
         };
         let is_in_line = ticket.is_some_and(|ticket| ticket.placed);
         // The visitors ahead take the first slots.
-        let ahead = ticket.and_then(|it| it.shown_position).unwrap_or(0).saturating_sub(FRONT);
+        let ahead =
+            ticket.and_then(|ticket| ticket.shown_position).unwrap_or(0).saturating_sub(FRONT);
         let Some(mut at_door) = self.state.wait(is_in_line, ahead) else { return Ok(queued) };
         let [.., (_, borrow_wait)] = self.rules.times();
-        let (until, mut verdict) = (Instant::now() + borrow_wait, queued);
+        let until = Instant::now() + borrow_wait;
+        let mut verdict = queued;
         let is_hopeful = || !self.state.is_dry(self.room.now());
         while self.lacks_slot(&verdict)
             && is_hopeful()
@@ -203,13 +213,12 @@ impl SiteStore {
     /// Returns whether a visitor may have been admitted if the site had been granted more.
     fn lacks_slot(&self, verdict: &Verdict) -> bool {
         match verdict {
-            Verdict::Wait { reason, ticket } => match reason {
-                Reason::QueuedRate if !self.state.shares_minute() => false,
-                Reason::QueuedActiveLimit | Reason::QueuedBehindOthers | Reason::QueuedRate => {
-                    self.is_at_front(ticket)
-                }
-                _ => false,
-            },
+            Verdict::Wait { reason, ticket } => {
+                let waits_for_slot = *reason == Reason::QueuedActiveLimit
+                    || *reason == Reason::QueuedBehindOthers
+                    || *reason == Reason::QueuedRate && self.state.shares_minute();
+                waits_for_slot && self.is_at_front(ticket)
+            }
             Verdict::Refuse { reason, .. } => *reason == Reason::RefusedReject,
             Verdict::Admit { .. } => false,
         }
@@ -344,7 +353,8 @@ impl Store for SiteStore {
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
         let refused = Arc::new(OnceLock::<ConfigError>::new());
-        let (rules, seen) = (self.rules, Arc::clone(&refused));
+        let rules = self.rules;
+        let seen = Arc::clone(&refused);
         let checked = move |old: RoomRules| {
             let new = change(old.clone());
             match check_session(&rules, new.longest_pass_lifetime()) {

@@ -1,11 +1,10 @@
 //! The greeting of a stream: what the client wants, and the nonces of both sides.
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Incarnation, WIRE_VERSION},
+    wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys},
 };
-
-use crate::wire::seal::{Opener, SEAL_LEN, Sealer, SharedKeys};
 
 /// The version of the greeting and of everything after it, which is its first byte. A peer with another
 /// encoding of the messages is refused by this number, before it has sent any.
@@ -22,7 +21,7 @@ pub(crate) struct Hello {
     pub(crate) nonce: [u8; NONCE_LEN],
 }
 
-/// What a stream is for. The two purposes have different keys.
+/// The purpose of a stream. The two purposes have different keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// One order of an operator.

@@ -1,12 +1,17 @@
-//! What a stream carries besides the messages of the ledgers: the orders of an operator as text, and
+//! The content of a stream besides the messages of the ledgers: the orders of an operator as text, and
 //! the sentence that ends a stream.
+//!
+//! | order | text |
+//! |---|---|
+//! | [`Order::AddSite`], [`Order::Drain`], [`Order::Remove`] | `add-site 3`, `drain 3`, `remove 3` |
+//! | [`Order::Fence`] | `fence 3 1 7`: the site, then the term and the number of its epoch |
+//! | [`Order::SetLimit`], [`Order::Status`] | `set-limit 3000`, `status` |
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Epoch, MAX_MESSAGE_LEN, Term},
+    holder::Order,
 };
-
-use crate::holder::Order;
 
 /// A frame that ends a stream with a sentence. No message begins with a zero.
 pub(crate) fn close(sentence: &str) -> Vec<u8> {
@@ -64,7 +69,8 @@ mod tests {
 
     #[test]
     fn an_order_is_read_as_it_was_written() {
-        let (site, epoch) = (SiteId::new(7), Epoch::new(Term::new(3), 9));
+        let site = SiteId::new(7);
+        let epoch = Epoch::new(Term::new(3), 9);
         for order in [
             Order::AddSite(site),
             Order::Drain(site),

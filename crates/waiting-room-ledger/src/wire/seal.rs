@@ -10,7 +10,8 @@ use std::{
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use waiting_room_sites::SiteId;
+
+use crate::SiteId;
 
 /// The bytes of a key.
 const KEY_LEN: usize = 32;
@@ -100,7 +101,8 @@ impl SharedKeys {
     /// Returns an error with the number of the first line that is no key or has one of an earlier line, or
     /// with the number of keys that would open for one site, if they are too many.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut keys = Vec::new();
+        let mut seen = BTreeSet::new();
         let mut counts = BTreeMap::<_, usize>::new();
         for (line, text) in (1..).zip(text.lines()) {
             let text = text.trim();
@@ -210,7 +212,11 @@ impl Error for KeyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Read { source, .. } => Some(source),
-            _ => None,
+            Self::Count { .. }
+            | Self::InBoth { .. }
+            | Self::Line { .. }
+            | Self::OfSite { .. }
+            | Self::Repeated { .. } => None,
         }
     }
 }
@@ -374,7 +380,8 @@ mod tests {
     fn a_seal_counts_once_in_its_order_and_direction() {
         let keys = SharedKeys::parse(&keys('a')).unwrap();
         let (up, down) = keys.first().derive(b"hello", b"nonce");
-        let (mut sealer, mut opener) = (Sealer(up.clone()), Opener(up.clone()));
+        let mut sealer = Sealer(up.clone());
+        let mut opener = Opener(up.clone());
         let first = sealer.seal(b"one");
         let second = sealer.seal(b"two");
         assert!(opener.opens(b"one", &first), "in order");

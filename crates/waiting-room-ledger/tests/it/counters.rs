@@ -12,11 +12,10 @@ use waiting_room_core::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    Holder, HolderHandle, HolderTimes, LedgerServer, Order, Policy, ServerKeys, SiteOptions,
-    SiteStore, keeper::MemoryKeeper,
+    Holder, HolderHandle, HolderTimes, LedgerServer, Order, Policy, ServerKeys, SiteId,
+    SiteOptions, SiteStore, keeper::MemoryKeeper, model::Minute,
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{Minute, SiteId};
 
 use crate::sites::{LASTING, keys, until, visit};
 
@@ -66,7 +65,8 @@ impl World {
             SiteStore::connect(open, rules, options, site.policy(policy))
         };
         let sites = [site(0).await.unwrap(), site(1).await.unwrap()];
-        let (active, ledger) = (Default::default(), vec![holder, server]);
+        let active = Default::default();
+        let ledger = vec![holder, server];
         let world = Self { clock, handle, ledger, sites, active, visitors: 0, _servers: servers };
         world.settle().await;
         world
@@ -79,7 +79,8 @@ impl World {
     /// Waits for ten heartbeats, in which each site tells the ledger what it counts, and hears of the
     /// other. Two seconds pass by the calendar as well.
     async fn settle(&self) {
-        let (begin, at) = (Instant::now(), self.clock.now());
+        let begin = Instant::now();
+        let at = self.clock.now();
         until("heartbeats", || {
             let elapsed = begin.elapsed();
             self.clock.advance_to(at + elapsed);
@@ -132,7 +133,8 @@ async fn applications_at_two_sites_that_count_admit_the_limit_and_queue_beyond_i
         let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
         Router::new().route("/", get(|| async { "inside" })).layer(layer)
     });
-    let (mut cookie, mut admitted) = (None, [0; 2]);
+    let mut cookie = None;
+    let mut admitted = [0; 2];
     for visitor in 0..2 * LIMIT {
         let at = usize::from(visitor % 2 == 1);
         let (is_admitted, set) = visit(&sites[at], None).await;

@@ -9,7 +9,6 @@ mod net;
 mod pages;
 mod postgres;
 mod program;
-mod redis;
 mod roaming;
 mod rollback;
 mod sites;

@@ -13,9 +13,8 @@ use waiting_room_core::{
     RoomRules, Store, StoreError, Timestamp, Verdict, VisitorId, time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
-use waiting_room_ledger::{Policy, SiteOptions, SiteStore};
+use waiting_room_ledger::{EscrowRules, Policy, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::sites::{Ledger, keys, sentence_of, set_up_room};
 
@@ -113,8 +112,11 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
     ];
     // When each visitor was admitted, and where.
     let admitted = Arc::new(Mutex::new(Vec::new()));
-    let (mut visitors, mut arrivals, mut each) = (0, JoinSet::new(), interval(EACH));
-    let (loss, end) = (Duration::from_secs(75), Duration::from_secs(215));
+    let mut visitors = 0;
+    let mut arrivals = JoinSet::new();
+    let mut each = interval(EACH);
+    let loss = Duration::from_secs(75);
+    let end = Duration::from_secs(215);
     let mut passed = Duration::ZERO;
     while passed < end {
         each.tick().await;
@@ -122,7 +124,8 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
         for (number, site) in sites.iter().enumerate() {
             site.after(passed);
             visitors += 1;
-            let (id, store) = (VisitorId::new(visitors), site.store.clone());
+            let id = VisitorId::new(visitors);
+            let store = site.store.clone();
             let admitted = Arc::clone(&admitted);
             arrivals.spawn(async move {
                 if let Ok(Verdict::Admit { pass, .. }) = store.enter(id).await {
@@ -142,8 +145,11 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
     let admitted: Vec<_> =
         admitted.iter().map(|&(site, shown)| (site, sites[site].passed(shown))).collect();
     let between = |from: Duration, until: Duration| {
-        let within =
-            |site| move |it: &&(usize, Duration)| it.0 == site && from <= it.1 && it.1 < until;
+        let within = |site| {
+            move |admission: &&(usize, Duration)| {
+                admission.0 == site && from <= admission.1 && admission.1 < until
+            }
+        };
         [0, 1].map(|site| admitted.iter().filter(within(site)).count())
     };
     // Both sites are open again when the last places and passes of before the loss are over.
@@ -156,7 +162,7 @@ async fn two_sites_keep_one_limit_on_new_visitors_with_a_fast_clock_and_a_lost_r
         assert!(first > 0 && second > 0 && first + second >= NEW as usize, "{counts:?}");
     }
     assert!(counts[1][1] > 0, "the other site goes on: {counts:?}");
-    let times: Vec<_> = admitted.iter().map(|it| it.1).collect();
+    let times: Vec<_> = admitted.iter().map(|admission| admission.1).collect();
     assert_eq!(most_in_a_minute(&times), NEW as usize, "the minute is full, and not above");
 }
 

@@ -5,15 +5,12 @@ use std::{collections::BTreeMap, time::Duration};
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    LedgerKeeper,
-    keeper::{Corrections, Failover, KeepError, PostgresKeeper, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Changes, Epoch, EscrowRules, Fence, GlobalLedger, Incarnation, Kept, KeptAccount,
-        KeptClaim, Standing, Term,
+    Epoch, EscrowRules, Incarnation, LedgerKeeper, SiteId, Term,
+    keeper::{
+        Changes, Corrections, Failover, Fence, KeepError, Kept, KeptAccount, KeptClaim,
+        PostgresKeeper, Standing, TakenOver,
     },
+    model::GlobalLedger,
 };
 
 const RULES: EscrowRules = EscrowRules::new().session(Duration::from_secs(300));
@@ -88,7 +85,8 @@ impl Random {
         let standing = standings[usize::try_from(self.below(4)).unwrap()];
         let mut account = KeptAccount::new(self.epoch(), standing);
         account.incarnation = self.coin().then(|| Incarnation::new(self.bits()));
-        (account.granted, account.returned) = (self.bits(), self.bits());
+        account.granted = self.bits();
+        account.returned = self.bits();
         account.heard = self.coin().then(|| Timestamp::from_nanos(self.bits()));
         account.is_drained = self.coin();
         let incarnation = self.coin().then(|| Incarnation::new(self.bits()));

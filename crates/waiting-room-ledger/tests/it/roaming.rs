@@ -22,10 +22,10 @@ use tower_waiting_room::{
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, ServerKeys, SiteOptions, SiteStore, keeper::MemoryKeeper,
+    EscrowRules, Holder, HolderTimes, LedgerServer, ServerKeys, SiteId, SiteOptions, SiteStore,
+    keeper::MemoryKeeper,
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{SiteId, escrow::EscrowRules};
 
 use crate::sites::{LASTING, keys};
 
@@ -50,7 +50,8 @@ impl World {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let server = tokio::spawn(async move { drop(server.listen(&listener).await) });
-        let (mut sites, mut servers) = (Vec::new(), Vec::new());
+        let mut sites = Vec::new();
+        let mut servers = Vec::new();
         for (site, engine) in SITES.into_iter().zip([Engine::Redis, Engine::Valkey, Engine::Redis])
         {
             let server = EngineServer::start(engine, Persistence::Never).unwrap();
@@ -118,8 +119,8 @@ impl Visitor {
             request = request.header("cookie", cookie);
         }
         let response = site.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-        let set = response.headers().get("set-cookie").map(|it| it.to_str().unwrap());
-        let given = set.and_then(|it| it.split(';').next()).map(str::to_owned);
+        let set = response.headers().get("set-cookie").map(|value| value.to_str().unwrap());
+        let given = set.and_then(|header| header.split(';').next()).map(str::to_owned);
         let is_given = given.is_some();
         self.cookie = given.or(self.cookie.take());
         let reason = reason_of(&response).cloned().unwrap_or(Reason::AdmittedPass);
@@ -128,7 +129,8 @@ impl Visitor {
 
     /// Asks until it is let in, and returns the reason.
     async fn enter(&mut self, site: &Router) -> Reason {
-        let (begin, mut each) = (Instant::now(), interval(Duration::from_millis(100)));
+        let begin = Instant::now();
+        let mut each = interval(Duration::from_millis(100));
         loop {
             let seen = self.get(site, "/").await;
             if seen.is_inside {
@@ -151,11 +153,13 @@ async fn a_visitor_who_moves_is_let_in_and_in_a_full_room_ahead_of_the_line() {
     assert_eq!(ann.enter(tokyo).await, Reason::AdmittedPass);
     assert_eq!(ann.cookie, from_tokyo, "the pass is one of Tokyo, and not due");
     // Two of the four slots are hers.
-    let (mut bob, mut carol) = (Visitor::default(), Visitor::default());
+    let mut bob = Visitor::default();
+    let mut carol = Visitor::default();
     bob.enter(paris).await;
     carol.enter(tokyo).await;
     let mut dan = Visitor::default();
-    let (begin, mut each) = (Instant::now(), interval(Duration::from_millis(100)));
+    let begin = Instant::now();
+    let mut each = interval(Duration::from_millis(100));
     while begin.elapsed() < Duration::from_secs(3) {
         each.tick().await;
         assert!(!dan.get(tokyo, "/").await.is_inside, "the room is full");
@@ -178,7 +182,8 @@ async fn a_visitor_waits_for_a_slot_from_another_site_while_it_moves() {
     let rules = LASTING.borrow_wait(Duration::from_secs(2));
     let world = World::new(2, rules).await;
     let [paris, tokyo, new_york] = &world.sites[..] else { panic!("three sites") };
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     ann.enter(paris).await;
     bob.enter(new_york).await;
     // A single request is under way while a visitor leaves the third site.
@@ -221,13 +226,13 @@ impl Oracle {
     fn most_active(&self) -> usize {
         let seen = self.sessions.lock().unwrap();
         let at = |now: Instant| {
-            let active = seen.iter().filter(|it| it.from <= now && now < it.until);
-            let mut active: Vec<_> = active.map(|it| (it.visitor, it.site)).collect();
+            let active = seen.iter().filter(|visit| visit.from <= now && now < visit.until);
+            let mut active: Vec<_> = active.map(|visit| (visit.visitor, visit.site)).collect();
             active.sort_unstable();
             active.dedup();
             active.len()
         };
-        seen.iter().map(|it| at(it.from)).max().unwrap_or(0)
+        seen.iter().map(|visit| at(visit.from)).max().unwrap_or(0)
     }
 }
 
@@ -254,9 +259,11 @@ async fn roam(
     oracle: Arc<Oracle>,
 ) {
     let mut chance = Chance(seed ^ visitor.wrapping_mul(0xd134_2543_de82_ef95));
-    let (mut person, mut copy) = (Visitor::default(), Visitor::default());
+    let mut person = Visitor::default();
+    let mut copy = Visitor::default();
     let mut each = interval(Duration::from_millis(50 + chance.below(200)));
-    let (mut at, mut home) = (0, None);
+    let mut at = 0;
+    let mut home = None;
     for _ in 0..chance.below(14) {
         let first = alive.load(Ordering::Relaxed);
         let moves = chance.below(3) == 0;
@@ -289,7 +296,8 @@ async fn roam(
 
 /// Waits until something holds, for a minute at most.
 async fn within(what: &str, oracle: &Oracle, holds: impl Fn() -> bool) -> Duration {
-    let (begin, mut each) = (Instant::now(), interval(Duration::from_millis(20)));
+    let begin = Instant::now();
+    let mut each = interval(Duration::from_millis(20));
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(60), "{what}: {:?}", oracle.counts());
         each.tick().await;
@@ -300,20 +308,26 @@ async fn within(what: &str, oracle: &Oracle, holds: impl Fn() -> bool) -> Durati
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limit_holds_while_visitors_move_back_and_forth_and_a_site_dies() {
     const LIMIT: u32 = 120;
-    let seed = std::env::var("ROAMING_SEED").ok().and_then(|it| it.parse().ok());
+    let seed = std::env::var("ROAMING_SEED").ok().and_then(|text| text.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("ROAMING_SEED={seed}");
     let rules = LASTING.session(PASS).lease(Duration::from_secs(2));
     let mut world = World::new(LIMIT, rules).await;
     assert_eq!(SESSION * 9 / 8, PASS);
-    let (oracle, alive) = (Arc::new(Oracle::default()), Arc::new(AtomicUsize::new(0)));
+    let oracle = Arc::new(Oracle::default());
+    let alive = Arc::new(AtomicUsize::new(0));
     let crowd = {
-        let (sites, oracle, alive) = (world.sites.clone(), oracle.clone(), alive.clone());
+        let sites = world.sites.clone();
+        let oracle = oracle.clone();
+        let alive = alive.clone();
         tokio::spawn(async move {
-            let (mut crowd, mut each) = (JoinSet::new(), interval(Duration::from_millis(15)));
+            let mut crowd = JoinSet::new();
+            let mut each = interval(Duration::from_millis(15));
             for visitor in 0.. {
                 each.tick().await;
-                let (sites, oracle, alive) = (sites.clone(), oracle.clone(), alive.clone());
+                let sites = sites.clone();
+                let oracle = oracle.clone();
+                let alive = alive.clone();
                 crowd.spawn(roam(visitor, seed, sites, alive, oracle));
                 while crowd.try_join_next().is_some() {}
             }

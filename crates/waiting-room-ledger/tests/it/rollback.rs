@@ -5,12 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    LedgerKeeper,
-    keeper::{Corrections, Failover, KeepError, PostgresKeeper, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{Fence, GlobalLedger, KeptAccount, Standing, Term},
+    LedgerKeeper, SiteId, Term,
+    keeper::{
+        Corrections, Failover, Fence, KeepError, KeptAccount, PostgresKeeper, Standing, TakenOver,
+    },
+    model::GlobalLedger,
 };
 
 use crate::postgres::{no_changes, raw, take_over_kept, world};
@@ -27,7 +26,8 @@ async fn holder(url: String, failover: Failover) -> (PostgresKeeper, Term) {
 async fn a_promotion_under_a_holder_is_noticed_without_a_synchronous_failover() {
     let mut primary = PostgresServer::start().unwrap();
     let standby = primary.start_standby("standby", &[]).unwrap();
-    let (first, second) = (primary.port(), standby.port());
+    let first = primary.port();
+    let second = standby.port();
     let url = format!(
         "postgres://postgres@127.0.0.1:{first},127.0.0.1:{second}/postgres\
          ?target_session_attrs=read-write"
@@ -50,7 +50,8 @@ async fn a_room_that_goes_back_is_noticed_by_its_holder_and_by_a_standby() {
         holder.keep(&no_changes(term)).await.unwrap();
     }
     let keeper = || PostgresKeeper::new(server.url(), Failover::None, "shop", "a standby");
-    let (mut standby, mut behind) = (keeper(), keeper());
+    let mut standby = keeper();
+    let mut behind = keeper();
     standby.watch().await.unwrap();
     // As if a snapshot of the disk had been put back: the server and its timeline are the same.
     raw(&server).await.execute("UPDATE waiting_room_ledger SET batch = 2", &[]).await.unwrap();

@@ -16,14 +16,11 @@ use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, Wai
 use waiting_room_core::{RoomRules, Store, StoreError, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer, Persistence, PostgresServer};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteOptions, SiteStore,
-    keeper::{Failover, PostgresKeeper},
+    EscrowRules, Holder, HolderTimes, LedgerServer, Policy, ServerKeys, SharedKeys, SiteId,
+    SiteOptions, SiteStore, Term,
+    keeper::{Failover, Kept, KeptAccount, PostgresKeeper, Standing},
 };
 use waiting_room_redis::RedisStoreOptions;
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Kept, KeptAccount, Standing, Term},
-};
 
 use crate::logged::Logged;
 
@@ -80,7 +77,8 @@ impl Ledger {
 
     /// Starts a ledger of several rooms.
     pub(crate) async fn of_rooms(server: &PostgresServer, address: &str, rooms: &[&str]) -> Self {
-        let (mut tasks, mut handles) = (Vec::new(), Vec::new());
+        let mut tasks = Vec::new();
+        let mut handles = Vec::new();
         for room in rooms {
             let keeper = keeper(server, room);
             let (holder, handle) = Holder::new(*room, keeper, HolderTimes::default());
@@ -140,26 +138,33 @@ impl Oracle {
     /// The greatest number of visitors that were active at once.
     fn most_active(&self) -> usize {
         let seen = self.0.lock().unwrap().clone();
-        let at = |now: Instant| seen.iter().filter(|it| it.from <= now && now < it.until).count();
-        seen.iter().map(|it| at(it.from)).max().unwrap_or(0)
+        let at = |now: Instant| {
+            seen.iter().filter(|visit| visit.from <= now && now < visit.until).count()
+        };
+        seen.iter().map(|visit| at(visit.from)).max().unwrap_or(0)
     }
 
     /// How many visitors each site has admitted since this time.
     fn since(&self, begin: Instant) -> [usize; 2] {
         let seen = self.0.lock().unwrap();
-        [0, 1].map(|site| seen.iter().filter(|it| it.site == site && it.from >= begin).count())
+        [0, 1].map(|site| {
+            seen.iter().filter(|visit| visit.site == site && visit.from >= begin).count()
+        })
     }
 }
 
 /// Lets a visitor arrive at each site a hundred times a second, until it is aborted.
 async fn crowd(sites: [SiteStore; 2], oracle: Oracle) {
-    let (mut visitors, mut arrivals) = (0, JoinSet::new());
+    let mut visitors = 0;
+    let mut arrivals = JoinSet::new();
     let mut each = interval(Duration::from_millis(10));
     loop {
         each.tick().await;
         for (site, store) in sites.iter().enumerate() {
             visitors += 1;
-            let (id, store, oracle) = (VisitorId::new(visitors), store.clone(), oracle.clone());
+            let id = VisitorId::new(visitors);
+            let store = store.clone();
+            let oracle = oracle.clone();
             arrivals.spawn(async move {
                 let sent = Instant::now();
                 if let Ok(Verdict::Admit { .. }) = store.enter(id).await {
@@ -196,7 +201,8 @@ async fn two_sites_keep_one_limit_and_a_dead_ledger_stops_nothing_within_the_lea
         join(&servers[0], 1, (&address, RULES), rules.clone()).await.unwrap(),
         join(&servers[1], 2, (&address, RULES), rules).await.unwrap(),
     ];
-    let (oracle, begin) = (Oracle::default(), Instant::now());
+    let oracle = Oracle::default();
+    let begin = Instant::now();
     let crowd = tokio::spawn(crowd(sites.clone(), oracle.clone()));
 
     // Both sites have visitors, and slots that lapse are taken again.
@@ -294,8 +300,8 @@ pub(crate) async fn visit(site: &Router, cookie: Option<&str>) -> (bool, Option<
         request = request.header("cookie", cookie);
     }
     let response = site.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-    let set = response.headers().get("set-cookie").map(|it| it.to_str().unwrap());
-    let cookie = set.and_then(|it| it.split(';').next()).map(str::to_owned);
+    let set = response.headers().get("set-cookie").map(|value| value.to_str().unwrap());
+    let cookie = set.and_then(|header| header.split(';').next()).map(str::to_owned);
     (response.status().is_success(), cookie)
 }
 
@@ -310,10 +316,13 @@ async fn applications_at_two_sites_admit_the_limit_and_a_pass_counts_at_its_site
     let tokyo = application(&servers[1], 2, &ledger.address).await;
 
     // The first visitors wait until the ledger has taken the room over.
-    let (mut cookie, mut refused, mut admitted) = (None, 0, [0; 2]);
+    let mut cookie = None;
+    let mut refused = 0;
+    let mut admitted = [0; 2];
     while refused < 6 || cookie.is_none() {
         assert!(refused < 100, "nobody is admitted");
-        let (mut sites, mut refusals) = ([&paris, &tokyo].into_iter().zip(&mut admitted), 0);
+        let mut sites = [&paris, &tokyo].into_iter().zip(&mut admitted);
+        let mut refusals = 0;
         if let Some((site, admitted)) = sites.next() {
             match visit(site, None).await {
                 (true, set) => (cookie, *admitted) = (set, *admitted + 1),

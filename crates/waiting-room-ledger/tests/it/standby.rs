@@ -5,10 +5,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use waiting_room_engines::PostgresServer;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, Order, Role,
+    Holder, HolderTimes, LedgerKeeper, Order, Role, SiteId, Term,
     keeper::{Failover, KeepError, PostgresKeeper},
 };
-use waiting_room_sites::{SiteId, escrow::Term};
 
 use crate::postgres::{Random, no_changes, raw, same, take_over_kept, world};
 
@@ -23,7 +22,8 @@ fn keeper(url: &str, room: &str) -> PostgresKeeper {
 
 /// The servers, of which clients use the one that can write.
 fn url_of(primary: &PostgresServer, standby: &PostgresServer) -> String {
-    let (first, second) = (primary.port(), standby.port());
+    let first = primary.port();
+    let second = standby.port();
     format!(
         "postgres://postgres@127.0.0.1:{first},127.0.0.1:{second}/postgres\
          ?target_session_attrs=read-write"
@@ -38,7 +38,8 @@ async fn what_was_acknowledged_is_there_when_a_synchronous_standby_is_promoted()
     let mut kept = keeper(&url, "random");
     kept.set_up(&world()).await.unwrap();
     let term = take_over_kept(&mut kept).await.term;
-    let (mut model, mut random) = (world(), Random(13));
+    let mut model = world();
+    let mut random = Random(13);
     model.take_over(term).unwrap();
 
     let mut keeper_of_shop = keeper(&url, "shop");

@@ -5,13 +5,10 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use waiting_room_core::Timestamp;
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper as _, LedgerLink, LedgerServer, LinkOptions, LinkState,
-    OperatorLink, Order, Role, ServerKeys, SharedKeys,
+    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper as _, LedgerServer, OperatorLink,
+    Order, Role, ServerKeys, SharedKeys, SiteId, Term,
     keeper::{KeeperFault, MemoryKeeper},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Incarnation, JoinRefused, SiteAction, SiteLedger, Term},
+    model::{JoinRefused, LedgerLink, LinkOptions, LinkState, SiteAction, SiteLedger},
 };
 
 use crate::{
@@ -76,7 +73,8 @@ struct Site {
 
 impl Site {
     fn new(net: &Net, number: u16, rules: EscrowRules) -> Self {
-        let (site, now) = (SiteId::new(number), Timestamp::from_secs(1));
+        let site = SiteId::new(number);
+        let now = Timestamp::from_secs(1);
         let ledger = SiteLedger::new(site, Incarnation::new(7), rules, now).unwrap();
         let link = link(net.client(), "shop", site, keys("a"));
         Self { ledger, link, now, warned: Vec::new(), messages: 0 }

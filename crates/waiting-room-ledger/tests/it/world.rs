@@ -10,15 +10,10 @@ use tokio::{
 };
 use waiting_room_core::{Timestamp, VisitorId};
 use waiting_room_ledger::{
-    Holder, HolderTimes, LedgerKeeper, LedgerLink, LedgerServer, LinkOptions, ServerKeys,
-    SharedKeys,
-    keeper::{KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
-};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Admission, Changes, EscrowRules, Incarnation, SiteAction, SiteLedger, SitePass, Term,
-    },
+    EscrowRules, Holder, HolderTimes, Incarnation, LedgerKeeper, LedgerServer, ServerKeys,
+    SharedKeys, SiteId, Term,
+    keeper::{Changes, KeepError, KeeperFault, MemoryKeeper, Seen, TakenOver},
+    model::{Admission, LedgerLink, LinkOptions, SiteAction, SiteLedger, SitePass},
 };
 
 use crate::net::{Cut, Net, NetDial};
@@ -161,7 +156,8 @@ impl World {
 
     /// Starts a site, with a new incarnation of the ledger that it had before.
     fn start_site(&mut self, site: SiteId, before: Option<SiteLedger>) -> Site {
-        let (bits, now) = (self.random.bits(), self.now());
+        let bits = self.random.bits();
+        let now = self.now();
         let incarnation = Incarnation::new(bits);
         let ledger = match before {
             Some(mut ledger) => {
@@ -205,14 +201,15 @@ impl World {
 
     /// Lets a new visitor arrive at a site.
     fn arrive(&mut self, site: usize) {
-        let (visitor, now) = (VisitorId::new(self.next_visitor), self.now());
+        let visitor = VisitorId::new(self.next_visitor);
+        let now = self.now();
         self.next_visitor += 1;
         let ledger = &mut self.sites[site].ledger;
         ledger.arrived();
         match ledger.admit(visitor, now) {
             Admission::Admit(pass) => self.admit(pass),
-            Admission::Borrow { ask: Some(ask), .. } => {
-                self.sites[site].link.send(ask);
+            Admission::Borrow { request: Some(request), .. } => {
+                self.sites[site].link.send(request);
             }
             _ => {}
         }
@@ -229,7 +226,7 @@ impl World {
         let place = usize::try_from(self.random.below(active.len() as u64)).unwrap();
         let pass = active[place];
         let home = usize::from(pass.home.number());
-        if let waiting_room_sites::escrow::Prolonged::Renew { pass, claim } =
+        if let waiting_room_ledger::model::Prolonged::Renew { pass, claim } =
             self.sites[home].ledger.prolong(&pass, now)
         {
             self.admit(pass);
@@ -405,5 +402,5 @@ async fn a_standby_grants_within_three_seconds_of_the_holders_death() {
 fn is_holder(world: &World, ledger: usize) -> bool {
     let state = world.sites[0].link.state();
     let address = LEDGERS[ledger].to_owned();
-    *state.borrow() == waiting_room_ledger::LinkState::Connected { address }
+    *state.borrow() == waiting_room_ledger::model::LinkState::Connected { address }
 }

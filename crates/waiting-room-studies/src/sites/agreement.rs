@@ -110,7 +110,8 @@ impl Mean {
             }
         }
         let mean = |(policy, load): (Policy, &String)| {
-            let of_kind = pairs.iter().filter(|it| it.run.policy == policy && it.run.load == *load);
+            let of_kind =
+                pairs.iter().filter(|pair| pair.run.policy == policy && pair.run.load == *load);
             let figures: Vec<_> = of_kind.map(|pair| pair.figures).collect();
             Self { policy, load: load.clone(), figures: mean_of(&figures) }
         };
@@ -148,7 +149,7 @@ impl Figure {
 
     fn texts(&self) -> [String; 2] {
         [self.real, self.simulated]
-            .map(|it| if it < 10.0 { format!("{it:.2}") } else { format!("{it:.0}") })
+            .map(|value| if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") })
     }
 
     /// The same, with a mark if both do not agree.
@@ -241,8 +242,8 @@ mod tests {
     fn runs_of_a_policy_and_a_load_are_judged_by_their_means() {
         let figure = |simulated| Figure { real: 1_000.0, simulated };
         let runs = [[figure(900.0); 3], [figure(1_060.0); 3]];
-        assert!(runs.iter().flatten().all(|it| !it.agrees()));
-        let is_mean = |it: &Figure| (it.simulated - 980.0).abs() < 1e-9 && it.agrees();
+        assert!(runs.iter().flatten().all(|figure| !figure.agrees()));
+        let is_mean = |figure: &Figure| (figure.simulated - 980.0).abs() < 1e-9 && figure.agrees();
         assert!(mean_of(&runs).iter().all(is_mean));
     }
 }

@@ -68,10 +68,7 @@ impl Wheel {
             self.links.resize(index + 1, Link { due: 0, next: Self::NOBODY });
         }
         let due = due.max(self.now);
-        let list = match due == self.now {
-            true => &mut self.rest,
-            false => &mut self.slots[Self::slot(due)],
-        };
+        let list = if due == self.now { &mut self.rest } else { &mut self.slots[Self::slot(due)] };
         self.links[index] = Link { due, next: *list };
         *list = who;
     }

@@ -108,10 +108,10 @@ impl Crowd {
     fn site(&mut self, at: u32) -> u16 {
         let [place, moves]: [f64; 2] = self.rng.random();
         let second = f64::from(at) / f64::from(SECOND);
-        let moved = self.moves.iter().rev().find(|it| it.at <= second && moves < it.share);
+        let moved = self.moves.iter().rev().find(|shift| shift.at <= second && moves < shift.share);
         match moved {
-            Some(it) if self.is_open[it.to] => {
-                u16::try_from(it.to).expect("as many sites as a scenario may have")
+            Some(shift) if self.is_open[shift.to] => {
+                u16::try_from(shift.to).expect("as many sites as a scenario may have")
             }
             _ => self.site_at(place),
         }
@@ -202,8 +202,8 @@ mod tests {
         );
         let scenario = Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap();
         let (first, second): (Vec<_>, Vec<_>) =
-            Crowd::new(&scenario, 1).partition(|it| it.at < 60 * SECOND);
-        [first, second].map(|minute| minute.into_iter().map(|it| it.site).collect())
+            Crowd::new(&scenario, 1).partition(|arrival| arrival.at < 60 * SECOND);
+        [first, second].map(|minute| minute.into_iter().map(|arrival| arrival.site).collect())
     }
 
     /// The later of two moves applies, whatever their order in the file.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
-use waiting_room_sites::WorldSnapshot;
+use waiting_room_ledger::model::WorldSnapshot;
 
 pub(super) use self::question::{Asker, Outcome, Say, Trips};
 use self::{
@@ -67,7 +67,7 @@ impl Door {
     }
 
     /// Requests a slot for a visitor.
-    pub(super) fn ask(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
+    pub(super) fn request(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
         let place = self.rng.random();
         let step = match &mut self.guard {
             Guard::Counting(counting) => return counting.arrive(asker, place),
@@ -209,7 +209,7 @@ impl Door {
         }
     }
 
-    /// The slots that cannot be used, because sites hold them that cannot be reached.
+    /// The number of slots held by unreachable sites, which no site can use.
     pub(super) fn stranded(&mut self, now: u32) -> Stranded {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.stranded(now),

@@ -1,8 +1,11 @@
-//! What the sites know about the world, and since when.
+//! The knowledge of the sites about the world, and its age.
 
 use std::{collections::VecDeque, sync::Arc};
 
-use waiting_room_sites::{Minute, SiteId, WorldSnapshot};
+use waiting_room_ledger::{
+    SiteId,
+    model::{Minute, WorldSnapshot},
+};
 
 use super::clock::{MINUTE, timestamp};
 

@@ -31,7 +31,7 @@ pub(super) struct Notes {
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
-/// What a crowd of visitors with plans sees, as the crowd of the `shop` example counts it.
+/// The observations of a crowd of visitors with plans, as the crowd of the `shop` example counts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CrowdNotes {
     /// The requests of visitors without a pass that were admitted.
@@ -114,7 +114,9 @@ impl Notes {
 
     /// Records the end of a session.
     pub(super) fn lapsed(&mut self, visitor: &Visitor, now: u32) {
-        if let Some(session) = self.sessions.as_mut().and_then(|it| it.get_mut(&visitor.id)) {
+        if let Some(session) =
+            self.sessions.as_mut().and_then(|sessions| sessions.get_mut(&visitor.id))
+        {
             session.over = Some(now);
         }
     }

@@ -122,7 +122,8 @@ mod tests {
             changes in proptest::collection::vec((0..4_u32, -2..6_i64), 0..60),
         ) {
             let mut lately = Lately::new(3, 5);
-            let (mut now, mut all) = (0, vec![(0, 3)]);
+            let mut now = 0;
+            let mut all = vec![(0, 3)];
             for (pause, number) in changes {
                 now += pause;
                 lately.change(number, now);

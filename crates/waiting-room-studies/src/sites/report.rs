@@ -27,7 +27,7 @@ pub(crate) struct Report {
     /// The number of visitors in the line when the run was over.
     pub(crate) waiting_at_end: u32,
     pub(crate) at_the_door_at_end: u32,
-    /// How full the room was when the first visitor had to wait, rightly or wrongly: 1 is full.
+    /// The utilization of the room when the first visitor had to wait, rightly or wrongly: 1 is full.
     pub(crate) util_at_first_queue: Option<f64>,
     /// The same for the first visitor who had to wait although an ideal ledger would have admitted
     /// it.
@@ -97,7 +97,8 @@ impl Report {
         max_present: usize,
     ) -> Self {
         let limits = &scenario.limits;
-        let (limit, per_minute) = (limits.total_active_users, limits.new_users_per_minute);
+        let limit = limits.total_active_users;
+        let per_minute = limits.new_users_per_minute;
         let of_limit = |number: u32, limit: u32| f64::from(number) / f64::from(limit);
         let per_new = |number: u64| number as f64 / notes.arrivals.max(1) as f64;
         let wait = |q| quantile(&notes.waits_ms, q).map(|millis| millis / 1_000.0);

@@ -53,9 +53,10 @@ fn peak_memory() -> Option<u64> {
 
 /// A progress bar, which is hidden unless standard error is a terminal.
 fn bar(length: u64) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
     };
     let style = ProgressStyle::with_template("{msg:24} {bar:40} {pos}/{len} min, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());

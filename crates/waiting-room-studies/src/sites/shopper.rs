@@ -116,7 +116,7 @@ impl Shopper {
     pub(super) fn plan_page(&mut self, now: u32) -> Option<u32> {
         let thought = self.plan.thoughts.get(self.pages);
         self.pages += 1;
-        self.next_page = thought.map(|it| now.saturating_add(millis(*it)));
+        self.next_page = thought.map(|pause| now.saturating_add(millis(*pause)));
         self.next_page
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct Seen {
     pub(super) early: Early,
     /// The same visitors if stranded slots count as free.
     pub(super) early_with_stranded: Early,
-    /// How full the room was when the first visitor had to wait, and the time.
+    /// The utilization of the room when the first visitor had to wait, and the time.
     pub(super) first_queued: Option<(f64, u32)>,
     /// Milliseconds × slots that were free while visitors waited for them.
     pub(super) early_slot_ms: u64,
@@ -79,7 +79,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Early {
     pub(super) queued: u64,
-    /// How full the room was when the first of them had to wait.
+    /// The utilization of the room when the first of them had to wait.
     pub(super) first: Option<f64>,
 }
 

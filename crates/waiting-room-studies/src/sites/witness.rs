@@ -1,4 +1,4 @@
-//! What the visitors with plans see, judged by the same oracle as the visitors of real sites.
+//! The observations of the visitors with plans, judged by the same oracle as the visitors of real sites.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// How long a place outlives its last check-in, in the rooms of the real sites.
+    /// The time by which a place outlives its last check-in, in the rooms of the real sites.
     const PLACE_RETENTION: Duration = Duration::from_secs(60);
 
     /// A witness of the limits of a scenario. The first visitors have the numbers of their plans.

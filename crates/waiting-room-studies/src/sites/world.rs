@@ -79,7 +79,7 @@ impl<'a> World<'a> {
         let sites = scenario.sites.nodes.len();
         let length = scenario.length_ms();
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let plans = scenario.crowd.map_or_else(Vec::new, |it| Shoppers::plans(&it, seed));
+        let plans = scenario.crowd.map_or_else(Vec::new, |crowd| Shoppers::plans(&crowd, seed));
         let mut crowd = Crowd::new(scenario, seeds.random()).with(&plans);
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
@@ -129,7 +129,8 @@ impl<'a> World<'a> {
 
     fn run_with_notes(mut self, seed: u64, minute: impl FnMut(u32)) -> (Report, Notes) {
         self.play(minute);
-        let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
+        let seen = self.truth.seen.clone();
+        let most = self.visitors.most();
         let trips = self.door.trips();
         let at_end = self.truth.waiting_and_asking();
         self.notes.crowd.early_answers = self.witness.queued_while_free(self.now);
@@ -155,7 +156,7 @@ impl<'a> World<'a> {
                 self.now = until;
                 if wake <= happening.min(arrival) {
                     let outcomes = self.door.wake(until);
-                    outcomes.into_iter().for_each(|it| self.hear(it.who, it.say));
+                    outcomes.into_iter().for_each(|outcome| self.hear(outcome.who, outcome.say));
                 } else if happening <= arrival {
                     if until.is_multiple_of(MINUTE) {
                         minute(until / MINUTE);

@@ -45,7 +45,8 @@ pub(super) async fn check(client: &Client, failover: Failover) -> Result<(), Kee
 /// Refuses a server whose settings have become those of one that may lose what it acknowledges. The
 /// row has the columns `fsync` and `standbys`.
 pub(super) fn recheck(row: &Row, failover: Failover) -> Result<(), KeepError> {
-    let (fsync, standbys): (&str, &str) = (row.get("fsync"), row.get("standbys"));
+    let fsync: &str = row.get("fsync");
+    let standbys: &str = row.get("standbys");
     if fsync == "off" {
         return unfit("fsync is off, expected on");
     }

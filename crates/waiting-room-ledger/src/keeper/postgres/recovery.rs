@@ -1,17 +1,16 @@
-//! What an operator declares of a database that has lost changes.
+//! The recovery of a room whose database has lost changes, with the corrections of an operator.
 
 use std::collections::BTreeSet;
 
-use waiting_room_sites::{
+use crate::{
     SiteId,
     escrow::{Epoch, Fence, Kept, KeptAccount, Standing, Term},
-};
-
-use crate::keeper::{
-    KeepError, PostgresKeeper,
-    postgres::{
-        rows::{AccountColumns, kept_room, kept_term},
-        sql,
+    keeper::{
+        KeepError, PostgresKeeper,
+        postgres::{
+            rows::{AccountColumns, kept_room, kept_term},
+            sql,
+        },
     },
 };
 
@@ -108,7 +107,8 @@ impl PostgresKeeper {
         let fenced: Vec<_> =
             corrections.fences.iter().map(|site| i32::from(site.number())).collect();
         let epoch = Fence::of_all_accounts().epoch;
-        let (term, count) = (i64::from(epoch.term().number()), i64::from(epoch.count()));
+        let term = i64::from(epoch.term().number());
+        let count = i64::from(epoch.count());
         transaction
             .execute(sql::FENCE, &[&room, &fenced, &term, &count])
             .await

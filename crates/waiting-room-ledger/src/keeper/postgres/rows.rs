@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_postgres::Row;
 use waiting_room_core::{Timestamp, VisitorId};
-use waiting_room_sites::{
+
+use crate::{
     SiteId,
     escrow::{
         Epoch, EscrowRules, Fence, Incarnation, Kept, KeptAccount, KeptClaim, Standing, Term,
     },
+    keeper::KeepError,
 };
-
-use crate::keeper::KeepError;
 
 /// The accounts of a batch, column by column.
 #[derive(Debug, Default)]

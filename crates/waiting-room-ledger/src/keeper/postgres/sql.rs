@@ -59,7 +59,7 @@ SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()
 ";
 
-/// What a standby watches, and the settings that may have changed since the connection was opened.
+/// The state that a standby watches, and the settings that may have changed since the connection was opened.
 pub(super) const WATCH: &str = "
 SELECT term, batch, holder IS NOT NULL AS is_held, must_recover,
        current_setting('fsync') AS fsync,

@@ -195,7 +195,8 @@ fn agree(engine: Engine, accounts: Accounts) {
     let server = start(engine);
     let url = server.url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(24);
+    let cases =
+        std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
     let seen = Cell::new(Seen::default());

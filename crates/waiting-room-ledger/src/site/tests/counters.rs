@@ -18,15 +18,20 @@ use waiting_room_redis::{
     RedisStore,
     site::{GlobalNews, MinutePlan, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::{
-    Minute, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules, TicketCounter,
-    escrow::{Census, Draw, EscrowRules, GlobalLedger, Incarnation, Tally, Term, ToGlobal, ToSite},
-};
 
-use crate::site::{
-    counting::Counting,
-    messages::{for_room, times},
-    tests::support::{connect, start},
+use crate::{
+    SiteId,
+    escrow::{
+        Census, Draw, EscrowRules, GlobalLedger, Incarnation, RulesDigest, Tally, Term, ToGlobal,
+        ToSite,
+    },
+    model::{NodeRules, SiteAdmission, SlotDecision, SlotPolicy},
+    site::{
+        counting::Counting,
+        messages::{for_room, times},
+        tests::support::{connect, start},
+    },
+    slots::{Minute, Pool, SlotRules, TicketCounter},
 };
 
 const SITE: SiteId = SiteId::new(1);
@@ -74,7 +79,8 @@ struct Model {
 
 impl Model {
     fn new(site: SiteId) -> Self {
-        let rules = SlotRules::new(LIMIT, SlotPolicy::Counters).new_users_per_minute(10);
+        let slots = SlotRules::new(LIMIT).new_users_per_minute(10);
+        let rules = NodeRules::new(slots, SlotPolicy::Counters);
         Self {
             admission: SiteAdmission::new(rules, site).unwrap(),
             counter: TicketCounter::new(),
@@ -86,7 +92,8 @@ impl Model {
 
     /// Counts a visitor, or begins a minute without one.
     fn count(&mut self, now: Timestamp, visitors: u32) {
-        let (minute, (known, counts)) = (Minute::of(now), self.admitted);
+        let minute = Minute::of(now);
+        let (known, counts) = self.admitted;
         self.admitted = match () {
             () if minute == known => (minute, [counts[0] + visitors, counts[1]]),
             () if minute == known.next() => (minute, [visitors, counts[0]]),
@@ -100,7 +107,7 @@ impl Model {
             incarnation: Incarnation::new(9),
             term: Term::new(1),
             sent_at: now,
-            rules: RULES.digest(),
+            rules: RulesDigest::of(&RULES),
             knows: 0,
             active: self.active,
             minute: Minute::of(now).previous(),
@@ -132,11 +139,12 @@ impl World {
         let rules = RoomRules::new("shop", LIMIT).with_new_users_per_minute(10);
         let rules = rules.with_session_duration(Duration::from_secs(200));
         let room =
-            connect(server, rules, |it| it.clock(clock.clone()).prefix(prefix.clone())).await;
+            connect(server, rules, |options| options.clock(clock.clone()).prefix(prefix.clone()))
+                .await;
         let mut world = Self {
             room,
             clock,
-            counting: Counting::new(SITE, RULES.digest()),
+            counting: Counting::new(SITE, RulesDigest::of(&RULES)),
             global: GlobalLedger::new(LIMIT, [SITE, OTHER], Term::new(1), RULES).unwrap(),
             census: Census::new(&RULES, BEGIN),
             model: Model::new(SITE),
@@ -178,7 +186,7 @@ impl World {
         let message = self.counting.tally(&said, &said.counted.unwrap());
         for answer in self.send(&message) {
             if let ToSite::World(world) = &answer {
-                assert!(self.counting.hear(world));
+                assert!(self.counting.receive(world));
                 self.model.admission.observe(world.snapshot().into());
                 self.other.admission.observe(world.snapshot().into());
                 self.report(at_door).await;
@@ -198,7 +206,7 @@ impl World {
         let message = ToGlobal::decode(&message.encode()).unwrap();
         assert_eq!(self.global.receive(&message, now), []);
         let ToGlobal::Tally(tally) = message else { panic!("{message:?}") };
-        self.census.hear(&tally, &self.global, now)
+        self.census.receive(&tally, &self.global, now)
     }
 
     fn tell_of_other(&mut self) {
@@ -212,7 +220,8 @@ impl World {
     /// A visitor arrives at the room and in the simulation, which have to agree.
     async fn arrive(&mut self) -> Result<(), TestCaseError> {
         self.visitors += 1;
-        let (id, now) = (VisitorId::new(self.visitors), self.now());
+        let id = VisitorId::new(self.visitors);
+        let now = self.now();
         let expected = self.model_admits(now);
         let mut is_admitted = self.enters(id).await;
         if !is_admitted {
@@ -239,12 +248,12 @@ impl World {
 
     fn model_admits(&mut self, now: Timestamp) -> bool {
         let mut ruling = self.model.admission.arrive(now);
-        while let SlotDecision::Ask(ask) = ruling {
-            let counter = match ask.pool {
+        while let SlotDecision::Request(request) = ruling {
+            let counter = match request.pool {
                 Pool::Anywhere => &mut self.anywhere,
                 Pool::Site => &mut self.model.counter,
             };
-            ruling = self.model.admission.on_reply(&ask, counter.take(&ask, now), now);
+            ruling = self.model.admission.on_reply(&request, counter.take(&request, now), now);
         }
         ruling == SlotDecision::Admit
     }
@@ -253,32 +262,32 @@ impl World {
     fn compete(&mut self) -> Result<(), TestCaseError> {
         let now = self.now();
         let mut ruling = self.other.admission.arrive(now);
-        while let SlotDecision::Ask(ask) = ruling {
-            let reply = match ask.pool {
+        while let SlotDecision::Request(request) = ruling {
+            let reply = match request.pool {
                 Pool::Anywhere => {
                     let known = self.other.drawn;
-                    let before = if known.0 == ask.minute { known.1 } else { 0 };
+                    let before = if known.0 == request.minute { known.1 } else { 0 };
                     let draw = Draw {
-                        minute: ask.minute,
+                        minute: request.minute,
                         total: before + 1,
-                        slots: ask.slots,
-                        knows_world: ask.knows_world,
+                        slots: request.slots,
+                        knows_world: request.knows_world,
                     };
                     let message = self.other.tally(OTHER, draw, now);
                     let heard = self.send(&message);
-                    let tickets = heard.iter().find_map(|it| match it {
+                    let tickets = heard.iter().find_map(|news| match news {
                         ToSite::Tickets(tickets) => Some(tickets.total),
                         _ => None,
                     });
-                    let reply = self.anywhere.take(&ask, now);
-                    let drawn = before + u32::from(reply.admits(&ask));
-                    prop_assert_eq!(tickets, Some(drawn), "{:?}", ask);
-                    self.other.drawn = (ask.minute, drawn);
+                    let reply = self.anywhere.take(&request, now);
+                    let drawn = before + u32::from(reply.admits(&request));
+                    prop_assert_eq!(tickets, Some(drawn), "{:?}", request);
+                    self.other.drawn = (request.minute, drawn);
                     reply
                 }
-                Pool::Site => self.other.counter.take(&ask, now),
+                Pool::Site => self.other.counter.take(&request, now),
             };
-            ruling = self.other.admission.on_reply(&ask, reply, now);
+            ruling = self.other.admission.on_reply(&request, reply, now);
         }
         let is_admitted = u32::from(ruling == SlotDecision::Admit);
         self.other.count(now, is_admitted);
@@ -346,9 +355,11 @@ fn agree(engine: Engine) {
     let server = start(engine);
     let url = server.url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(16);
+    let cases =
+        std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(16);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
-    let (mut runner, worlds) = (TestRunner::new(config), std::cell::Cell::new(0_u32));
+    let mut runner = TestRunner::new(config);
+    let worlds = std::cell::Cell::new(0_u32);
     let decided = std::cell::Cell::new([0; 2]);
     let result = runner.run(&prop::collection::vec(command(), 40..120), |commands| {
         worlds.set(worlds.get() + 1);
@@ -356,8 +367,8 @@ fn agree(engine: Engine) {
         runtime.block_on(async {
             let mut world = World::new(&url, prefix).await;
             for (step, command) in commands.iter().enumerate() {
-                let it = world.run(command).await;
-                it.map_err(|error| {
+                let text = world.run(command).await;
+                text.map_err(|error| {
                     TestCaseError::fail(format!("step {step}, {command:?}: {error}"))
                 })?;
             }
@@ -404,7 +415,10 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
 
         assert!(!world.enters(VisitorId::new(99)).await, "{engine}: nothing is known yet");
         let kept = world.room.renew(pass).await.unwrap();
-        assert!(matches!(kept, Renewal::Renew(it) if it.expires_at == pass.expires_at), "{kept:?}");
+        assert!(
+            matches!(kept, Renewal::Renew(text) if text.expires_at == pass.expires_at),
+            "{kept:?}"
+        );
 
         world.report(0).await;
         let said = report(&world.room, 1).await;
@@ -413,7 +427,7 @@ async fn a_room_that_was_lost_counts_from_zero_and_its_passes_go_on() {
         assert_eq!(said.free, 0, "{engine}: no slot for a new visitor");
         world.clock.advance(Duration::from_secs(1));
         let renewed = world.room.renew(pass).await.unwrap();
-        assert!(matches!(renewed, Renewal::Renew(it) if it.expires_at > pass.expires_at));
+        assert!(matches!(renewed, Renewal::Renew(text) if text.expires_at > pass.expires_at));
         assert_eq!(report(&world.room, 0).await.counted.unwrap().active, 1, "{engine}");
     }
 }
@@ -432,15 +446,15 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
             lease: Duration::from_secs(30),
             inherited: 0,
         };
-        let hear = async |room: &RedisStore, news| {
+        let receive = async |room: &RedisStore, news| {
             room.hear_for_site(SharedLimit::ActiveVisitors, 1, news, &times(&RULES)).await.unwrap();
         };
-        hear(&world.room, &welcome).await;
+        receive(&world.room, &welcome).await;
         let said = report(&world.room, 0).await;
         assert!(said.slots.has_account && said.counted.is_none(), "{engine}: {said:?}");
 
         let (_, plan) = world.counting.plan(&said, &world.room.rules()).unwrap();
-        hear(&world.room, &plan).await;
+        receive(&world.room, &plan).await;
         assert!(report(&world.room, 0).await.slots.has_account, "{engine}: the lease is running");
         world.clock.advance(Duration::from_secs(30));
         world.report(0).await;
@@ -453,17 +467,21 @@ async fn a_site_with_a_lease_goes_on_to_hold_slots_and_an_account_ends_the_count
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_has_stood_still_gets_tickets_for_all_who_may_enter_soon() {
     for engine in Engine::ALL {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         let rules = RoomRules::new("shop", 900).with_session_duration(Duration::from_secs(8));
-        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         report(&room, 0).await;
         let plan = |minute: Minute, anywhere| {
-            let (minute, slots, knows_world) = (minute.number(), 0, true);
+            let minute = minute.number();
+            let slots = 0;
+            let knows_world = true;
             MinutePlan { minute, slots, anywhere, knows_world }
         };
         let minute = Minute::of(BEGIN);
         let minutes = [plan(minute, 0), plan(minute.next(), 900)];
-        let (news, times) = (GlobalNews::Plan { ceiling: 900, minutes }, times(&RULES));
+        let news = GlobalNews::Plan { ceiling: 900, minutes };
+        let times = times(&RULES);
         room.hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times).await.unwrap();
         clock.advance(Duration::from_secs(40));
         let mut tickets = Vec::new();

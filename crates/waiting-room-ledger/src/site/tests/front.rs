@@ -15,14 +15,14 @@ use waiting_room_redis::{
     RedisStore, RedisStoreOptions,
     site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, Heartbeat, LineFront, ToGlobal},
-};
 
-use crate::site::{
-    messages::{times, to_global},
-    tests::support::{connect, start},
+use crate::{
+    SiteId,
+    escrow::{EscrowRules, Heartbeat, LineFront, RulesDigest, ToGlobal},
+    site::{
+        messages::{times, to_global},
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
@@ -46,20 +46,28 @@ impl Site {
         rules: RoomRules,
         set: impl FnOnce(RedisStoreOptions) -> RedisStoreOptions,
     ) -> Self {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         // No session lapses in a test.
         let rules = rules
             .with_session_duration(Duration::from_secs(24 * 60 * 60))
             .with_session_renewal(SessionRenewal::Fixed);
-        let room = connect(&server.url(), rules, |it| set(it.clock(clock.clone()))).await;
+        let room = connect(&server.url(), rules, |options| set(options.clock(clock.clone()))).await;
         let tickets = BTreeMap::new();
         let mut site =
             Self { room, clock, server, granted: 0, admitted: 0, visitors: 0, tickets, now: BEGIN };
         let said = site.report(0).await;
-        let (incarnation, heard) = (said.slots.incarnation, said.at);
+        let incarnation = said.slots.incarnation;
+        let heard = said.at;
         let lease = Duration::from_secs(100_000);
-        site.hear(GlobalNews::Welcome { epoch: (1, 1), incarnation, heard, lease, inherited: 0 })
-            .await;
+        site.receive(GlobalNews::Welcome {
+            epoch: (1, 1),
+            incarnation,
+            heard,
+            lease,
+            inherited: 0,
+        })
+        .await;
         site
     }
 
@@ -80,13 +88,13 @@ impl Site {
 
     async fn heartbeat(&mut self, at_door: u32) -> Heartbeat {
         let said = self.report(at_door).await;
-        match to_global(SiteId::new(1), RULES.digest(), said.at, &said.slots) {
+        match to_global(SiteId::new(1), RulesDigest::of(&RULES), said.at, &said.slots) {
             ToGlobal::Heartbeat(heartbeat) => heartbeat,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn hear(&self, news: GlobalNews) {
+    async fn receive(&self, news: GlobalNews) {
         self.room
             .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
             .await
@@ -95,9 +103,13 @@ impl Site {
 
     async fn grant(&mut self, slots: u64) {
         self.granted += slots;
-        let (epoch, heard, lease) = ((1, 1), self.now, Duration::from_secs(100_000));
-        let (granted, reserve, recall) = (self.granted, 0, true);
-        self.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        let epoch = (1, 1);
+        let heard = self.now;
+        let lease = Duration::from_secs(100_000);
+        let granted = self.granted;
+        let reserve = 0;
+        let recall = true;
+        self.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
     }
 
     fn pass(&mut self, time: Duration) {
@@ -175,8 +187,9 @@ async fn the_front_is_that_of_the_line_behind_those_who_have_a_slot() {
     println!("seed {seed}");
     for (number, engine) in (0..).zip(Engine::ALL) {
         let mut chance = Chance(seed + number);
-        let mut site = Site::new(engine, RoomRules::new("shop", 1_000), |it| it).await;
-        let (mut promised_once, mut longest) = (false, 0);
+        let mut site = Site::new(engine, RoomRules::new("shop", 1_000), |options| options).await;
+        let mut promised_once = false;
+        let mut longest = 0;
         for step in 0..150 {
             site.pass(Duration::from_millis(chance.below(4_000)));
             for _ in 0..chance.below(4) {
@@ -195,7 +208,8 @@ async fn the_front_is_that_of_the_line_behind_those_who_have_a_slot() {
             let said = site.heartbeat(at_door).await;
             // The first visitors in line take the slots that the site has, promised or not.
             let unused = usize::try_from(said.granted - said.returned - site.admitted).unwrap();
-            let (line, mut front) = (site.line().await, LineFront::new());
+            let line = site.line().await;
+            let mut front = LineFront::new();
             for rank in line.iter().skip(unused) {
                 front.add(Timestamp::ZERO + Duration::from_micros(*rank), 1);
             }
@@ -213,7 +227,7 @@ async fn the_front_is_that_of_the_line_behind_those_who_have_a_slot() {
 #[tokio::test]
 async fn a_promise_that_is_over_is_not_renewed_by_the_next_grant() {
     for engine in Engine::ALL {
-        let mut site = Site::new(engine, RoomRules::new("shop", 1_000), |it| it).await;
+        let mut site = Site::new(engine, RoomRules::new("shop", 1_000), |options| options).await;
         for _ in 0..3 {
             site.arrive().await;
         }
@@ -230,7 +244,7 @@ async fn a_promise_that_is_over_is_not_renewed_by_the_next_grant() {
 #[tokio::test]
 async fn a_long_line_takes_no_more_commands_than_a_short_one() {
     for engine in Engine::ALL {
-        let mut site = Site::new(engine, RoomRules::new("shop", 10_000), |it| it).await;
+        let mut site = Site::new(engine, RoomRules::new("shop", 10_000), |options| options).await;
         for _ in 0..200 {
             site.arrive().await;
             site.pass(Duration::from_secs(1));
@@ -258,7 +272,7 @@ async fn a_long_line_takes_no_more_commands_than_a_short_one() {
 async fn a_random_line_has_no_front_and_asks_for_a_few() {
     for engine in Engine::ALL {
         let rules = RoomRules::new("shop", 1_000).with_queueing_method(QueueingMethod::Random);
-        let mut site = Site::new(engine, rules, |it| it).await;
+        let mut site = Site::new(engine, rules, |options| options).await;
         for _ in 0..30 {
             site.arrive().await;
         }
@@ -279,7 +293,7 @@ async fn the_entrants_of_a_draw_have_come_at_the_beginning_of_its_prequeue() {
     let schedule = schedule.with_seed("shop", "doors", Seed::new([7; 32])).unwrap();
     for engine in Engine::ALL {
         let rules = RoomRules::new("shop", 1_000);
-        let mut site = Site::new(engine, rules, |it| it.schedule(schedule.clone())).await;
+        let mut site = Site::new(engine, rules, |options| options.schedule(schedule.clone())).await;
         site.pass(Duration::from_secs(150));
         for _ in 0..20 {
             site.arrive().await;

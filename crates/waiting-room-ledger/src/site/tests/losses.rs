@@ -14,11 +14,13 @@ use waiting_room_redis::{
     RedisStore,
     site::{GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::EscrowRules;
 
-use crate::site::{
-    messages::times,
-    tests::support::{connect, start},
+use crate::{
+    escrow::EscrowRules,
+    site::{
+        messages::times,
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
@@ -40,11 +42,13 @@ struct Site {
 impl Site {
     /// A site that has been granted slots.
     async fn with(engine: Engine, slots: u64) -> Self {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         // A pass lasts for 80 s and an eighth.
         let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(80));
-        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
-        let (epoch, lives) = ((1, 0), 1);
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
+        let epoch = (1, 0);
+        let lives = 1;
         let mut site = Self { room, clock, server, granted: 0, epoch, lives, visitors: 0 };
         site.join(0).await;
         site.grant(slots).await;
@@ -69,7 +73,7 @@ impl Site {
         self.report(Timestamp::ZERO).await
     }
 
-    async fn hear(&self, news: GlobalNews) {
+    async fn receive(&self, news: GlobalNews) {
         self.room
             .hear_for_site(SharedLimit::ActiveVisitors, 1, &news, &times(&RULES))
             .await
@@ -82,18 +86,24 @@ impl Site {
         assert!(!said.slots.has_account, "{said:?}");
         self.epoch.1 = said.slots.epoch.1.max(self.epoch.1) + 1;
         self.granted = inherited;
-        let (epoch, incarnation, heard, lease) =
-            (self.epoch, said.slots.incarnation, said.at, LEASE);
-        self.hear(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
+        let epoch = self.epoch;
+        let incarnation = said.slots.incarnation;
+        let heard = said.at;
+        let lease = LEASE;
+        self.receive(GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited }).await;
     }
 
     /// Grants more slots, and renews the lease.
     async fn grant(&mut self, slots: u64) {
         let said = self.say().await;
         self.granted += slots;
-        let (epoch, heard, lease, granted) = (self.epoch, said.at, LEASE, self.granted);
-        let (reserve, recall) = (100, false);
-        self.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        let epoch = self.epoch;
+        let heard = said.at;
+        let lease = LEASE;
+        let granted = self.granted;
+        let reserve = 100;
+        let recall = false;
+        self.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
     }
 
     async fn enter(&mut self) -> Verdict {
@@ -182,7 +192,9 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
         let before = site.say().await;
         assert_eq!((before.slots.epoch, before.slots.granted, before.free), ((1, 2), 1, 0));
         site.clock.advance(Duration::from_secs(1));
-        let (heard, lease, incarnation) = (site.say().await.at, LEASE, before.slots.incarnation);
+        let heard = site.say().await.at;
+        let lease = LEASE;
+        let incarnation = before.slots.incarnation;
         let grant = |epoch| GlobalNews::Grant {
             epoch,
             heard,
@@ -214,7 +226,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
             refused(99, (1, 2)),
             refused(incarnation, (1, 1)),
         ] {
-            site.hear(news).await;
+            site.receive(news).await;
             let said = site.say().await;
             assert_eq!(
                 (said.slots.epoch, said.slots.granted, said.free),
@@ -232,7 +244,7 @@ async fn messages_of_another_epoch_term_or_life_grant_nothing() {
             .hear_for_site(SharedLimit::ActiveVisitors, 2, &GlobalNews::Report, &times(&RULES))
             .await
             .unwrap();
-        site.hear(grant((1, 2))).await;
+        site.receive(grant((1, 2))).await;
         let said = site.say().await;
         assert_eq!(
             (said.slots.term, said.slots.granted, said.slots.lease_end),
@@ -366,10 +378,12 @@ async fn a_fenced_life_is_over_and_the_next_one_waits_for_slots_for_its_visitors
     on_each(async |engine| {
         let mut site = Site::with(engine, 2).await;
         let pass = site.admitted().await;
-        let (incarnation, over, is_fenced) = (1, site.epoch, true);
-        site.hear(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
+        let incarnation = 1;
+        let over = site.epoch;
+        let is_fenced = true;
+        site.receive(GlobalNews::Refused { incarnation: 9, over, is_fenced }).await;
         assert!(site.say().await.slots.has_account, "another life was refused");
-        site.hear(GlobalNews::Refused { incarnation, over, is_fenced }).await;
+        site.receive(GlobalNews::Refused { incarnation, over, is_fenced }).await;
         site.lives += 1;
         site.waits().await;
         site.join(0).await;
@@ -422,10 +436,14 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
 
         // One slot is granted, and everything unused is recalled.
         site.granted += 1;
-        let (epoch, granted, reserve, recall) = (site.epoch, site.granted, 0, true);
-        let (heard, lease) = (said.at, LEASE);
+        let epoch = site.epoch;
+        let granted = site.granted;
+        let reserve = 0;
+        let recall = true;
+        let heard = said.at;
+        let lease = LEASE;
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
-        site.hear(grant).await;
+        site.receive(grant).await;
         let said = site.say().await;
         assert_eq!(
             (said.slots.returned, said.slots.used, said.slots.wanted, said.free),
@@ -438,7 +456,7 @@ async fn slots_that_the_line_will_use_are_not_given_back() {
             panic!("it is a grant")
         };
         let heard = site.clock_now();
-        site.hear(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
+        site.receive(GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall }).await;
         let said = site.say().await;
         assert_eq!((said.slots.returned, said.free), (1, 0));
 

@@ -91,7 +91,8 @@ async fn a_visitor_who_leaves_frees_its_slot_and_no_place_in_the_minute() {
 async fn without_a_lease_on_the_minute_sessions_are_extended_and_no_new_visitor_enters() {
     on_each(async |engine| {
         let mut site = Site::with(engine, 9, 9).await;
-        let (pass, other) = (site.admitted().await, site.admitted().await);
+        let pass = site.admitted().await;
+        let other = site.admitted().await;
         site.pass(LEASE - TICK);
         site.grant(ActiveVisitors, 0).await;
         site.admitted().await;
@@ -204,7 +205,8 @@ async fn the_room_follows_the_node_that_speaks_for_the_site() {
         site.admitted().await;
         site.waits(Reason::QueuedRate).await;
         // A node of an earlier release starts.
-        (site.node, site.minute) = (8, None);
+        site.node = 8;
+        site.minute = None;
         let said = site.say().await;
         assert!(!said.speaks && said.minute.is_some());
         site.waits(Reason::QueuedRate).await;
@@ -218,7 +220,8 @@ async fn the_room_follows_the_node_that_speaks_for_the_site() {
         site.admitted().await;
         site.waits(Reason::QueuedRate).await;
         // The next release is back, and the visitors of the last minute count.
-        (site.node, site.minute) = (9, Some(held()));
+        site.node = 9;
+        site.minute = Some(held());
         site.pass(Duration::from_secs(6));
         site.lives = 2;
         site.join(NewVisitors, 0).await;

@@ -12,14 +12,14 @@ use waiting_room_redis::{
     RedisStore,
     site::{NodeReport, SharedLimit},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, GlobalLedger, Term, ToGlobal},
-};
 
-use crate::site::{
-    messages::{for_room, times, to_global},
-    tests::support::{connect, start},
+use crate::{
+    SiteId,
+    escrow::{EscrowRules, GlobalLedger, RulesDigest, Term, ToGlobal},
+    site::{
+        messages::{for_room, times, to_global},
+        tests::support::{connect, start},
+    },
 };
 
 const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
@@ -55,11 +55,12 @@ impl World {
         let rules = RoomRules::new("shop", limit)
             .with_session_duration(SESSION)
             .with_session_renewal(SessionRenewal::Fixed);
-        let (mut rooms, mut servers) = (Vec::new(), Vec::new());
+        let mut rooms = Vec::new();
+        let mut servers = Vec::new();
         for engine in Engine::ALL {
             let server = start(engine);
             let url = server.url();
-            rooms.push(connect(&url, rules.clone(), |it| it.clock(clock.clone())).await);
+            rooms.push(connect(&url, rules.clone(), |options| options.clock(clock.clone())).await);
             servers.push(server);
         }
         let sites = [SiteId::new(0), SiteId::new(1)];
@@ -91,7 +92,12 @@ impl World {
             minute: None,
         };
         let said = self.rooms[site].report_of_site(&report).await.unwrap();
-        to_global(SiteId::new(u16::try_from(site).unwrap()), RULES.digest(), said.at, &said.slots)
+        to_global(
+            SiteId::new(u16::try_from(site).unwrap()),
+            RulesDigest::of(&RULES),
+            said.at,
+            &said.slots,
+        )
     }
 
     /// Lets a site report, and hands the answers over, which may ask for further reports.
@@ -159,7 +165,9 @@ impl World {
 
     /// The most seconds by which an admitted visitor came after one that still waited.
     fn out_of_order(&self) -> u64 {
-        let by = |it: &Admitted| it.before.map_or(0, |oldest| it.arrived.since(oldest).as_secs());
+        let by = |admitted: &Admitted| {
+            admitted.before.map_or(0, |oldest| admitted.arrived.since(oldest).as_secs())
+        };
         self.admitted.iter().map(by).max().unwrap_or(0)
     }
 }
@@ -216,7 +224,8 @@ async fn a_site_gets_the_slots_that_become_free_at_once_if_its_visitors_have_wai
     }
     world.admitted.clear();
     world.pass(60).await;
-    let sites = [0, 1].map(|site| world.admitted.iter().filter(|it| it.site == site).count());
+    let sites =
+        [0, 1].map(|site| world.admitted.iter().filter(|admitted| admitted.site == site).count());
     println!("{sites:?} were admitted, {} s out of order", world.out_of_order());
     // A slot whose visitor checks in late may go to the next one at the other site.
     assert!(sites[0] >= LIMIT as usize * 7 / 8, "{sites:?}");

@@ -24,7 +24,8 @@ pub(super) async fn connect(
     // Other tests may keep the machine busy.
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
     let open = move || {
-        let (client, config) = (client.clone(), config.clone());
+        let client = client.clone();
+        let config = config.clone();
         async move { client.get_multiplexed_async_connection_with_config(&config).await }
     };
     let options = RedisStoreOptions::new().deadline(PATIENCE).of_site();

@@ -1,5 +1,5 @@
 -- The accounts of a site, whose room shares its limits with the rooms of other sites. In every other
--- room, `room.site` is nil. The counterpart of an account is `SiteLedger` in `waiting-room-sites`.
+-- room, `room.site` is nil. The counterpart of an account is `SiteLedger` in `waiting-room-ledger`.
 --
 -- The field `site` of the room contains:
 --

@@ -1,5 +1,5 @@
 -- The accounts of a site: what it gives back, what it asks for, and what it hears. The counterpart of
--- this file is `escrow/site` in `waiting-room-sites`, which it is compared with.
+-- this file is `model/site` in `waiting-room-ledger`, which it is compared with.
 --
 -- A new visitor needs a slot and, if the sites share the limit on new visitors, a place in the minute.
 -- The site asks for both in one order: for a slot only once there is a place for it. So two sites

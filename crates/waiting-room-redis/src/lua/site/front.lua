@@ -1,5 +1,5 @@
 -- The front of the line, which a site reports to the global ledger, so that slots go to those who have
--- waited longest at any site. The counterpart of this file is `LineFront` in `waiting-room-sites`.
+-- waited longest at any site. The counterpart of this file is `LineFront` in `waiting-room-ledger`.
 
 -- The width of a bucket, and the most buckets of a front. A site whose buckets are narrower than those
 -- of the global ledger only fills fewer of them.

@@ -11,9 +11,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
 use waiting_room_core::{ConfigError, RoomRules};
-use waiting_room_sites::{
-    Minute, SiteId, SlotRules,
-    escrow::{Census, EscrowRules, GlobalLedger, RulesDigest, Tally, Term, ToSite},
+use waiting_room_ledger::{
+    EscrowRules, SiteId, Term,
+    model::{Census, GlobalLedger, Minute, RulesDigest, SlotRules, Tally, ToSite},
 };
 
 use self::room::{Room, Standing};
@@ -25,7 +25,7 @@ use super::{
 use crate::sites::{
     clock::{SECOND, timestamp},
     crowd::Skew,
-    scenario::{Policy, Scenario},
+    scenario::Scenario,
 };
 
 /// The rooms of all sites, and the census, which has Anywhere's counter. The census and the split of the
@@ -39,7 +39,7 @@ pub(super) struct CountingDoor {
     digest: RulesDigest,
     /// The sites of the active visitors.
     homes: FxHashMap<u32, u16>,
-    /// What happens next, by time and then in the order in which it was decided.
+    /// The next events, by time and then in the order in which it was decided.
     agenda: BTreeMap<(u32, u64), (u16, Event)>,
     decided: u64,
     rtt_ms: [u32; 2],
@@ -84,7 +84,7 @@ enum Event {
 
 impl CountingDoor {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
-        let rules = slots::rules(Policy::Counters, scenario).validate()?;
+        let rules = slots::limits(scenario).validate()?;
         let limits = scenario.limits;
         let rate = RoomRules::new("shop", limits.total_active_users)
             .with_session_duration(Duration::from_secs(limits.session.into()))
@@ -101,14 +101,15 @@ impl CountingDoor {
         };
         let sites: Vec<_> = (0..).zip(&scenario.sites.nodes).map(site).collect();
         let kept = Duration::from_millis(scenario.pass_ms().into());
-        let (ids, limit) = (sites.iter().map(|it| it.room.site), limits.total_active_users);
+        let ids = sites.iter().map(|site| site.room.site);
+        let limit = limits.total_active_users;
         let escrow = EscrowRules::new().session(kept);
         let ledger = GlobalLedger::new(limit, ids, Term::new(1), escrow)?;
         let mut door = Self {
             rules,
             census: Census::new(&escrow, timestamp(0)),
             ledger,
-            digest: escrow.digest(),
+            digest: RulesDigest::of(&escrow),
             homes: FxHashMap::default(),
             sites,
             agenda: BTreeMap::new(),
@@ -132,7 +133,7 @@ impl CountingDoor {
         for site in (0..self.sites.len()).chain(0..self.sites.len()) {
             let room = &mut self.sites[site].room;
             let tally = room.tally(self.digest, timestamp(0));
-            for message in self.census.hear(&tally, &self.ledger, timestamp(0)) {
+            for message in self.census.receive(&tally, &self.ledger, timestamp(0)) {
                 if let ToSite::World(world) = message {
                     room.learn(&world);
                 }
@@ -145,7 +146,8 @@ impl CountingDoor {
         let &Asker { who, site: number, now, arrived, is_new, .. } = asker;
         let site = &mut self.sites[usize::from(number)];
         site.room.turn(&self.rules, now);
-        let (node, until) = (site.by_node.choose(place), now + DOOR_WAIT);
+        let node = site.by_node.choose(place);
+        let until = now + DOOR_WAIT;
         let visitor = Standing { who, arrived, is_new, node, until };
         if site.room.admits(&visitor) {
             self.homes.insert(who, number);
@@ -227,7 +229,7 @@ impl CountingDoor {
                 }
             }
             Event::Up(tally) if !site.is_cut => {
-                for message in self.census.hear(&tally, &self.ledger, timestamp(now)) {
+                for message in self.census.receive(&tally, &self.ledger, timestamp(now)) {
                     let at = now + self.one_way();
                     self.plan(at, number, Event::Down(message));
                 }
@@ -279,11 +281,12 @@ impl CountingDoor {
     fn speak(&mut self, number: u16, now: u32) {
         let site = &mut self.sites[usize::from(number)];
         let tally = site.room.tally(self.digest, timestamp(now));
-        let (minute, total) = (tally.draw.minute, tally.draw.total);
+        let minute = tally.draw.minute;
+        let total = tally.draw.total;
         if !site.is_due(total, now) {
             return;
         }
-        let had = site.sent.filter(|sent| sent.wanted.0 == minute).map_or(0, |it| it.wanted.1);
+        let had = site.sent.filter(|sent| sent.wanted.0 == minute).map_or(0, |sent| sent.wanted.1);
         site.sent = Some(Sent { at: now, wanted: (minute, total), is_answered: false });
         if !site.is_cut {
             self.trips.asking += u64::from(total > had);

@@ -9,9 +9,9 @@ mod network;
 use std::time::Duration;
 
 use waiting_room_core::{ConfigError, VisitorId};
-use waiting_room_sites::{
-    SiteId,
-    escrow::{EscrowRules, GlobalLedger, Incarnation, LineFront, SiteLedger, Term, ToGlobal},
+use waiting_room_ledger::{
+    EscrowRules, Incarnation, SiteId, Term,
+    model::{GlobalLedger, LineFront, SiteLedger, ToGlobal},
 };
 
 use self::{
@@ -69,9 +69,10 @@ impl EscrowDoor {
             is_cut: vec![false; count.into()],
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
-            lines: match scenario.sites.real_rooms {
-                true => Lines::of(count.into()),
-                false => Lines::default(),
+            lines: if scenario.sites.real_rooms {
+                Lines::of(count.into())
+            } else {
+                Lines::default()
             },
             outcomes: Vec::new(),
             let_in: vec![LastMinute::default(); count.into()],
@@ -158,7 +159,7 @@ impl EscrowDoor {
                     if self.reaches(message.from().number()) {
                         let world = &mut self.worlds[limit.index()];
                         let replies = world.receive(&message, timestamp(now));
-                        replies.into_iter().for_each(|it| self.network.down(limit, it, now));
+                        replies.into_iter().for_each(|reply| self.network.down(limit, reply, now));
                     }
                 }
                 Message::Tick(limit, site) => self.tick(site, limit, now),

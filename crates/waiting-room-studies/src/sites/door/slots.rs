@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use waiting_room_core::ConfigError;
-use waiting_room_sites::{
-    CounterRequest, Pacing, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules,
-    TicketCounter, WorldSnapshot,
+use waiting_room_ledger::{
+    SiteId,
+    model::{
+        CounterRequest, NodeRules, Pacing, Pool, SiteAdmission, SlotDecision, SlotPolicy,
+        SlotRules, TicketCounter, WorldSnapshot,
+    },
 };
 
 use super::question::{Asker, Say, Step};
@@ -27,7 +30,7 @@ pub(super) struct SlotDoor {
 /// A question of a node to a counter.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    ask: CounterRequest,
+    request: CounterRequest,
     node: u16,
     /// Whether the node gives up before the reply arrives.
     is_late: bool,
@@ -79,7 +82,7 @@ impl SlotDoor {
 
     /// A visitor's question reaches its counter.
     pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Step {
-        let Some(Question { ask, node: at, is_late }) = self.asked[asker.who as usize].take()
+        let Some(Question { request, node: at, is_late }) = self.asked[asker.who as usize].take()
         else {
             return Step::Say(Say::Queue);
         };
@@ -87,14 +90,14 @@ impl SlotDoor {
         let now = timestamp(asker.now);
         let node = &mut site.nodes[usize::from(at)];
         node.observe(world);
-        let reply = match ask.pool {
+        let reply = match request.pool {
             Pool::Anywhere if !asker.is_connected => None,
-            Pool::Anywhere => Some(self.anywhere.take(&ask, now)),
-            Pool::Site => Some(site.counter.take(&ask, now)),
+            Pool::Anywhere => Some(self.anywhere.take(&request, now)),
+            Pool::Site => Some(site.counter.take(&request, now)),
         };
         let ruling = match reply.filter(|_| !is_late) {
-            Some(reply) => node.admission.on_reply(&ask, reply, now),
-            None => node.admission.on_timeout(&ask, now),
+            Some(reply) => node.admission.on_reply(&request, reply, now),
+            None => node.admission.on_timeout(&request, now),
         };
         self.step(asker.who, ruling, at)
     }
@@ -110,13 +113,13 @@ impl SlotDoor {
     fn step(&mut self, who: u32, ruling: SlotDecision, node: u16) -> Step {
         match ruling {
             SlotDecision::Admit => Step::Say(Say::Admit),
-            SlotDecision::Ask(ask) => {
+            SlotDecision::Request(request) => {
                 let who = who as usize;
                 if who >= self.asked.len() {
                     self.asked.resize(who + 1, None);
                 }
-                self.asked[who] = Some(Question { ask, node, is_late: false });
-                if ask.pool == Pool::Site { Step::Site } else { Step::Anywhere }
+                self.asked[who] = Some(Question { request, node, is_late: false });
+                if request.pool == Pool::Site { Step::Site } else { Step::Anywhere }
             }
             SlotDecision::Queue => Step::Say(Say::Queue),
         }
@@ -134,15 +137,23 @@ impl Node {
     }
 }
 
-pub(super) fn rules(policy: Policy, scenario: &Scenario) -> SlotRules {
+/// The limits of the room, which all policies of the article have in common.
+pub(super) fn limits(scenario: &Scenario) -> SlotRules {
+    SlotRules::new(scenario.limits.total_active_users)
+        .new_users_per_minute(scenario.limits.new_users_per_minute)
+        .any_floor(scenario.slots.any_floor)
+}
+
+fn rules(policy: Policy, scenario: &Scenario) -> NodeRules {
     let settings = scenario.slots;
     let policy = match policy {
         Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },
         Policy::Even => SlotPolicy::Even,
         _ => SlotPolicy::Counters,
     };
-    SlotRules::new(scenario.limits.total_active_users, policy)
-        .new_users_per_minute(scenario.limits.new_users_per_minute)
-        .any_floor(settings.any_floor)
-        .pacing(if settings.is_paced { Pacing::Linear } else { Pacing::None })
+    NodeRules::new(limits(scenario), policy).pacing(if settings.is_paced {
+        Pacing::Linear
+    } else {
+        Pacing::None
+    })
 }

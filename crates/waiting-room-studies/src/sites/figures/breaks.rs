@@ -30,18 +30,19 @@ struct Break {
 
 /// The tables of these worlds, and those of the charts.
 pub(super) fn breaks(seeds: &[u64], size: Size) -> Vec<Sheet> {
-    let wanted = |it: &Break| match size {
+    let wanted = |case: &Break| match size {
         Size::Full => CONTENDERS.to_vec(),
-        Size::Quick => it.contenders_with_bars(),
+        Size::Quick => case.contenders_with_bars(),
     };
-    let runs = BREAKS.iter().flat_map(|it| wanted(it).into_iter().map(move |who| (it, who)));
-    let items: Vec<_> = runs.map(|(it, who)| (who.name.to_owned(), (it, who))).collect();
-    let reports = measure_each(seeds, &items, |(it, who), seed| who.run(&it.world(), seed));
-    let of = |it: &Break| {
-        let lines = items.iter().zip(&reports).filter(|((_, (other, _)), _)| other.name == it.name);
+    let runs = BREAKS.iter().flat_map(|case| wanted(case).into_iter().map(move |who| (case, who)));
+    let items: Vec<_> = runs.map(|(case, who)| (who.name.to_owned(), (case, who))).collect();
+    let reports = measure_each(seeds, &items, |(case, who), seed| who.run(&case.world(), seed));
+    let of = |case: &Break| {
+        let lines =
+            items.iter().zip(&reports).filter(|((_, (other, _)), _)| other.name == case.name);
         lines.map(|((name, _), reports)| (name.clone(), reports.as_slice())).collect::<Vec<_>>()
     };
-    let tables = BREAKS.iter().map(|it| it.table(&of(it)));
+    let tables = BREAKS.iter().map(|case| case.table(&of(case)));
     let mut sheets: Vec<_> = tables.collect();
     if size == Size::Full {
         let by_world = |head, column| by_world(head, &sheets, column);
@@ -54,33 +55,33 @@ pub(super) fn breaks(seeds: &[u64], size: Size) -> Vec<Sheet> {
 
 /// Three hundred sites with faults, with fewer seeds and policies.
 pub(super) fn three_hundred_sites(seeds: &[u64]) -> Sheet {
-    let it = &THREE_HUNDRED_SITES;
+    let case = &THREE_HUNDRED_SITES;
     let seeds = &seeds[..seeds.len().min(LARGE_SEEDS)];
     let items = [Contender::COUNTERS, Contender::ESCROW, Contender::IDEAL_HOLDS];
     let items = items.map(|who| (who.name.to_owned(), who));
-    let world = it.world();
+    let world = case.world();
     let reports = measure_each(seeds, &items, |who, seed| who.run(&world, seed));
     let runs = items.iter().zip(&reports);
-    it.table(
+    case.table(
         &runs.map(|((name, _), reports)| (name.clone(), reports.as_slice())).collect::<Vec<_>>(),
     )
 }
 
 /// The bars of these worlds: what the escrow promises, and the known weaknesses of other policies.
 pub(super) fn bars(sheet: impl Fn(&str) -> Option<Sheet>) -> Vec<Bar> {
-    let each = BREAKS.iter().map(|it| (it, sheet(it.name).expect("a table of every study")));
+    let each = BREAKS.iter().map(|case| (case, sheet(case.name).expect("a table of every study")));
     let large = sheet(THREE_HUNDRED_SITES.name).map(|sheet| (&THREE_HUNDRED_SITES, sheet));
-    each.chain(large).flat_map(|(it, sheet)| it.bars(&sheet)).collect()
+    each.chain(large).flat_map(|(case, sheet)| case.bars(&sheet)).collect()
 }
 
 /// One figure of all these worlds, with a line for each world and a column for each policy.
 fn by_world(head: (&'static str, &'static str), sheets: &[Sheet], column: &'static str) -> Sheet {
-    let lines = BREAKS.iter().zip(sheets).map(|(it, sheet)| {
+    let lines = BREAKS.iter().zip(sheets).map(|(case, sheet)| {
         let figure = |policy: &Column| -> Spread {
             let mut figures = sheet.figures(column, |name| name == policy.name);
             figures.next().expect("a line for each policy").1.clone()
         };
-        Line { name: it.short.to_owned(), figures: BY_POLICY.iter().map(figure).collect() }
+        Line { name: case.short.to_owned(), figures: BY_POLICY.iter().map(figure).collect() }
     });
     let (name, title) = head;
     Sheet { name, title, columns: BY_POLICY, lines: lines.collect() }
@@ -94,9 +95,9 @@ impl Break {
     /// The policies whose figures have bars, and the reference.
     fn contenders_with_bars(&self) -> Vec<Contender> {
         let weak = self.weak.iter().map(|(who, ..)| *who);
-        let all = CONTENDERS.iter().filter(|it| {
+        let all = CONTENDERS.iter().filter(|contender| {
             let mut others = weak.clone().chain([Contender::ESCROW, Contender::IDEAL_HOLDS]);
-            others.any(|other| other.name == it.name)
+            others.any(|other| other.name == contender.name)
         });
         all.copied().collect()
     }
@@ -122,24 +123,24 @@ impl Break {
     fn table(&self, runs: &[(String, &[Report])]) -> Sheet {
         let ideal = runs.last().expect("the last is the ideal one").1;
         let lines = runs.iter().map(|(name, reports)| {
-            let by_seed = reports.iter().zip(ideal).map(|(it, ideal)| figures(it, ideal));
+            let by_seed = reports.iter().zip(ideal).map(|(report, ideal)| figures(report, ideal));
             (name.clone(), by_seed.collect())
         });
         Sheet::new((self.name, self.title), COLUMNS, lines)
     }
 }
 
-fn figures(it: &Report, ideal: &Report) -> Vec<f64> {
+fn figures(report: &Report, ideal: &Report) -> Vec<f64> {
     vec![
-        it.admitted as f64,
-        100.0 * it.admitted as f64 / ideal.admitted as f64,
-        percent(it.util_at_first_early_queue),
-        it.early_queued as f64,
-        100.0 * it.early_queued_share,
-        100.0 * it.max_active_over_limit,
-        100.0 * it.max_new_in_any_minute_over_limit,
-        f64::from(it.worst_inversion_s),
-        it.ledger_messages_per_s,
+        report.admitted as f64,
+        100.0 * report.admitted as f64 / ideal.admitted as f64,
+        percent(report.util_at_first_early_queue),
+        report.early_queued as f64,
+        100.0 * report.early_queued_share,
+        100.0 * report.max_active_over_limit,
+        100.0 * report.max_new_in_any_minute_over_limit,
+        f64::from(report.worst_inversion_s),
+        report.ledger_messages_per_s,
     ]
 }
 

@@ -33,7 +33,8 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
     let possible: BTreeMap<_, _> = seeds.iter().map(possible).collect();
     let head = ("delay", "Older snapshots, and more distant ledgers");
     Sheet::measure(head, DELAY, seeds, &items, |(contender, [ramp, spike]), seed| {
-        let (on_ramp, on_spike) = (contender.run(ramp, seed), contender.run(spike, seed));
+        let on_ramp = contender.run(ramp, seed);
+        let on_spike = contender.run(spike, seed);
         let highest = on_ramp.max_active_over_limit.max(on_spike.max_active_over_limit);
         vec![
             percent(on_ramp.util_at_first_early_queue),

@@ -52,8 +52,10 @@ impl Study {
 /// All bars of a study.
 pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let sheet = |name| study.sheet(name).expect("a table of every study");
-    let (first, spike) = (sheet("first-queue"), sheet("spike"));
-    let (delay, turn) = (sheet("delay"), sheet("turn"));
+    let first = sheet("first-queue");
+    let spike = sheet("spike");
+    let delay = sheet("delay");
+    let turn = sheet("turn");
     let of = |sheet, column, line: &'static str, bound| {
         Bar::of(sheet, column, move |name| name.starts_with(line), bound)
     };

@@ -1,6 +1,6 @@
 //! The measurements, as tables.
 
-use waiting_room_sites::SlotPolicy;
+use waiting_room_ledger::model::SlotPolicy;
 
 use super::worlds::{self, Contender, Size};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn curve() -> Sheet {
     Sheet::new(("curve", "What one of ten nodes may admit of 113 slots"), CURVE, lines)
 }
 
-/// How full the room is when the first visitor has to wait.
+/// The utilization of the room when the first visitor has to wait.
 pub(super) fn first_queue(seeds: &[u64], size: Size) -> Sheet {
     let head = ("first-queue", "How full the room is when the first visitor has to wait");
     let skewed = [0.0, 0.5, 1.2].map(worlds::ramp);
@@ -41,50 +41,60 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
         let index = names.iter().position(|(name, _)| name == contender.name);
         &runs[index.expect("one of all policies")]
     };
-    let (holds, at_once) = (reports_of(Contender::IDEAL_HOLDS), reports_of(Contender::IDEAL));
+    let holds = reports_of(Contender::IDEAL_HOLDS);
+    let at_once = reports_of(Contender::IDEAL);
     let ideals = holds.iter().zip(at_once).map(|(holds, at_once)| Ideals { holds, at_once });
     let ideals: Vec<_> = ideals.collect();
     let sheet = |head, columns, figures: &dyn Fn(&Report, &Ideals<'_>) -> Vec<f64>| {
         let lines = names.iter().zip(&runs).map(|((name, _), reports)| {
-            let by_seed = reports.iter().zip(&ideals).map(|(it, ideals)| figures(it, ideals));
+            let by_seed =
+                reports.iter().zip(&ideals).map(|(report, ideals)| figures(report, ideals));
             (name.clone(), by_seed.collect())
         });
         Sheet::new(head, columns, lines)
     };
     vec![
-        sheet(("latency", "The wait of new visitors for the first answer"), LATENCY, &|it, _| {
-            vec![
-                it.answer_p50_ms as f64,
-                it.answer_p95_ms as f64,
-                it.answer_max_ms as f64,
-                it.told_to_wait_max_ms as f64,
-                it.site_trips_per_new,
-                it.wan_trips_per_new,
-                it.trips_per_returning,
-                it.ledger_messages_per_s,
-            ]
-        }),
         sheet(
-            ("overload", "Visitors admitted while more arrive than can be served"),
-            OVERLOAD,
-            &|it, Ideals { holds, at_once }| {
+            ("latency", "The wait of new visitors for the first answer"),
+            LATENCY,
+            &|report, _| {
                 vec![
-                    it.admitted as f64,
-                    100.0 * it.admitted as f64 / holds.admitted as f64,
-                    100.0 * it.early_slot_seconds / at_once.early_slot_seconds,
-                    100.0 * it.max_active_over_limit,
+                    report.answer_p50_ms as f64,
+                    report.answer_p95_ms as f64,
+                    report.answer_max_ms as f64,
+                    report.told_to_wait_max_ms as f64,
+                    report.site_trips_per_new,
+                    report.wan_trips_per_new,
+                    report.trips_per_returning,
+                    report.ledger_messages_per_s,
                 ]
             },
         ),
-        sheet(("order", "The order of the line, and the wait that was shown"), ORDER, &|it, _| {
-            vec![
-                100.0 * it.inversions as f64 / it.admitted as f64,
-                f64::from(it.worst_inversion_s),
-                it.wait_p50_s.unwrap_or(f64::NAN),
-                it.wait_error_p50_s.unwrap_or(f64::NAN),
-                it.wait_error_p95_s.unwrap_or(f64::NAN),
-            ]
-        }),
+        sheet(
+            ("overload", "Visitors admitted while more arrive than can be served"),
+            OVERLOAD,
+            &|report, Ideals { holds, at_once }| {
+                vec![
+                    report.admitted as f64,
+                    100.0 * report.admitted as f64 / holds.admitted as f64,
+                    100.0 * report.early_slot_seconds / at_once.early_slot_seconds,
+                    100.0 * report.max_active_over_limit,
+                ]
+            },
+        ),
+        sheet(
+            ("order", "The order of the line, and the wait that was shown"),
+            ORDER,
+            &|report, _| {
+                vec![
+                    100.0 * report.inversions as f64 / report.admitted as f64,
+                    f64::from(report.worst_inversion_s),
+                    report.wait_p50_s.unwrap_or(f64::NAN),
+                    report.wait_error_p50_s.unwrap_or(f64::NAN),
+                    report.wait_error_p95_s.unwrap_or(f64::NAN),
+                ]
+            },
+        ),
     ]
 }
 
@@ -160,7 +170,7 @@ fn contenders(size: Size, with_bars: &[Contender]) -> Vec<(String, Contender)> {
         Size::Full => &Contender::ALL,
         Size::Quick => with_bars,
     };
-    wanted.iter().map(|it| (it.name.to_owned(), *it)).collect()
+    wanted.iter().map(|contender| (contender.name.to_owned(), *contender)).collect()
 }
 
 /// A share as a percentage. Not a number if there is none.

@@ -16,15 +16,19 @@ fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {
     let sheet = timelines::two_days(1);
     let at = |column| {
         let figures = sheet.figures(column, |_| true);
-        figures.map(|(hour, it)| (hour.parse::<f64>().unwrap(), it.mean())).collect::<Vec<_>>()
+        figures
+            .map(|(hour, figure)| (hour.parse::<f64>().unwrap(), figure.mean()))
+            .collect::<Vec<_>>()
     };
-    let (active, waiting) = (at("active"), at("waiting"));
+    let active = at("active");
+    let waiting = at("waiting");
     // There is no line on the first day. On the second it begins at 11:45 and is over by 12:30, and
     // it begins again at three.
     let hours: Vec<_> =
         waiting.iter().filter(|(_, count)| *count > 0.0).map(|(hour, _)| *hour).collect();
     let (noon, later): (Vec<f64>, Vec<f64>) = hours.iter().partition(|hour| **hour < 38.0);
-    let (begins, ends) = (noon[0], noon[noon.len() - 1]);
+    let begins = noon[0];
+    let ends = noon[noon.len() - 1];
     assert!((35.7..35.9).contains(&begins) && (36.2..36.6).contains(&ends), "{noon:?}");
     assert!((38.9..39.2).contains(&later[0]) && later[later.len() - 1] < 40.0, "{later:?}");
     for ((_, active), (hour, waiting)) in active.iter().zip(&waiting) {
@@ -62,7 +66,7 @@ fn a_visitor_too_early_is_a_bar_that_is_missed() {
 fn ledgers_that_are_farther_away_are_not_the_same_world() {
     let sheet = delays::delays(&[1]);
     let escrow = sheet.figures("of the ideal ledger %", |name| name.starts_with("Escrow, round"));
-    let mut admitted: Vec<_> = escrow.map(|(_, it)| it.mean().to_bits()).collect();
+    let mut admitted: Vec<_> = escrow.map(|(_, figure)| figure.mean().to_bits()).collect();
     admitted.dedup();
     assert!(admitted.len() > 2, "{sheet:?}");
 }

@@ -1,4 +1,4 @@
-//! What happens over time, and the messages of the ledgers.
+//! The course of a run over time, and the messages of the ledgers.
 
 use super::worlds::{self, Contender};
 use crate::{
@@ -27,7 +27,8 @@ pub(super) fn death(seeds: &[u64]) -> Sheet {
     let world = worlds::dead_site();
     let items = DEATH.iter().map(|column| {
         let mut all = Contender::ALL.iter();
-        let contender = all.find(|it| it.name == column.name).expect("the name of a policy");
+        let contender =
+            all.find(|contender| contender.name == column.name).expect("the name of a policy");
         (column.name.to_owned(), *contender)
     });
     let items: Vec<_> = items.collect();
@@ -54,7 +55,8 @@ pub(super) fn messages(seeds: &[u64]) -> Sheet {
             let report = Contender::ESCROW.run(&worlds::of_sites(*count, load), seed);
             let from = (STEADY_FROM / Moment::EVERY) as usize;
             let steady = &report.timeline[from..];
-            let [first, last] = [steady.first(), steady.last()].map(|it| it.expect("a moment"));
+            let [first, last] =
+                [steady.first(), steady.last()].map(|moment| moment.expect("a moment"));
             let seconds = (steady.len() - 1) as f64 * f64::from(Moment::EVERY / SECOND);
             (last.messages - first.messages) as f64 / seconds
         };

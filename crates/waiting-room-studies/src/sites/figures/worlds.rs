@@ -11,7 +11,7 @@ use crate::sites::{
 /// The extent of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As in the documentation.
+    /// The size in the documentation.
     Full,
     /// Only what the bars need.
     Quick,
@@ -107,7 +107,8 @@ pub(super) fn dead_site() -> Scenario {
 pub(super) fn cut_site() -> Scenario {
     let mut world = dead_site();
     for fault in &mut world.faults {
-        (fault.what, fault.until) = (FaultKind::Cut, fault.from + 15.0 * 60.0);
+        fault.what = FaultKind::Cut;
+        fault.until = fault.from + 15.0 * 60.0;
     }
     world
 }

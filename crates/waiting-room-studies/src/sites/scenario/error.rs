@@ -79,7 +79,7 @@ fn field_in(table: &DeTable<'_>, place: &Range<usize>) -> Option<String> {
 fn field_of(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> Option<String> {
     match value.get_ref() {
         DeValue::Table(table) => field_in(table, place),
-        DeValue::Array(list) => list.iter().find_map(|it| field_of(it, place)),
+        DeValue::Array(list) => list.iter().find_map(|item| field_of(item, place)),
         _ => None,
     }
 }

@@ -24,7 +24,7 @@ impl Scenario {
     pub(crate) fn open(path: &Path) -> Result<Self, ScenarioError> {
         let named = |error: ScenarioError| error.named(path.display());
         let source = fs::read_to_string(path).map_err(ScenarioError::of_file).map_err(named)?;
-        let name = path.file_stem().map_or_else(String::new, |it| it.to_string_lossy().into());
+        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
         let directory = path.parent().unwrap_or(Path::new(""));
         Self::parse(name, &source, directory).map_err(named)
     }
@@ -120,7 +120,10 @@ impl Source<'_> {
         Ok(SlotSettings {
             any_floor: self.optional(table.any_floor.as_ref(), 0.02, 0.0, 1.0)?,
             curve_factor: self.optional(table.curve_factor.as_ref(), 1.0, 0.0, 8.0)?,
-            is_paced: table.pacing.as_ref().is_some_and(|it| *it.get_ref() == PacingName::Linear),
+            is_paced: table
+                .pacing
+                .as_ref()
+                .is_some_and(|pacing| *pacing.get_ref() == PacingName::Linear),
         })
     }
 
@@ -133,13 +136,14 @@ impl Source<'_> {
                 return self.wrong(skew.span(), message);
             }
             (Some(weights), None) => {
-                let (given, expected) = (weights.get_ref().len(), nodes.len());
+                let given = weights.get_ref().len();
+                let expected = nodes.len();
                 if given != expected {
                     let message =
                         format!("has {given} numbers, expected one for each of {expected} sites");
                     return self.wrong(weights.span(), message);
                 }
-                let each = weights.get_ref().iter().map(|it| self.within(it, 0.0, 1e9));
+                let each = weights.get_ref().iter().map(|weight| self.within(weight, 0.0, 1e9));
                 let each: Vec<_> = each.collect::<Result<_, _>>()?;
                 if each.iter().sum::<f64>() <= 0.0 {
                     return self.wrong(weights.span(), "are all 0, expected one that is more");
@@ -192,7 +196,7 @@ impl Source<'_> {
             browsing: self.optional(table.browsing_s.as_ref(), 120.0, 0.0, 86_400.0)?,
             think: self.optional(table.think_s.as_ref(), 30.0, 1.0, 3_600.0)?,
             refresh: self.optional(table.refresh_s.as_ref(), 20.0, 1.0, 600.0)?,
-            patience: patience.map(|it| self.within(it, 1.0, 86_400.0)).transpose()?,
+            patience: patience.map(|patience| self.within(patience, 1.0, 86_400.0)).transpose()?,
             bots: self.optional(table.bots.as_ref(), 0.0, 0.0, 1.0)?,
         })
     }

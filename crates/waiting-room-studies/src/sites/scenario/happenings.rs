@@ -56,7 +56,9 @@ impl Source<'_> {
         let movement = |table: &MoveTable| {
             let at = self.minute(&table.at_min, end)?;
             let to = self.within(&table.to, 0, sites - 1)?;
-            let is_dead = |it: &Fault| it.what == FaultKind::Dead && it.site == to && it.from <= at;
+            let is_dead = |fault: &Fault| {
+                fault.what == FaultKind::Dead && fault.site == to && fault.from <= at
+            };
             if faults.iter().any(is_dead) {
                 return self
                     .wrong(table.to.span(), format!("is {to}, a site that is dead by then"));
@@ -72,7 +74,8 @@ impl Source<'_> {
         let from = self.minute(&table.from_min, end)?;
         let until = table.until_min.as_ref();
         let most = f64::from(Scenario::MAX_MINUTES);
-        let until = until.map(|it| self.within(it, *table.from_min.get_ref(), most)).transpose()?;
+        let until =
+            until.map(|given| self.within(given, *table.from_min.get_ref(), most)).transpose()?;
         if let (FaultKind::Dead, Some(until)) = (table.kind, &table.until_min) {
             return self.wrong(until.span(), "contradicts kind: a dead site does not come back");
         }
@@ -102,10 +105,12 @@ impl Fault {
     }
 
     fn lasts(&self) -> String {
-        let (from, until) = (self.from / 60.0, self.until / 60.0);
-        match until.is_finite() {
-            true => format!("from minute {from} to {until}"),
-            false => format!("from minute {from} on"),
+        let from = self.from / 60.0;
+        let until = self.until / 60.0;
+        if until.is_finite() {
+            format!("from minute {from} to {until}")
+        } else {
+            format!("from minute {from} on")
         }
     }
 }

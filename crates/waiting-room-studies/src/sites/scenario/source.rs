@@ -58,7 +58,8 @@ impl Source<'_> {
         match given.get_ref()[..] {
             [least, most] if least <= most && most <= Scenario::MAX_RTT_MS => Ok([least, most]),
             _ => {
-                let (given, span) = (given.get_ref(), given.span());
+                let span = given.span();
+                let given = given.get_ref();
                 let expected = format!("expected [least, most] up to {}", Scenario::MAX_RTT_MS);
                 self.wrong(span, format!("is {given:?}, {expected}"))
             }

@@ -22,7 +22,8 @@ points = [[0, 0.5], [10, 1.0]]
 "#;
 
 fn parse(source: &str) -> Result<Scenario, ScenarioError> {
-    Scenario::parse("test".to_owned(), source, Path::new("")).map_err(|it| it.named("test.toml"))
+    Scenario::parse("test".to_owned(), source, Path::new(""))
+        .map_err(|error| error.named("test.toml"))
 }
 
 #[test]
@@ -42,7 +43,7 @@ fn what_is_not_said_has_a_default() {
 #[test]
 fn a_crowd_of_the_shop_takes_the_place_of_traffic() {
     let traffic = "[traffic]\npoints = [[0, 0.5], [10, 1.0]]\n";
-    let replaced = |by: &str| parse(&GOOD.replace(traffic, by)).map_err(|it| it.to_string());
+    let replaced = |by: &str| parse(&GOOD.replace(traffic, by)).map_err(|error| error.to_string());
     let crowd = "[crowd]\nvisitors = 30\nover_s = 20\ndrain_s = 5\n";
     let scenario = replaced(crowd).unwrap();
     // A pass is extended if it is at least an eighth of a session old, and lasts for longer by that.
@@ -72,7 +73,7 @@ fn a_day_from_a_file_is_replayed_minute_by_minute() {
     fs::write(directory.join("day.csv"), "minute,requests\n09:00,30\n09:01,90\n").unwrap();
     let replay = |traffic: &str| {
         let file = GOOD.replace("points = [[0, 0.5], [10, 1.0]]", traffic);
-        Scenario::parse("test".to_owned(), &file, &directory).map_err(|it| it.to_string())
+        Scenario::parse("test".to_owned(), &file, &directory).map_err(|error| error.to_string())
     };
     let scenario = replay("replay = \"day.csv\"\nvisitors = 12").unwrap();
     let points = [(0.0, 3.0), (60.0, 3.0), (60.0, 9.0), (120.0, 9.0)];
@@ -87,7 +88,8 @@ fn a_day_from_a_file_is_replayed_minute_by_minute() {
 #[test]
 fn every_scenario_of_this_crate_can_be_read() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let files: Vec<_> = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 6);
     for file in files {
         Scenario::open(&file).unwrap();

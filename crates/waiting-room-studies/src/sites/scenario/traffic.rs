@@ -130,7 +130,8 @@ impl Source<'_> {
             Some(visitors) => day.scaled_to(self.within(visitors, 1.0, Traffic::MAX_VISITORS)?),
             None => day,
         };
-        let (minutes, most) = (day.counts().len(), Scenario::MAX_MINUTES);
+        let minutes = day.counts().len();
+        let most = Scenario::MAX_MINUTES;
         if minutes > most as usize {
             let message = format!("has {minutes} minutes, expected up to {most}");
             return self.wrong(file.span(), message);
@@ -164,7 +165,8 @@ impl Source<'_> {
     }
 
     fn not_too_many(&self, span: Range<usize>, traffic: Traffic) -> Result<Traffic, ScenarioError> {
-        let (visitors, most) = (traffic.visitors(), Traffic::MAX_VISITORS);
+        let visitors = traffic.visitors();
+        let most = Traffic::MAX_VISITORS;
         if visitors <= most {
             return Ok(traffic);
         }

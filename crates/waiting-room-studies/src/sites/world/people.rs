@@ -90,7 +90,7 @@ impl World<'_> {
             return self.hear(who, Say::Queue);
         }
         let world = self.news.world(asker.site, self.now);
-        let say = self.door.ask(&asker, world);
+        let say = self.door.request(&asker, world);
         self.hear(who, say);
     }
 
@@ -148,10 +148,7 @@ impl World<'_> {
         // From now on this is the time of the last page.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
         visitor.ends = self.door.pass_ends(who, self.now, self.scenario.pass_ms());
-        match self.shoppers.has(who) {
-            true => self.comes_in(who),
-            false => self.show_page(who),
-        }
+        if self.shoppers.has(who) { self.comes_in(who) } else { self.show_page(who) }
     }
 
     /// A visitor with a pass requests a page. The visitor waits for no round trip.
@@ -168,10 +165,7 @@ impl World<'_> {
         if (self.now + lasts).saturating_sub(ends) >= self.scenario.renew_after_ms() {
             self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, lasts);
         }
-        match self.shoppers.has(who) {
-            true => self.requests_page(who),
-            false => self.show_page(who),
-        }
+        if self.shoppers.has(who) { self.requests_page(who) } else { self.show_page(who) }
     }
 
     /// Chooses the time of the next page, unless this was the last.
@@ -208,10 +202,7 @@ impl World<'_> {
                 return self.visitors.remove(who);
             }
         }
-        let pause = match self.shoppers.has(who) {
-            true => self.told_to_wait(who),
-            false => None,
-        };
+        let pause = if self.shoppers.has(who) { self.told_to_wait(who) } else { None };
         if !visitor.is_in_line {
             self.join_the_line(who);
             self.door.joins_line(visitor.site, visitor.arrived, self.now);
@@ -239,9 +230,10 @@ impl World<'_> {
     fn join_the_line(&mut self, who: u32) {
         let patience: f64 = Exp1.sample(&mut self.habits);
         let patience = self.scenario.visitors.patience.map(|mean| from_seconds(mean * patience));
-        let until = match self.shoppers.has(who) {
-            true => self.waits_until(who),
-            false => patience.map(|patience| self.now.saturating_add(patience)),
+        let until = if self.shoppers.has(who) {
+            self.waits_until(who)
+        } else {
+            patience.map(|patience| self.now.saturating_add(patience))
         };
         let line = self.news.line(self.visitors.of(who).site, self.now);
         let visitor = self.visitors.of_mut(who);
@@ -292,14 +284,14 @@ impl World<'_> {
         let lapsing = refresh * self.lapses.per_second(60, self.now);
         let free = |limit: u32, used: u32| f64::from(limit) - f64::from(used);
         let slots = free(limits.total_active_users, self.truth.active()) + lapsing;
-        let (new, is_like_real) = (limits.new_users_per_minute, self.scenario.sites.real_rooms);
-        let minute = match is_like_real {
+        let new = limits.new_users_per_minute;
+        let is_like_real = self.scenario.sites.real_rooms;
+        let minute = if is_like_real {
             // The room of a real site knows when each place is free again.
-            true => free(new, self.truth.recent(self.now + from_seconds(refresh))),
-            false => {
-                let ageing = refresh * self.admissions.per_second(60, self.now);
-                free(new, self.truth.recent(self.now)) + ageing
-            }
+            free(new, self.truth.recent(self.now + from_seconds(refresh)))
+        } else {
+            let ageing = refresh * self.admissions.per_second(60, self.now);
+            free(new, self.truth.recent(self.now)) + ageing
         };
         let next = slots.min(minute).max(0.0) as u32;
         let next = next + if is_like_real { MORE.max(next / 2) } else { 0 };

@@ -39,14 +39,18 @@ impl World<'_> {
     /// A visitor that was away arrives.
     pub(super) fn returns(&mut self, who: u32) {
         self.notes.arrivals += 1;
-        let (now, id) = (self.now, u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX));
+        let now = self.now;
+        let id = u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX);
         let visitor = self.visitors.of_mut(who);
-        (visitor.id, visitor.arrived, visitor.phase) = (id, now, Phase::Asking);
+        visitor.id = id;
+        visitor.arrived = now;
+        visitor.phase = Phase::Asking;
     }
 
     /// A visitor with a plan has an answer to a request for which it had no pass.
     pub(super) fn is_answered(&mut self, who: u32) {
-        let (now, trip) = (self.now, self.scenario.network.wan_rtt_ms[0]);
+        let now = self.now;
+        let trip = self.scenario.network.wan_rtt_ms[0];
         if let Some(shopper) = self.shoppers.of(who)
             && !shopper.has_pass
             && now - shopper.asked >= trip
@@ -123,7 +127,8 @@ impl World<'_> {
 
     /// A visitor without cookies has to wait. It returns as another one.
     pub(super) fn returns_as_another(&mut self, who: u32) {
-        let (now, site) = (self.now, self.visitors.of(who).site);
+        let now = self.now;
+        let site = self.visitors.of(who).site;
         let Some(pause) = self.told_to_wait(who) else { return };
         let until = self.shoppers.of(who).and_then(|shopper| shopper.until);
         let at = now + pause;
@@ -151,9 +156,10 @@ impl World<'_> {
     pub(super) fn told_to_wait(&mut self, who: u32) -> Option<u32> {
         let Visitor { arrived, site, is_in_line: is_placed, .. } = *self.visitors.of(who);
         let jitter: f64 = self.habits.random();
-        let seconds = match is_placed {
-            true => (self.scenario.visitors.refresh * (1.0 + 0.3 * jitter)).ceil(),
-            false => (1.5 + jitter).floor(),
+        let seconds = if is_placed {
+            (self.scenario.visitors.refresh * (1.0 + 0.3 * jitter)).ceil()
+        } else {
+            (1.5 + jitter).floor()
         };
         let shopper = self.shoppers.of(who)?;
         shopper.has_pass = false;
@@ -173,7 +179,8 @@ impl World<'_> {
 
     /// A visitor that was absent is in the line again.
     pub(super) fn steps_back(&mut self, who: u32) {
-        let (now, Visitor { arrived, site, .. }) = (self.now, *self.visitors.of(who));
+        let now = self.now;
+        let Visitor { arrived, site, .. } = *self.visitors.of(who);
         if let Some(shopper) = self.shoppers.of(who)
             && std::mem::take(&mut shopper.is_aside)
         {

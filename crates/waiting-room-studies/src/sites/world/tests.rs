@@ -64,10 +64,18 @@ fn nobody_is_lost_on_the_way() {
     let slow = "[network]\nwan_rtt_ms = [3000, 9000]\n";
     for more in ["", dead, slow] {
         for policy in POLICIES {
-            let it = run(&world(more), policy, 5);
-            let left = u64::from(it.waiting_at_end + it.at_the_door_at_end);
-            assert_eq!(it.arrivals, it.admitted + it.gave_up + it.bots_away + left, "{policy}");
-            assert!(it.bots_away > 0 && it.answer_max_ms < 2_300, "{policy}: {}", it.answer_max_ms);
+            let report = run(&world(more), policy, 5);
+            let left = u64::from(report.waiting_at_end + report.at_the_door_at_end);
+            assert_eq!(
+                report.arrivals,
+                report.admitted + report.gave_up + report.bots_away + left,
+                "{policy}"
+            );
+            assert!(
+                report.bots_away > 0 && report.answer_max_ms < 2_300,
+                "{policy}: {}",
+                report.answer_max_ms
+            );
         }
     }
 }
@@ -174,7 +182,8 @@ fn a_crowd_with_plans_fills_a_small_room_but_no_more() {
     for policy in POLICIES {
         let mut world = World::new(&scenario, policy, 5).unwrap();
         world.play(|_| ());
-        let (crowd, seen) = (world.notes.crowd, &world.truth.seen);
+        let crowd = world.notes.crowd;
+        let seen = &world.truth.seen;
         assert!(crowd.visitors_let_in < 400 && seen.queued > 100, "{policy}: {crowd:?}");
         if matches!(policy, Policy::Escrow | Policy::Ideal | Policy::IdealHolds) {
             assert_eq!(seen.max_active, 40, "{policy}");
@@ -206,7 +215,8 @@ fn real_rooms_keep_account_of_a_crowd_while_a_site_is_cut_off_and_when_another_d
         for policy in [Policy::Counters, Policy::Escrow] {
             let mut world = World::new(&scenario, policy, 5).unwrap();
             world.play(|_| ());
-            let (truth, active) = (&world.truth, world.active.iter().sum::<u32>());
+            let truth = &world.truth;
+            let active = world.active.iter().sum::<u32>();
             assert!(truth.seen.queued > 100 && truth.seen.admitted > 100, "{policy}");
             assert_eq!(active, truth.active(), "{policy}");
             if policy == Policy::Escrow {
@@ -239,7 +249,7 @@ fn visitors_who_check_out_leave_their_slots_to_others() {
 fn all_policies_meet_the_same_visitors() {
     let scenario = world("");
     let arrivals = POLICIES.map(|policy| run(&scenario, policy, 5).arrivals);
-    assert!(arrivals.iter().all(|it| *it == arrivals[0]), "{arrivals:?}");
+    assert!(arrivals.iter().all(|other| *other == arrivals[0]), "{arrivals:?}");
 }
 
 /// `Truth` adds and subtracts one at a time. Here all sessions of a run are compared.
@@ -255,8 +265,8 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
         assert_eq!(sessions.len() as u64, report.admitted);
 
         // Ends come before beginnings: a slot is free in the millisecond in which it is left.
-        let mut begun: Vec<_> = sessions.iter().map(|it| it.begun).collect();
-        let ends = sessions.iter().map(|it| (it.over.unwrap_or(u32::MAX), -1));
+        let mut begun: Vec<_> = sessions.iter().map(|session| session.begun).collect();
+        let ends = sessions.iter().map(|session| (session.over.unwrap_or(u32::MAX), -1));
         let mut changes: Vec<_> = begun.iter().map(|begun| (*begun, 1)).chain(ends).collect();
         changes.sort_unstable();
         let active = changes.iter().scan(0, |active, (_, change)| {
@@ -269,8 +279,8 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
 
         begun.sort_unstable();
         let in_a_minute = |end: &u32| {
-            let until = begun.partition_point(|it| it <= end);
-            until - begun.partition_point(|it| it + MINUTE <= *end)
+            let until = begun.partition_point(|begin| begin <= end);
+            until - begun.partition_point(|begin| begin + MINUTE <= *end)
         };
         let most = begun.iter().map(in_a_minute).max().unwrap() as f64;
         let limit = f64::from(scenario.limits.new_users_per_minute);
@@ -278,7 +288,8 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
         assert!((most - reported).abs() < 1e-6, "{policy}: {most}, not {reported}");
 
         // No session ends before its time, except for the time at the door.
-        let lengths = sessions.iter().filter_map(|it| it.over.map(|over| over - it.begun));
+        let lengths =
+            sessions.iter().filter_map(|session| session.over.map(|over| over - session.begun));
         assert!(lengths.min().unwrap() + 1_300 >= 1_000 * scenario.limits.session, "{policy}");
     }
 }
@@ -296,7 +307,8 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
         for fault in faults {
             for policy in [Policy::Escrow, Policy::Ideal, Policy::IdealHolds] {
                 let report = run(&world_for(limit, fault), policy, seed);
-                let (active, new) = (report.max_active, report.max_new_in_any_minute_over_limit);
+                let active = report.max_active;
+                let new = report.max_new_in_any_minute_over_limit;
                 assert!(active <= 300 && new <= 1.0, "{policy} {limit} {fault}: {active}, {new}");
                 // A limit that is never reached has not been tested.
                 assert!(
@@ -324,8 +336,8 @@ fn the_ideal_makes_nobody_wait_too_early() {
 #[test]
 fn an_ideal_that_holds_visitors_admits_more_and_holds_them_for_no_longer_than_the_escrow() {
     for (limit, seed) in [(150, 5), (400, 6)] {
-        let [at_once, holds] =
-            [Policy::Ideal, Policy::IdealHolds].map(|it| run(&world_for(limit, ""), it, seed));
+        let [at_once, holds] = [Policy::Ideal, Policy::IdealHolds]
+            .map(|policy| run(&world_for(limit, ""), policy, seed));
         assert!(holds.early_slot_seconds < 0.5 * at_once.early_slot_seconds, "{holds:?}");
         assert!(holds.admitted >= at_once.admitted, "{holds:?}");
         assert!((1_000..=1_201).contains(&holds.told_to_wait_max_ms), "{holds:?}");

@@ -14,19 +14,20 @@ use waiting_room_redis::{
     RedisStore,
     site::{AccountReport, GlobalNews, NodeReport, SharedLimit, SiteReport, SiteTimes},
 };
-use waiting_room_sites::{
-    SiteId,
-    escrow::{
-        Admission, EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, SiteAction,
-        SiteLedger, Standing, Term, ToGlobal, ToSite,
-    },
-};
 
 use self::line::Lines;
 use super::{Accounts, Command, Seen};
-use crate::site::{
-    messages::{for_room, times, to_global},
-    tests::support::connect,
+use crate::{
+    SiteId,
+    escrow::{
+        EscrowRules, GlobalLedger, Incarnation, Kept, KeptAccount, Outgoing, RulesDigest, Standing,
+        Term, ToGlobal, ToSite,
+    },
+    model::{Admission, SiteAction, SiteLedger},
+    site::{
+        messages::{for_room, times, to_global},
+        tests::support::connect,
+    },
 };
 
 const SITE: SiteId = SiteId::new(1);
@@ -111,7 +112,8 @@ impl Side {
         let kept = kept.take_over(Term::new(2)).unwrap();
         let global = GlobalLedger::restore(&kept, Term::new(2), BEGIN).unwrap();
         let site = |site| SiteLedger::new(site, Incarnation::new(1), rules, BEGIN).unwrap();
-        let (model, other) = (site(SITE), site(OTHER));
+        let model = site(SITE);
+        let other = site(OTHER);
         Self { limit, rules, model, other, global, kept, up: Vec::new(), down: Vec::new() }
     }
 
@@ -152,8 +154,8 @@ impl Side {
     /// Lets a visitor arrive at the other site.
     fn compete(&mut self, visitor: VisitorId, now: Timestamp) {
         self.other.arrived();
-        if let Admission::Borrow { ask: Some(ask), .. } = self.other.admit(visitor, now) {
-            self.up(&ask, now);
+        if let Admission::Borrow { request: Some(request), .. } = self.other.admit(visitor, now) {
+            self.up(&request, now);
         }
     }
 
@@ -170,12 +172,11 @@ impl Side {
     fn replace(&mut self, recovers: bool, now: Timestamp) {
         let term = Term::new(self.global.term().number() + 1);
         let kept = self.kept.take_over(term).unwrap();
-        self.global = match recovers {
-            false => GlobalLedger::restore(&kept, term, now).unwrap(),
-            true => {
-                let sites = [SITE, OTHER];
-                GlobalLedger::recover(&kept, kept.limit, sites, term, self.rules, now).unwrap()
-            }
+        self.global = if recovers {
+            let sites = [SITE, OTHER];
+            GlobalLedger::recover(&kept, kept.limit, sites, term, self.rules, now).unwrap()
+        } else {
+            GlobalLedger::restore(&kept, term, now).unwrap()
         };
         self.kept = kept;
         self.kept.apply(&self.global.changes()).unwrap();
@@ -254,10 +255,15 @@ impl World {
         if account.has_account {
             return;
         }
-        let (epoch, heard, lease) = ((1, account.epoch.1 + 1), said.at, FOREVER);
-        let (incarnation, inherited) = (account.incarnation, 0);
+        let epoch = (1, account.epoch.1 + 1);
+        let heard = said.at;
+        let lease = FOREVER;
+        let incarnation = account.incarnation;
+        let inherited = 0;
         let welcome = GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited };
-        let (granted, reserve, recall) = (PLENTY, PLENTY, false);
+        let granted = PLENTY;
+        let reserve = PLENTY;
+        let recall = false;
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
         for news in [welcome, grant] {
             self.room.hear_for_site(limit, 1, &news, &times(&rules_of(limit))).await.unwrap();
@@ -283,7 +289,7 @@ impl World {
         let said = self.report().await;
         for (side, message) in self.sides.iter_mut().zip(messages) {
             let account = account(side.limit, &said);
-            let room = to_global(SITE, side.rules.digest(), said.at, &account);
+            let room = to_global(SITE, RulesDigest::of(&side.rules), said.at, &account);
             prop_assert_eq!(room, message.clone(), "the room, and {:?} at {:?}", side.limit, now);
             prop_assert_eq!(account.is_recalled, side.model.is_recalled(), "{:?}", side.limit);
             if let ToGlobal::Heartbeat(report) = &message {
@@ -306,7 +312,8 @@ impl World {
     }
 
     async fn arrive(&mut self, waits: bool) -> Result<(), TestCaseError> {
-        let (visitor, now) = (self.visitor(), self.now);
+        let visitor = self.visitor();
+        let now = self.now;
         self.arrivals += 1;
         self.sides.iter_mut().for_each(|side| side.model.arrived());
         let deadline = if waits { Timestamp::MAX } else { now };
@@ -314,10 +321,12 @@ impl World {
         let mut asks = None;
         if is_admitted || self.sides.len() == 1 {
             for side in &mut self.sides {
-                if let Admission::Borrow { ask, .. } = side.model.admit_by(visitor, deadline, now) {
+                if let Admission::Borrow { request, .. } =
+                    side.model.admit_by(visitor, deadline, now)
+                {
                     self.door.insert(visitor);
                     self.is_untold = true;
-                    asks = ask;
+                    asks = request;
                 }
             }
         }
@@ -330,7 +339,7 @@ impl World {
             self.seen.at_once += 1;
         }
         match asks {
-            Some(ask) => self.send(0, ask).await,
+            Some(request) => self.send(0, request).await,
             None => Ok(()),
         }
     }
@@ -368,8 +377,10 @@ impl World {
             let actions = model.receive(&ToSite::Report { term: model.term() }, self.now);
             self.act(side, actions).await?;
         }
-        let it = &mut self.sides[side];
-        let (limit, times, actions) = (it.limit, it.times(), it.model.receive(message, self.now));
+        let changed = &mut self.sides[side];
+        let limit = changed.limit;
+        let times = changed.times();
+        let actions = changed.model.receive(message, self.now);
         if let Some((term, news)) = for_room(message) {
             self.room.hear_for_site(limit, term, &news, &times).await.unwrap();
         }

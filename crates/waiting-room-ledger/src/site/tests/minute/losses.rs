@@ -27,7 +27,7 @@ async fn a_lost_room_counts_all_places_as_taken_until_the_minute_and_a_margin_ar
         site.flush().await;
         site.waits(Reason::QueuedActiveLimit).await;
         let said = site.say().await;
-        assert_eq!([said.slots, said.minute.unwrap()].map(|it| it.incarnation), [2, 2]);
+        assert_eq!([said.slots, said.minute.unwrap()].map(|account| account.incarnation), [2, 2]);
         // There are free slots, but it is not known who was admitted in the last minute.
         site.join(ActiveVisitors, 0).await;
         site.grant(ActiveVisitors, 9).await;

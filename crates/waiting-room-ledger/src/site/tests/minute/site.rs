@@ -13,11 +13,13 @@ use waiting_room_redis::{
     RedisStore,
     site::{AccountReport, GlobalNews, NodeReport, SharedLimit, SiteReport},
 };
-use waiting_room_sites::escrow::EscrowRules;
 
-use crate::site::{
-    messages::times,
-    tests::support::{connect, start},
+use crate::{
+    escrow::EscrowRules,
+    site::{
+        messages::times,
+        tests::support::{connect, start},
+    },
 };
 
 pub(super) const BEGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
@@ -71,14 +73,19 @@ pub(super) fn account(limit: SharedLimit, said: &SiteReport) -> AccountReport {
 impl Site {
     /// A site with this many slots and places in the minute.
     pub(super) async fn with(engine: Engine, slots: u64, places: u64) -> Self {
-        let (server, clock) = (start(engine), ManualClock::new(BEGIN));
+        let server = start(engine);
+        let clock = ManualClock::new(BEGIN);
         // The limits in the rules have no say.
         let rules = RoomRules::new("shop", 100).with_session_duration(Duration::from_secs(240));
         let rules = rules.with_new_users_per_minute(1);
-        let room = connect(&server.url(), rules, |it| it.clock(clock.clone())).await;
+        let room = connect(&server.url(), rules, |options| options.clock(clock.clone())).await;
         let known = Known { epoch: (1, 0), granted: 0, is_recalled: false };
-        let (known, minute) = ([known; 2], Some(held()));
-        let (lives, at_door, node, visitors) = (1, 0, 7, 0);
+        let known = [known; 2];
+        let minute = Some(held());
+        let lives = 1;
+        let at_door = 0;
+        let node = 7;
+        let visitors = 0;
         let mut site = Self { room, clock, server, known, lives, at_door, node, minute, visitors };
         site.join(ActiveVisitors, 0).await;
         site.join(NewVisitors, 0).await;
@@ -116,7 +123,7 @@ impl Site {
         [account.granted, account.returned, account.used, account.wanted]
     }
 
-    pub(super) async fn hear(&self, limit: SharedLimit, news: GlobalNews) {
+    pub(super) async fn receive(&self, limit: SharedLimit, news: GlobalNews) {
         let times = times(&[SLOTS, MINUTE][index(limit)]);
         self.room.hear_for_site(limit, 1, &news, &times).await.unwrap();
     }
@@ -129,9 +136,12 @@ impl Site {
         let known = &mut self.known[index(limit)];
         known.epoch.1 = account.epoch.1.max(known.epoch.1) + 1;
         known.granted = inherited;
-        let (epoch, incarnation, heard, lease) = (known.epoch, account.incarnation, said.at, LEASE);
+        let epoch = known.epoch;
+        let incarnation = account.incarnation;
+        let heard = said.at;
+        let lease = LEASE;
         let welcome = GlobalNews::Welcome { epoch, incarnation, heard, lease, inherited };
-        self.hear(limit, welcome).await;
+        self.receive(limit, welcome).await;
     }
 
     /// Grants more, and renews the lease.
@@ -140,9 +150,10 @@ impl Site {
         let known = &mut self.known[index(limit)];
         known.granted += more;
         let Known { epoch, granted, is_recalled: recall } = *known;
-        let (lease, reserve) = (LEASE, if recall { 0 } else { 100 });
+        let lease = LEASE;
+        let reserve = if recall { 0 } else { 100 };
         let grant = GlobalNews::Grant { epoch, heard, lease, granted, reserve, recall };
-        self.hear(limit, grant).await;
+        self.receive(limit, grant).await;
     }
 
     /// Recalls what is not in use from now on.
@@ -155,7 +166,7 @@ impl Site {
     pub(super) async fn fence(&mut self, limit: SharedLimit) {
         let over = self.known[index(limit)].epoch;
         let incarnation = self.say_of(limit).await.incarnation;
-        self.hear(limit, GlobalNews::Refused { incarnation, over, is_fenced: true }).await;
+        self.receive(limit, GlobalNews::Refused { incarnation, over, is_fenced: true }).await;
         self.lives += 1;
     }
 

@@ -1,9 +1,9 @@
 //! The room of a site that counts.
 
 use waiting_room_core::Timestamp;
-use waiting_room_sites::{
-    Minute, SiteId, SlotRules, Slots, WorldSnapshot,
-    escrow::{Draw, Incarnation, RulesDigest, Tally, Term, Tickets, World},
+use waiting_room_ledger::{
+    Incarnation, SiteId, Term,
+    model::{Draw, Minute, RulesDigest, SlotRules, Slots, Tally, Tickets, World, WorldSnapshot},
 };
 
 use super::Say;
@@ -13,7 +13,7 @@ use crate::sites::{
     line::Line,
 };
 
-/// What the room of a site has counted in this minute, and the visitors it knows of.
+/// The counts of the room of a site in this minute, and its visitors.
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) site: SiteId,
@@ -94,7 +94,10 @@ impl Room {
         let is_over = self.minute != Minute::of(now);
         if is_over {
             self.taken_before = self.taken;
-            (self.minute, self.taken, self.tickets, self.is_dry) = (Minute::of(now), 0, 0, false);
+            self.minute = Minute::of(now);
+            self.taken = 0;
+            self.tickets = 0;
+            self.is_dry = false;
         }
         if is_over || !self.knows_world {
             self.split(rules, now);
@@ -103,7 +106,8 @@ impl Room {
 
     fn split(&mut self, rules: &SlotRules, now: Timestamp) {
         let (slots, knows_world) = Slots::known(rules, self.world.as_ref(), self.minute, now);
-        (self.slots, self.anywhere) = (slots.site(self.site), slots.anywhere());
+        self.slots = slots.site(self.site);
+        self.anywhere = slots.anywhere();
         self.knows_world = knows_world;
     }
 
@@ -138,13 +142,14 @@ impl Room {
 
     /// A visitor leaves the door if it has stood there for long enough. Returns whether it does.
     pub(super) fn closes_on(&mut self, who: u32, now: u32) -> bool {
-        let found = self.standing.iter().position(|it| it.who == who && it.until <= now);
+        let found =
+            self.standing.iter().position(|visitor| visitor.who == who && visitor.until <= now);
         found.map(|at| self.standing.remove(at)).is_some()
     }
 
     /// No visitor stands at the door any more. Returns those who did.
     pub(super) fn close(&mut self) -> Vec<u32> {
-        self.standing.drain(..).map(|it| it.who).collect()
+        self.standing.drain(..).map(|visitor| visitor.who).collect()
     }
 
     /// Decides about the first visitor at a node who has a slot, or cannot get one in this minute.
@@ -166,12 +171,12 @@ impl Room {
 
     /// A node tells how many new visitors stand at its door.
     pub(super) fn report(&mut self, node: usize) {
-        let new = self.standing.iter().filter(|it| it.node == node && it.is_new);
+        let new = self.standing.iter().filter(|visitor| visitor.node == node && visitor.is_new);
         self.at_doors[node] = u32::try_from(new.count()).unwrap_or(u32::MAX);
     }
 
     pub(super) fn has_visitors_at(&self, node: usize) -> bool {
-        self.standing.iter().any(|it| it.node == node)
+        self.standing.iter().any(|visitor| visitor.node == node)
     }
 
     /// The report of the site, with the tickets that it wants: one for each visitor who is about to enter

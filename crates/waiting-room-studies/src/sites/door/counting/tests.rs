@@ -28,11 +28,11 @@ fn visitor(who: u32, site: u16, now: u32) -> Asker {
     Asker { who, site, now, arrived: now, is_connected: true, is_next: true, is_new: true, id: who }
 }
 
-/// What is decided until a time: when, about whom, and what.
+/// The decisions until a time: the time, the visitor and the decision.
 fn decided(door: &mut CountingDoor, until: u32) -> Vec<(u32, u32, Say)> {
     let mut all = Vec::new();
     while let Some(now) = door.next_wake().filter(|now| *now <= until) {
-        all.extend(door.wake(now).into_iter().map(|it| (now, it.who, it.say)));
+        all.extend(door.wake(now).into_iter().map(|outcome| (now, outcome.who, outcome.say)));
     }
     all
 }
@@ -75,7 +75,7 @@ fn once_no_ticket_is_left_visitors_are_told_at_once() {
     let says = (0..12).map(|who| door.arrive(&visitor(who, 0, 500), 0.0));
     assert!(says.into_iter().all(|say| say == Say::Wait));
     let admitted = decided(&mut door, 1_000);
-    let count = |say| admitted.iter().filter(|it| it.2 == say).count();
+    let count = |say| admitted.iter().filter(|outcome| outcome.2 == say).count();
     assert_eq!((count(Say::Admit), count(Say::Queue)), (10, 2));
     assert!(decided(&mut door, 1_500).is_empty());
     let asking = door.trips().asking;

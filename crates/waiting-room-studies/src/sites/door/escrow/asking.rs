@@ -2,7 +2,7 @@
 //! then a slot.
 
 use waiting_room_core::VisitorId;
-use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction, SitePass};
+use waiting_room_ledger::model::{Admission, Prolonged, SiteAction, SitePass};
 
 use super::{DOOR_WAIT, EscrowDoor, SPARE, guests::Guest, network::Limit};
 use crate::sites::{
@@ -37,19 +37,19 @@ impl EscrowDoor {
         let now = timestamp(asker.now);
         let site = &mut self.sites[usize::from(asker.site)][Limit::Active.index()];
         let prolonged = site.prolong(&pass, now);
-        let (ends, ask) = match prolonged {
+        let (ends, request) = match prolonged {
             Prolonged::Renew { pass, claim } => {
                 self.guests.hold(asker.who, pass);
                 (asker.now + self.session, claim)
             }
-            Prolonged::Borrow { ask, .. } => {
+            Prolonged::Borrow { request, .. } => {
                 self.guests.wait(asker.who);
                 self.trips.returning += 1;
-                (ends, ask)
+                (ends, request)
             }
             _ => (ends, None),
         };
-        self.send(asker.site, Limit::Active, ask, asker.now);
+        self.send(asker.site, Limit::Active, request, asker.now);
         self.tick(asker.site, Limit::Active, asker.now);
         ends
     }
@@ -59,7 +59,8 @@ impl EscrowDoor {
         let Guest { id, site, in_line_since, deadline, .. } = *self.guests.of(who);
         let visitor = VisitorId::new(id.into());
         let ledger = &mut self.sites[usize::from(site)][limit.index()];
-        let (deadline, at) = (timestamp(deadline), timestamp(now));
+        let deadline = timestamp(deadline);
+        let at = timestamp(now);
         let admission = match in_line_since {
             Some(since) => ledger.admit_from_line(visitor, timestamp(since), deadline, at),
             None => ledger.admit_by(visitor, deadline, at),
@@ -69,10 +70,10 @@ impl EscrowDoor {
                 self.take(who, limit, pass);
                 self.admitted(who, limit, now)
             }
-            Admission::Borrow { ask, .. } => {
+            Admission::Borrow { request, .. } => {
                 self.guests.wait(who);
                 self.trips.wan += 1;
-                self.send(site, limit, ask, now);
+                self.send(site, limit, request, now);
                 Say::Wait
             }
             _ => self.refused(who, limit, now),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use waiting_room_core::VisitorId;
-use waiting_room_sites::escrow::SitePass;
+use waiting_room_ledger::model::SitePass;
 
 /// Visitors, by their number in the world.
 #[derive(Debug, Default)]

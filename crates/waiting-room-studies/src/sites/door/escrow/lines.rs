@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use waiting_room_sites::escrow::LineFront;
+use waiting_room_ledger::model::LineFront;
 
 use crate::sites::clock::timestamp;
 

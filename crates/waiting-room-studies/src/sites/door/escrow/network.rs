@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
 use waiting_room_core::Timestamp;
-use waiting_room_sites::escrow::{Outgoing, ToGlobal};
+use waiting_room_ledger::model::{Outgoing, ToGlobal};
 
 use crate::sites::clock::millis;
 

@@ -170,7 +170,7 @@ fn what_would_be_ignored_is_refused() {
 
 #[test]
 fn what_happens_too_late_or_twice_is_refused() {
-    let with = |table: &str| parse(&format!("{GOOD}\n{table}")).map_err(|it| it.to_string());
+    let with = |table: &str| parse(&format!("{GOOD}\n{table}")).map_err(|error| error.to_string());
     let cut = |from, until| {
         format!("[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = {from}\nuntil_min = {until}\n")
     };
@@ -219,7 +219,7 @@ fn a_day_that_is_too_long_or_too_busy_is_refused() {
         fs::write(directory.join("day.csv"), format!("minute,requests\n{rows}")).unwrap();
         let file = GOOD.replace("points = [[0, 0.5], [10, 1.0]]", "replay = \"day.csv\"");
         let error = Scenario::parse("test".to_owned(), &format!("{file}{more}"), &directory);
-        error.map_err(|it| it.to_string())
+        error.map_err(|error| error.to_string())
     };
     assert_eq!(
         replay("0,1\n43200,1\n", "").unwrap_err(),

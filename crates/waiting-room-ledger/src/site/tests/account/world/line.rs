@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::test_runner::TestCaseError;
 use waiting_room_core::{RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId};
-use waiting_room_sites::escrow::{Admission, LineFront};
 
 use super::{OTHERS, SITE_OF_LINE, Side, World, disagree};
-use crate::site::tests::account::InLine;
+use crate::{escrow::LineFront, model::Admission, site::tests::account::InLine};
 
 /// The most visitors in a line. So all of them are in the front, which is all that a ledger knows.
 const LONGEST: usize = LineFront::MAX_BUCKETS;
@@ -38,7 +37,7 @@ impl Lines {
 
     /// Takes the ticket of a visitor who is about to enter from the door.
     pub(super) fn take_ticket(&mut self, visitor: VisitorId) -> Option<Ticket> {
-        self.at_door.take_if(|it| *it == visitor).and_then(|_| self.tickets.remove(&visitor))
+        self.at_door.take_if(|known| *known == visitor).and_then(|_| self.tickets.remove(&visitor))
     }
 
     /// The present visitors ahead of one who arrived at this time.
@@ -75,7 +74,8 @@ impl World {
         match *command {
             InLine::CheckIn(index) => {
                 let tickets = self.lines.tickets.values();
-                let due: Vec<_> = tickets.filter(|it| it.next_check_in <= now).copied().collect();
+                let due: Vec<_> =
+                    tickets.filter(|ticket| ticket.next_check_in <= now).copied().collect();
                 if !due.is_empty() {
                     self.check_in(due[index % due.len()]).await?;
                 }
@@ -118,17 +118,19 @@ impl World {
         let now = self.now;
         let Some(&(since, visitor)) = self.lines.present.first() else { return Ok(()) };
         let ticket = self.lines.tickets.get(&visitor).copied();
-        let Some(ticket) = ticket.filter(|it| it.next_check_in <= now) else { return Ok(()) };
+        let Some(ticket) = ticket.filter(|ticket| ticket.next_check_in <= now) else {
+            return Ok(());
+        };
         self.check_in(ticket).await?;
         if !self.lines.tickets.contains_key(&visitor) {
             return Ok(());
         }
         let model = &mut self.sides[SITE_OF_LINE].model;
         match model.admit_from_line(visitor, since, Timestamp::MAX, now) {
-            Admission::Borrow { ask, .. } => {
+            Admission::Borrow { request, .. } => {
                 self.lines.at_door = Some(visitor);
-                match ask {
-                    Some(ask) => self.send(SITE_OF_LINE, ask).await,
+                match request {
+                    Some(request) => self.send(SITE_OF_LINE, request).await,
                     None => Ok(()),
                 }
             }
@@ -213,7 +215,7 @@ impl World {
         let model = &mut self.sides[SITE_OF_LINE].model;
         model.set_line(front, self.now);
         let first = self.lines.present.first().map(|(_, visitor)| *visitor);
-        if let Some(visitor) = self.lines.at_door.take_if(|it| Some(*it) != first) {
+        if let Some(visitor) = self.lines.at_door.take_if(|known| Some(*known) != first) {
             model.withdraw(visitor, self.now);
         }
     }
