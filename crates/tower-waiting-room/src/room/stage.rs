@@ -20,7 +20,7 @@ mod transfer;
 
 pub(crate) use self::transfer::TRANSFER_HEADER;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
@@ -49,6 +49,7 @@ use super::{
 };
 use crate::{
     ambient::StageClock,
+    misconfiguration::Misconfiguration,
     request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
     token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
@@ -463,8 +464,18 @@ impl<St: Store> RoomStage<St> {
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         match self.identity_of(head) {
             Some(identity) => self.identities.of_person(&identity),
-            None => self.identities.draw(head.network_in_line()),
+            None => self.identities.draw(self.network_of(head)),
         }
+    }
+
+    /// Returns the network whose places a newcomer uses. If the server provides no address although
+    /// the places of networks are limited, this is reported, because the limit has no effect.
+    fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
+        let is_limited = || self.store.rules().places_per_network().number().is_some();
+        if head.client_ip().is_none() && is_limited() {
+            self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+        }
+        head.network_in_line()
     }
 
     /// Returns whether a token does not belong to the person who sent the request.

@@ -8,6 +8,28 @@ use super::sessions::Sessions;
 
 /// The visit to which a request belongs, found in the extensions of an admitted request.
 ///
+/// With the `axum` feature, a handler takes the visit as an argument:
+///
+/// ```
+/// # #[cfg(feature = "axum")] {
+/// use axum::{Router, routing::post};
+/// use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::Visit};
+///
+/// async fn buy(visit: Visit) -> &'static str {
+///     visit.end();
+///     "Thank you."
+/// }
+///
+/// let config = WaitingRoomConfig::builder("shop").total_active_users(200).build()?;
+/// let app: Router = Router::new().route("/buy", post(buy)).layer(WaitingRoomLayer::new(config));
+/// # let _ = app;
+/// # }
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// A request that bypasses the room has no visit, so a handler of such requests takes an
+/// `Option<Visit>`. Behind any other server, the visit is in the extensions:
+///
 /// ```
 /// use tower_waiting_room::room::Visit;
 ///

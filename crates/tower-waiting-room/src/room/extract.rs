@@ -1,0 +1,54 @@
+//! [`Visit`] as an argument of axum's handlers.
+
+use std::{convert::Infallible, error::Error, fmt};
+
+use axum::{
+    extract::{FromRequestParts, OptionalFromRequestParts},
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, request::Parts};
+
+use super::Visit;
+
+/// The rejection of a request without a [`Visit`], with status 403.
+///
+/// A request has no visit if its route is added after the layer or is not covered by it, or if the
+/// request bypasses the room. If both kinds of requests reach a handler, it takes an
+/// `Option<Visit>`. The status is not 500, because clients may be able to send requests that bypass
+/// the room.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct MissingVisit;
+
+impl fmt::Display for MissingVisit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the request belongs to no visit, because no waiting room covers this route or the \
+             request bypasses the room",
+        )
+    }
+}
+
+impl Error for MissingVisit {}
+
+impl IntoResponse for MissingVisit {
+    fn into_response(self) -> Response {
+        (StatusCode::FORBIDDEN, format!("{self}\n")).into_response()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Visit {
+    type Rejection = MissingVisit;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, MissingVisit> {
+        parts.extensions.get::<Self>().cloned().ok_or(MissingVisit)
+    }
+}
+
+impl<S: Send + Sync> OptionalFromRequestParts<S> for Visit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Infallible> {
+        Ok(parts.extensions.get::<Self>().cloned())
+    }
+}
