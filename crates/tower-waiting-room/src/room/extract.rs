@@ -12,8 +12,9 @@ use super::Visit;
 
 /// The rejection of a request without a [`Visit`], with status 403.
 ///
-/// A request has no visit if its route is added after the layer or is not covered by it, or if the
-/// request bypasses the room. If both kinds of requests reach a handler, it takes an
+/// A request has no visit if the layer does not cover its route, if it bypasses the room, or if it is
+/// forwarded without a pass: while the room is suspended, and during an outage of its store under
+/// [`StoreFailure::Admit`](super::StoreFailure::Admit). A handler that serves such requests takes an
 /// `Option<Visit>`. The status is not 500, because clients may be able to send requests that bypass
 /// the room.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,8 @@ pub struct MissingVisit;
 impl fmt::Display for MissingVisit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the request belongs to no visit, because no waiting room covers this route or the \
-             request bypasses the room",
+            "the request belongs to no visit: no waiting room covers this route, the room is \
+             suspended, or the request bypasses it",
         )
     }
 }

@@ -15,8 +15,10 @@ use super::sessions::Sessions;
 /// use axum::{Router, routing::post};
 /// use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::Visit};
 ///
-/// async fn buy(visit: Visit) -> &'static str {
-///     visit.end();
+/// async fn buy(visit: Option<Visit>) -> &'static str {
+///     if let Some(visit) = visit {
+///         visit.end();
+///     }
 ///     "Thank you."
 /// }
 ///
@@ -27,8 +29,11 @@ use super::sessions::Sessions;
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A request that bypasses the room has no visit, so a handler of such requests takes an
-/// `Option<Visit>`. Behind any other server, the visit is in the extensions:
+/// A request has no visit if it bypasses the room, or if it is forwarded without a pass, as while the
+/// room is suspended. A handler that takes a `Visit` in place of an `Option` rejects such requests
+/// with status 403.
+///
+/// Behind any other server, the visit is in the extensions:
 ///
 /// ```
 /// use tower_waiting_room::room::Visit;

@@ -49,8 +49,8 @@ async fn a_handler_takes_the_visit_of_its_request() {
 
 #[tokio::test]
 async fn a_request_without_a_visit_is_rejected_with_403_and_the_causes() {
-    let causes = "the request belongs to no visit, because no waiting room covers this route or \
-                  the request bypasses the room\n";
+    let causes = "the request belongs to no visit: no waiting room covers this route, the room is \
+                  suspended, or the request bypasses it\n";
     let rejected = (StatusCode::FORBIDDEN, causes.to_owned());
     assert_eq!(answer(crawler("/")).await, rejected);
     assert_eq!(answer(get_of("/outside")).await, rejected);

@@ -1,5 +1,6 @@
 //! One gate that several nodes share.
 
+mod layers;
 mod loss;
 
 use std::{num::NonZeroU32, time::Duration};
