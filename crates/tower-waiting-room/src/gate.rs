@@ -36,7 +36,7 @@ mod waiting;
 
 pub use waiting_room_core::gate::{
     AdaptiveLimit, AdaptiveRules, Aimd, Demand, Discipline, DrainQueue, FixedLimit, GateOutcomes,
-    GateSnapshot, Gradient2, NodeShare, PermitOutcome, Sample, SharedLimit, Tenants, Vegas,
+    GateSnapshot, Gradient2, NodeShare, PermitOutcome, Sample, SharedConcurrency, Tenants, Vegas,
 };
 
 pub use self::{

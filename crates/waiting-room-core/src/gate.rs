@@ -32,7 +32,7 @@
 //! # What it does not do
 //!
 //! A gate limits concurrency, not rate, and does not bound how long a request runs. A gate belongs
-//! to one process. If several nodes share a limit, each node renews its part of a [`SharedLimit`]
+//! to one process. If several nodes share a limit, each node renews its part of a [`SharedConcurrency`]
 //! and sets it with [`Gate::set_limit`].
 
 mod acquire;
@@ -64,7 +64,7 @@ pub use self::{
     idle::Idle,
     permit::Permit,
     rules::{Discipline, GateRules, Tenants},
-    shared::{Demand, NodeShare, SharedLimit},
+    shared::{Demand, NodeShare, SharedConcurrency},
     verbs::{DrainQueue, Entry},
 };
 

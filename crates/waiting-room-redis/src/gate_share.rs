@@ -23,11 +23,7 @@ use std::{
     fmt,
     future::Future,
     num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, atomic::Ordering},
 };
 
 use redis::{RedisResult, Script, aio::ConnectionLike};
@@ -35,14 +31,13 @@ use tokio::time::timeout;
 use waiting_room_core::{
     StoreError,
     error::StoreErrorKind,
-    gate::{NodeShare, SharedLimit},
+    gate::{NodeShare, SharedConcurrency},
 };
 
-use self::node::Node;
 pub use self::options::{GateShareOptions, GateStoreFailure};
+use self::{node::GateNode, options::GateSettings};
 use crate::{
     connections::{CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
-    keys,
     reply::ReplyFields,
 };
 
@@ -79,34 +74,14 @@ use crate::{
 /// Each gate that uses a clone of this share is a node of its own.
 #[derive(Clone)]
 pub struct GateShare {
-    settings: Arc<Settings>,
+    settings: Arc<GateSettings>,
     /// Adds a node on the connections of this share.
     join: Arc<Join>,
 }
 
-type Join = dyn Fn(Arc<Settings>) -> Box<dyn NodeShare> + Send + Sync;
-
-/// The settings that all nodes of one share have in common.
-#[derive(Debug)]
-struct Settings {
-    key: String,
-    /// The limit for all nodes together, as configured on this node. The number guards no other
-    /// data, so accesses to it are relaxed.
-    total: AtomicU32,
-    /// The maximum duration of a renewal.
-    deadline: Duration,
-    on_failure: GateStoreFailure,
-}
+type Join = dyn Fn(Arc<GateSettings>) -> Box<dyn NodeShare> + Send + Sync;
 
 impl GateShare {
-    /// The time for which the server reserves a share for a node that does not renew it, 3 s.
-    pub const LEASE: Duration = Duration::from_secs(3);
-    /// The time between two renewals, 250 ms.
-    pub const RENEWED_EVERY: Duration = Duration::from_millis(250);
-    /// The maximum [`deadline`](GateShareOptions::deadline) of a renewal, 1 s, so that a lease
-    /// outlasts failed renewals.
-    pub const LONGEST_DEADLINE: Duration = Duration::from_secs(1);
-
     /// Connects to the server that keeps the gate with this name.
     ///
     /// The name consists of 1 to 64 letters, digits, `-` and `_`. `open` is called immediately, and
@@ -116,7 +91,7 @@ impl GateShare {
     /// # Errors
     ///
     /// Returns an error if the name or the options are invalid, if the deadline exceeds
-    /// [`LONGEST_DEADLINE`](Self::LONGEST_DEADLINE), if the server is reached but refuses the node,
+    /// [`LONGEST_DEADLINE`](GateShareOptions::LONGEST_DEADLINE), if the server is reached but refuses the node,
     /// or if the server may evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
@@ -127,7 +102,7 @@ impl GateShare {
         C: ConnectionLike + Clone + Send + Sync + 'static,
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let settings = Settings::new(gate.into(), options)?;
+        let settings = GateSettings::new(gate.into(), options)?;
         Self::start(Connections::opened(open).await?, settings).await
     }
 
@@ -144,13 +119,13 @@ impl GateShare {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let settings = Settings::new(gate.into(), options)?;
+        let settings = GateSettings::new(gate.into(), options)?;
         Self::start(Connections::only(connection), settings).await
     }
 
     async fn start<C>(
         connections: Arc<Connections<C>>,
-        settings: Settings,
+        settings: GateSettings,
     ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
@@ -165,8 +140,8 @@ impl GateShare {
             Err(error) if !is_away(&error) => return Err(error),
             _ => {}
         }
-        let join = move |settings: Arc<Settings>| -> Box<dyn NodeShare> {
-            Box::new(Node::new(Arc::clone(&connections), settings))
+        let join = move |settings: Arc<GateSettings>| -> Box<dyn NodeShare> {
+            Box::new(GateNode::new(Arc::clone(&connections), settings))
         };
         Ok(Self { settings: Arc::new(settings), join: Arc::new(join) })
     }
@@ -180,7 +155,7 @@ impl GateShare {
     }
 }
 
-impl SharedLimit for GateShare {
+impl SharedConcurrency for GateShare {
     fn join(&self) -> Box<dyn NodeShare> {
         (self.join)(Arc::clone(&self.settings))
     }
@@ -189,19 +164,6 @@ impl SharedLimit for GateShare {
 impl fmt::Debug for GateShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GateShare").field("settings", &self.settings).finish_non_exhaustive()
-    }
-}
-
-impl Settings {
-    /// Checks the name and the options.
-    fn new(gate: String, options: GateShareOptions) -> Result<Self, StoreError> {
-        let GateShareOptions { total, on_failure, store } = options.validate()?;
-        Ok(Self {
-            key: keys::of_gate(&store.prefix, &keys::validate_name(gate)?),
-            total: AtomicU32::new(total.get()),
-            deadline: store.deadline,
-            on_failure,
-        })
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) use self::validate::suspects;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
-use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, SharedLimit, Tenants};
+use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, SharedConcurrency, Tenants};
 
 use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
 use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
@@ -62,7 +62,7 @@ pub struct Concurrency {
     /// limit.
     pub(crate) adaptive: Option<Arc<Adaptive>>,
     /// The limit for all nodes, of which the gate has a share, or `None` for a limit of this node.
-    pub(crate) shared: Option<Arc<dyn SharedLimit>>,
+    pub(crate) shared: Option<Arc<dyn SharedConcurrency>>,
     pub(crate) release_at: ReleaseAt,
     /// The time after which the sweeper takes the permit back if the response is not being read.
     pub(crate) body_stall: Option<Duration>,
@@ -160,7 +160,7 @@ impl Concurrency {
     /// Each layer that is created from one configuration has a share of its own. A key
     /// ([`for_each`](Self::for_each)) and reserved permits ([`classes`](Self::classes)) contradict a
     /// shared limit.
-    pub fn shared(limit: impl SharedLimit) -> Self {
+    pub fn shared(limit: impl SharedConcurrency) -> Self {
         Self { shared: Some(Arc::new(limit)), ..Self::limit(0) }
     }
 

@@ -16,7 +16,7 @@ use std::sync::{
 use tokio::{runtime::Handle, time};
 use waiting_room_core::{
     Gate,
-    gate::{Demand, GateRules, GateSnapshot, NodeShare, SharedLimit},
+    gate::{Demand, GateRules, GateSnapshot, NodeShare, SharedConcurrency},
     time::Clock,
 };
 
@@ -24,7 +24,7 @@ use crate::ambient::StageClock;
 
 /// A gate with a share of a limit for all nodes.
 pub(super) struct Share {
-    limit: Arc<dyn SharedLimit>,
+    limit: Arc<dyn SharedConcurrency>,
     gate: Gate,
     clock: StageClock,
     /// Whether the task is running or about to be spawned.
@@ -32,7 +32,11 @@ pub(super) struct Share {
 }
 
 impl Share {
-    pub(super) fn new(limit: Arc<dyn SharedLimit>, gate: Gate, clock: StageClock) -> Arc<Self> {
+    pub(super) fn new(
+        limit: Arc<dyn SharedConcurrency>,
+        gate: Gate,
+        clock: StageClock,
+    ) -> Arc<Self> {
         Arc::new(Self { limit, gate, clock, is_running: AtomicBool::new(false) })
     }
 
@@ -140,7 +144,7 @@ mod tests {
         }
     }
 
-    impl SharedLimit for Server {
+    impl SharedConcurrency for Server {
         fn join(&self) -> Box<dyn NodeShare> {
             self.state(|state| {
                 state.nodes += 1;

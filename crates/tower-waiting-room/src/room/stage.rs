@@ -20,7 +20,7 @@ mod transfer;
 
 pub(crate) use self::transfer::TRANSFER_HEADER;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
@@ -49,7 +49,6 @@ use super::{
 };
 use crate::{
     ambient::StageClock,
-    misconfiguration::Misconfiguration,
     request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
     token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
@@ -456,26 +455,6 @@ impl<St: Store> RoomStage<St> {
         }
         self.transport.detach(headers, source);
         Some(self.leave(pass.id))
-    }
-
-    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
-    /// otherwise a random one. A random id includes the hash of the client's network, if the network
-    /// is known.
-    fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
-        match self.identity_of(head) {
-            Some(identity) => self.identities.of_person(&identity),
-            None => self.identities.draw(self.network_of(head)),
-        }
-    }
-
-    /// Returns the network whose places a newcomer uses. If the server provides no address although
-    /// the places of networks are limited, this is reported, because the limit has no effect.
-    fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
-        let is_limited = || self.store.rules().places_per_network().number().is_some();
-        if head.client_ip().is_none() && is_limited() {
-            self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-        }
-        head.network_in_line()
     }
 
     /// Returns whether a token does not belong to the person who sent the request.

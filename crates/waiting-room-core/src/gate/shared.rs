@@ -1,7 +1,7 @@
 //! A limit on running requests that several nodes share.
 //!
 //! ```text
-//!  SharedLimit ── join ─► NodeShare ── renew(Demand) ─► the share that the gate applies now
+//!  SharedConcurrency ── join ─► NodeShare ── renew(Demand) ─► the share that the gate applies now
 //! ```
 //!
 //! Each gate joins the limit as a node of its own, so two gates of one process never use the same
@@ -11,12 +11,12 @@
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 /// A limit that the gates of several nodes share.
-pub trait SharedLimit: fmt::Debug + Send + Sync + 'static {
+pub trait SharedConcurrency: fmt::Debug + Send + Sync + 'static {
     /// Adds a node, whose share is zero until its first renewal.
     fn join(&self) -> Box<dyn NodeShare>;
 }
 
-/// The share that one node has of a [`SharedLimit`].
+/// The share that one node has of a [`SharedConcurrency`].
 ///
 /// # Contract
 ///

@@ -19,16 +19,16 @@ use waiting_room_core::{
     gate::{Demand, NodeShare},
 };
 
-use super::{GateShare, Settings, options::GateStoreFailure};
+use super::options::{GateSettings, GateShareOptions, GateStoreFailure};
 use crate::{
     connections::{Connections, unavailable},
     keys,
 };
 
 /// The share of one gate.
-pub(super) struct Node<C> {
+pub(super) struct GateNode<C> {
     connections: Arc<Connections<C>>,
-    settings: Arc<Settings>,
+    settings: Arc<GateSettings>,
     script: Script,
     /// The random name that identifies this node among the nodes that share the gate.
     name: String,
@@ -47,12 +47,12 @@ pub(super) struct Node<C> {
     replacing: Option<JoinHandle<bool>>,
 }
 
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> Node<C> {
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateNode<C> {
     /// The time without a successful renewal after which another connection is opened.
     const DEAF_AFTER: Duration = Duration::from_secs(1);
 
     /// Creates a node with a share of zero.
-    pub(super) fn new(connections: Arc<Connections<C>>, settings: Arc<Settings>) -> Self {
+    pub(super) fn new(connections: Arc<Connections<C>>, settings: Arc<GateSettings>) -> Self {
         Self {
             connections,
             settings,
@@ -99,7 +99,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Node<C> {
     /// server must not have given the share to other nodes by then. The second pause is a margin
     /// for a busy machine that runs late.
     fn kept_for(&self) -> Duration {
-        GateShare::LEASE.saturating_sub(2 * GateShare::RENEWED_EVERY + self.settings.deadline)
+        GateShareOptions::LEASE
+            .saturating_sub(2 * GateShareOptions::RENEWED_EVERY + self.settings.deadline)
     }
 
     /// Opens another connection in the background if no renewal has succeeded for a second.
@@ -124,7 +125,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Node<C> {
             .arg(self.share)
             .arg(in_flight)
             .arg(in_flight.saturating_add(queued))
-            .arg(u64::try_from(GateShare::LEASE.as_micros()).unwrap_or(u64::MAX))
+            .arg(u64::try_from(GateShareOptions::LEASE.as_micros()).unwrap_or(u64::MAX))
             .arg(self.renewals);
         let mut connection = self.connections.current()?;
         match timeout(self.settings.deadline, invocation.invoke_async(&mut connection)).await {
@@ -134,19 +135,19 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Node<C> {
     }
 }
 
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> NodeShare for Node<C> {
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> NodeShare for GateNode<C> {
     fn renew(&mut self, demand: Demand) -> Pin<Box<dyn Future<Output = u32> + Send + '_>> {
         Box::pin(self.renewed(demand))
     }
 
     fn until_next(&self) -> Duration {
-        GateShare::RENEWED_EVERY
+        GateShareOptions::RENEWED_EVERY
     }
 }
 
-impl<C> fmt::Debug for Node<C> {
+impl<C> fmt::Debug for GateNode<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node")
+        f.debug_struct("GateNode")
             .field("settings", &self.settings)
             .field("share", &self.share)
             .finish_non_exhaustive()

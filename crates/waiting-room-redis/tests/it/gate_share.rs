@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use redis::{AsyncCommands, Script};
 use waiting_room_core::{
     StoreError,
-    gate::{Demand, NodeShare, SharedLimit},
+    gate::{Demand, NodeShare, SharedConcurrency},
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
@@ -169,7 +169,7 @@ async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
         for key in [KEY, "{other:checkout}:shares"] {
             let left_ms: u64 = manager(&server).await.pttl(key).await.unwrap();
             let left = Duration::from_millis(left_ms);
-            let lease = GateShare::LEASE;
+            let lease = GateShareOptions::LEASE;
             assert!(left > 2 * lease && left <= 10 * lease, "{left:?}");
         }
     })

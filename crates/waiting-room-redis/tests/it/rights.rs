@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration
 use redis::{Client, Value};
 use waiting_room_core::{
     Quota, RoomRules, Store, Timestamp, Verdict, VisitorId,
-    gate::{Demand, SharedLimit},
+    gate::{Demand, SharedConcurrency},
     rate::RateStore,
     room::{
         QueueingMethod, Renewal,

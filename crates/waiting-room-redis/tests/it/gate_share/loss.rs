@@ -4,8 +4,8 @@ use std::{cell::RefCell, num::NonZeroU32, time::Duration};
 
 use redis::Client;
 use tokio::time::{Instant, sleep};
-use waiting_room_core::gate::{NodeShare, SharedLimit};
-use waiting_room_redis::{GateShare, GateStoreFailure};
+use waiting_room_core::gate::{NodeShare, SharedConcurrency};
+use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
 
 use super::{TOTAL, demand, options, share};
 use crate::{
@@ -27,7 +27,7 @@ async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_i
         assert_eq!(closes.renew(demand(0, 0)).await, 10);
         server.kill();
         assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease has not ended");
-        let over = Instant::now() + GateShare::LEASE;
+        let over = Instant::now() + GateShareOptions::LEASE;
         while Instant::now() < over {
             closes.renew(demand(0, 0)).await;
         }
