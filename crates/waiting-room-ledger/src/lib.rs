@@ -64,8 +64,6 @@
 //! frames are sealed, so they cannot be forged, repeated or reordered, but they can be read. It does not
 //! elect anything by itself: the keeper says which process holds a room.
 
-#![cfg_attr(docsrs, feature(doc_cfg))]
-
 mod holder;
 pub mod keeper;
 mod link;
