@@ -20,7 +20,8 @@
 //! are refused under overload. An [`AdaptiveLimit`] adjusts the limit automatically.
 //! [`GateStatuses`] selects the status codes of refusals.
 //!
-//! A gate counts only the requests of this process. A running request is never interrupted: it
+//! A gate counts only the requests of this process, unless its limit is [shared](Concurrency::shared)
+//! by several nodes. A running request is never interrupted: it
 //! continues even if its permit is taken back or the limit is lowered.
 
 mod concurrency;
@@ -28,13 +29,14 @@ mod few;
 mod lease;
 mod options;
 mod registry;
+mod share;
 mod stage;
 mod sweeper;
 mod waiting;
 
 pub use waiting_room_core::gate::{
-    AdaptiveLimit, AdaptiveRules, Aimd, Discipline, DrainQueue, FixedLimit, GateOutcomes,
-    GateRules, GateSnapshot, Gradient2, PermitOutcome, Sample, Tenants, Vegas,
+    AdaptiveLimit, AdaptiveRules, Aimd, Demand, Discipline, DrainQueue, FixedLimit, GateOutcomes,
+    GateSnapshot, Gradient2, NodeShare, PermitOutcome, Sample, SharedConcurrency, Tenants, Vegas,
 };
 
 pub use self::{

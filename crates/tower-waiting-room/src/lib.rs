@@ -137,11 +137,18 @@
 //!   [`reason_of`](respond::reason_of).
 //! - To observe or change the layer at runtime, use a [`WaitingRoomHandle`].
 //!
+//! # Stability
+//!
+//! What is documented as *young* works as described and is tested like everything else, but has been
+//! in use for a short time: it may change in any release, with an entry in the changelog. Everything
+//! else follows SemVer.
+//!
 //! # Features
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
+//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`, and gives responses [axum's own body](WaitingRoomLayer::for_axum), which saves an allocation for each response; a handler can take a [`Visit`](room::Visit) as an argument; also reads request bodies, to detect that the client of a request at a gate has disconnected, to bound each read while the request runs, and to drain the body for a while after a refusal |
+//! | `config-file` (default) | deserializes a [`WaitingRoomConfig`] from a file in any format that serde reads |
 //! | `room` (default) | the waiting room with its options, its [handle](handle::RoomHandle), tokens and cookies; without this feature, the layer provides only rate limits and gates |
 //! | `page` (default) | the HTML page for browsers, a custom template or closure for that page, and answers in 41 languages; without this feature, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is reloaded whenever it changes |
@@ -149,6 +156,8 @@
 //! | `dashboard` | [a page for the operator](dashboard) with live figures and switches, as an axum router |
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod ambient;
 mod body;

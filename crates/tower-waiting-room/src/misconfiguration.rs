@@ -16,8 +16,8 @@ use std::fmt;
 /// A property of the setup that probably makes limits behave in an unintended way.
 ///
 /// A misconfiguration may be deliberate, so it is logged as a warning. The exception is
-/// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because it causes requests to be
-/// refused. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all
+/// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because requests are refused, or a
+/// limit has no effect. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all
 /// misconfigurations that have been found. The [codes](Self::code) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -53,9 +53,12 @@ pub enum Misconfiguration {
     /// No tokio runtime is running. Requests that would have to wait for a permit or in a leaky
     /// queue are refused, and stalled readers of responses are not detected.
     NoRuntime,
-    /// The address of the connection is unknown, but a limit, a gate or a bypass rule needs it. A
-    /// hard per-address limit or a per-address gate refuses the request with status 500. A bypass
-    /// rule for a network does not cover the request.
+    /// The address of the connection is unknown, but a limit, a gate, a bypass rule or the number of
+    /// places per network needs it. A hard per-address limit or a per-address gate refuses the
+    /// request with status 500. A bypass rule for a network does not cover the request, and the room
+    /// does not count the visitor's place for any network. If a server without addresses is
+    /// intended, turn off
+    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network).
     PeerUnknown,
     /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
     /// can use many keys of a per-address limit.

@@ -24,7 +24,7 @@ mod accept;
 mod body;
 mod bypass;
 mod caller;
-mod client;
+pub(crate) mod client;
 mod client_ip;
 mod head;
 mod key;
@@ -45,7 +45,7 @@ pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
     caller::{Caller, Callers},
-    client::{Client, is_poll},
+    client::{Client, ClientKind, is_poll},
     head::{Findings, has_unread_body},
     key::{Found, Part},
     matcher::{Doubt, Matcher, Scope, hosts, validate_name},
@@ -55,7 +55,7 @@ pub(crate) use self::{
 };
 pub use self::{
     bypass::Bypass,
-    client::{ClientKind, POLL_HEADER},
+    client::POLL_HEADER,
     client_ip::{ClientIp, TrustedProxies},
     head::{PeerAddr, RequestHead},
     key::{Key, MissingKey},

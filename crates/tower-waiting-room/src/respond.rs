@@ -19,7 +19,8 @@
 //! status.
 //!
 //! An application can replace the waiting page with a custom [`Page`], and any other answer with
-//! the closure that it passes to [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
+//! closures that it passes to [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal) and
+//! [`waiting`](crate::config::WaitingRoomConfigBuilder::waiting).
 //!
 //! This module makes no decisions about requests, reads no clock and does not query the room.
 
@@ -78,8 +79,9 @@ pub use self::{
 };
 pub(crate) use self::{
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
-    refusal::Refusal,
+    refusal::{Refusal, Shapes},
     responder::Responder,
     statuses::Statuses,
     unforwarded::{About, Unforwarded},
 };
+pub use crate::request::client::ClientKind;

@@ -33,6 +33,8 @@
 
 mod challenge;
 mod ends;
+#[cfg(feature = "axum")]
+mod extract;
 mod identity;
 mod moves;
 mod options;
@@ -64,6 +66,8 @@ pub mod event {
     };
 }
 
+#[cfg(feature = "axum")]
+pub use self::extract::MissingVisit;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,

@@ -393,8 +393,8 @@ impl Telemetry {
         } else if tracing::dispatcher::has_been_set() {
             tracing::error!(room, code, hint = %what, "misconfigured");
         } else {
-            // Requests are refused because of this error. In a process without a subscriber, this
-            // line is the only report of the cause. A failed write is ignored, because there is
+            // Requests are refused because of this error, or a limit has no effect. In a process
+            // without a subscriber, this line is the only report of the cause. A failed write is ignored, because there is
             // nowhere else to report it.
             let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
             _ = io::stderr().write_all(line.as_bytes());

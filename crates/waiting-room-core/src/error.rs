@@ -18,7 +18,7 @@ use std::{error::Error, fmt};
 ///
 /// The error is an opaque struct with a [`kind`](Self::kind), so a future version can contain more
 /// details without breaking callers that match on the kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     kind: ConfigErrorKind,
     field: &'static str,
@@ -69,6 +69,14 @@ impl ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {}, expected {}", self.field, self.given, self.expected)
+    }
+}
+
+/// Formats the message, followed by the kind of error, because a program whose `main` returns the
+/// error prints this form.
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({:?})", self.kind)
     }
 }
 
@@ -166,4 +174,15 @@ pub enum StoreErrorKind {
     Unavailable,
     /// The store does not support scheduled events. No decision about a visitor has this error.
     Unsupported,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_output_of_a_config_error_is_its_message_and_kind() {
+        let error = ConfigError::new(ConfigErrorKind::TooSmall, "max_keys", 0, "at least 1");
+        assert_eq!(format!("{error:?}"), "max_keys is 0, expected at least 1 (TooSmall)");
+    }
 }

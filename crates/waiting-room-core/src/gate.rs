@@ -32,8 +32,8 @@
 //! # What it does not do
 //!
 //! A gate limits concurrency, not rate, and does not bound how long a request runs. A gate belongs
-//! to one process. If several nodes share a limit, each node sets its part of the limit with
-//! [`Gate::set_limit`].
+//! to one process. If several nodes share a limit, each node renews its part of a [`SharedConcurrency`]
+//! and sets it with [`Gate::set_limit`].
 
 mod acquire;
 mod adaptive;
@@ -50,6 +50,7 @@ mod permit;
 mod queue;
 mod retry_schedule;
 mod rules;
+mod shared;
 mod verbs;
 mod waiters;
 
@@ -63,6 +64,7 @@ pub use self::{
     idle::Idle,
     permit::Permit,
     rules::{Discipline, GateRules, Tenants},
+    shared::{Demand, NodeShare, SharedConcurrency},
     verbs::{DrainQueue, Entry},
 };
 

@@ -78,6 +78,8 @@
 //! | `lottery` | [draws](room::event#a-verifiable-draw) that every entrant can recompute |
 //! | `serde` | serialization of rules and quotas, which a store shared by several nodes requires, and of snapshots |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod error;
 pub mod gate;
 mod memory;

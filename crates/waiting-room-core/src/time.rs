@@ -8,6 +8,8 @@
 //! after a restart. Within a process, the system clock never runs backwards, so windows stay exact
 //! even when the wall clock is adjusted.
 
+mod text;
+
 use std::{
     fmt,
     ops::Add,
@@ -19,6 +21,16 @@ use std::{
 };
 
 /// A point in time, in nanoseconds since the Unix epoch.
+///
+/// A timestamp is parsed from text in the format of RFC 3339, or converted from a [`SystemTime`]:
+///
+/// ```
+/// use waiting_room_core::Timestamp;
+///
+/// let doors: Timestamp = "2026-12-24T10:00:00Z".parse()?;
+/// assert_eq!(doors, Timestamp::from_secs(1_798_106_400));
+/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// ```
 ///
 /// The latest timestamp is in the year 2554. Arithmetic on timestamps saturates at both ends of the
 /// range, so a timestamp sent by a client cannot cause an overflow.

@@ -50,6 +50,8 @@
 //! derives the time from the replies that it receives. The node's estimate is never behind the
 //! server's clock, so a node does not accept a pass that has expired on the server.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod batches;
 mod clock;
 mod connections;
@@ -74,7 +76,7 @@ mod verbs;
 mod watch;
 
 pub use crate::{
-    gate_share::{Demand, GateShare, GateStoreFailure},
+    gate_share::{GateShare, GateShareOptions, GateStoreFailure},
     limits::{Blocks, RedisLimits},
     options::RedisStoreOptions,
     store::RedisStore,

@@ -9,11 +9,10 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind, room::event::Schedu
 
 use crate::rules::SlotsOf;
 
-/// Options that determine how a [`RedisStore`](crate::RedisStore),
-/// [`RedisLimits`](crate::RedisLimits) or [`GateShare`](crate::GateShare) communicates with its
-/// server.
+/// Options that determine how a [`RedisStore`](crate::RedisStore) or
+/// [`RedisLimits`](crate::RedisLimits) communicates with its server.
 ///
-/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix), but may have
+/// All nodes that share a room or limits need the same [prefix](Self::prefix), but may have
 /// different deadlines.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
@@ -71,8 +70,7 @@ impl RedisStoreOptions {
 
     /// Replaces the server's clock, for tests and simulations.
     ///
-    /// All nodes of a room must share this clock. A [`GateShare`](crate::GateShare) ignores this
-    /// option and keeps using the server's clock.
+    /// All nodes of a room must share this clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -90,7 +88,7 @@ impl RedisStoreOptions {
     /// An event that takes place is the exception, see [`Schedule::follow_release`]: it stays if a node
     /// starts without it, and a node that would change what has begun, such as its draw, is refused.
     ///
-    /// [`RedisLimits`](crate::RedisLimits) and [`GateShare`](crate::GateShare) ignore this option.
+    /// [`RedisLimits`](crate::RedisLimits) ignore this option.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = Some(schedule);

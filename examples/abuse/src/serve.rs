@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use axum::{
-    Extension, Json, Router,
+    Json, Router,
     body::Body,
     extract::{ConnectInfo, State},
     routing::{any, get},
@@ -115,8 +115,8 @@ async fn welcome(
 }
 
 /// Ends the session, which frees its slot.
-async fn leave(visit: Option<Extension<Visit>>) -> &'static str {
-    if let Some(Extension(visit)) = visit {
+async fn leave(visit: Option<Visit>) -> &'static str {
+    if let Some(visit) = visit {
         visit.end();
     }
     "Good-bye."

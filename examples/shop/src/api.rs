@@ -6,7 +6,7 @@
 //! proxy, sends a response header.
 
 use axum::{
-    Extension, Json,
+    Json,
     http::StatusCode,
     response::{Html, IntoResponse},
 };
@@ -45,11 +45,8 @@ pub(crate) async fn add_to_cart(
 /// `POST /checkout`: for browsers. Ends the session through the [`Visit`].
 ///
 /// The `Visit` is missing while the room is suspended.
-pub(crate) async fn by_form(
-    visit: Option<Extension<Visit>>,
-    jar: CookieJar,
-) -> (CookieJar, Html<String>) {
-    if let Some(Extension(visit)) = visit {
+pub(crate) async fn by_form(visit: Option<Visit>, jar: CookieJar) -> (CookieJar, Html<String>) {
+    if let Some(visit) = visit {
         visit.end();
     }
     let page = thanks(&Cart::of(&jar));

@@ -1,6 +1,5 @@
 //! Scheduled events.
 
-use jiff::Timestamp as Instant;
 use serde_json::Value;
 use waiting_room_core::{
     ConfigError, Timestamp,
@@ -166,12 +165,11 @@ struct Written {
     text: String,
 }
 
-/// Reads a point in time (ISO 8601, with an offset from UTC).
+/// Reads a point in time (RFC 3339).
 fn time(fields: &JsonFields, field: &'static str, text: String) -> Read<Written> {
-    let nanos = text.parse::<Instant>().ok().map(Instant::as_nanosecond);
-    match nanos.and_then(|nanos| u64::try_from(nanos).ok()) {
-        Some(nanos) => Ok(Written { at: Timestamp::from_nanos(nanos), text }),
-        None => {
+    match text.parse() {
+        Ok(at) => Ok(Written { at, text }),
+        Err(_) => {
             let expected = "a time after 1970 such as \"2026-11-21T08:00:00Z\"";
             fields.wrong(field, &Value::String(text), expected)
         }

@@ -25,7 +25,7 @@ use crate::{
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, RequestHead},
-    respond::{Answer, JsonProfile, Page, Refusal, Statuses},
+    respond::{Answer, JsonProfile, Page, Refusal, Shapes, Statuses},
     room::RoomOptions,
 };
 
@@ -53,7 +53,7 @@ impl WaitingRoomConfig {
                 bypass: Vec::new(),
                 preflight: Preflight::SkipRoom,
                 page: Page::default(),
-                refusal: None,
+                shapes: Shapes::default(),
                 statuses: Statuses::default(),
                 json_profile: JsonProfile::default(),
                 enforcement: Enforcement::Enforce,
@@ -182,8 +182,8 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Sets a closure that customizes refusals of all kinds, and the answers to programs that are
-    /// waiting in line.
+    /// Sets a closure that customizes refusals of all kinds. Answers to waiting clients are left
+    /// as they are; [`waiting`](Self::waiting) customizes them.
     ///
     /// The closure receives the answer and the request, and returns a response, or `None` to use
     /// the layer's default response. The layer sends the body and the headers of the returned
@@ -192,13 +192,13 @@ impl WaitingRoomConfigBuilder {
     /// it is a client or server error; otherwise [`Answer::status`] is sent. A gRPC client always
     /// gets the HTTP status 200 and no body, so set `grpc-status` or `grpc-message` in the headers.
     ///
-    /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
-    /// data that the page's script reads. The closure runs on the task of the refused request, so
+    /// The closure does not apply to the data that the script of the waiting page reads. It runs on
+    /// the task of the refused request, so
     /// it must not block.
     ///
     /// ```
     /// use http::Response;
-    /// use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, request::ClientKind};
+    /// use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, respond::ClientKind};
     ///
     /// let config = WaitingRoomConfig::builder("api")
     ///     .rate_limit(RateLimit::per_ip(Quota::per_minute(120)))
@@ -221,7 +221,42 @@ impl WaitingRoomConfigBuilder {
         F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
         B: Into<Bytes>,
     {
-        self.config.refusal = Some(Refusal::new(shape));
+        self.config.shapes.refusal = Some(Refusal::new(shape));
+        self
+    }
+
+    /// Sets a closure that customizes the answers to programs that are waiting in line, in the same
+    /// way as [`refusal`](Self::refusal) customizes refusals. By default, such a program gets its
+    /// position and its expected wait as JSON, and a closure has to send them itself.
+    ///
+    /// The closure does not apply to the waiting page, which [`page`](Self::page) sets, or to the
+    /// data that the page's script reads.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tower_waiting_room::WaitingRoomConfig;
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .waiting(|answer, _| {
+    ///         let position = answer.position.map_or("null".into(), |place| place.to_string());
+    ///         let retry = answer.retry_after()?.as_secs();
+    ///         let body = format!(r#"{{"queue":{{"position":{position},"retry":{retry}}}}}"#);
+    ///         Response::builder()
+    ///             .status(answer.status)
+    ///             .header("content-type", "application/json")
+    ///             .body(body)
+    ///             .ok()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn waiting<F, B>(mut self, shape: F) -> Self
+    where
+        F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
+        B: Into<Bytes>,
+    {
+        self.config.shapes.waiting = Some(Refusal::new(shape));
         self
     }
 

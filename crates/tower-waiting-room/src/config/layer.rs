@@ -9,7 +9,7 @@ use crate::{
     gate::Concurrency,
     rate::RateConfig,
     request::Bypass,
-    respond::{JsonProfile, Page, Refusal, Statuses},
+    respond::{JsonProfile, Page, Shapes, Statuses},
     room::RoomOptions,
     rules_file::RulesSource,
 };
@@ -138,7 +138,8 @@ pub struct WaitingRoomConfig {
     pub(crate) bypass: Vec<Bypass>,
     pub(crate) preflight: Preflight,
     pub(crate) page: Page,
-    pub(crate) refusal: Option<Refusal>,
+    /// The closures with which the application renders answers.
+    pub(crate) shapes: Shapes,
     pub(crate) statuses: Statuses,
     pub(crate) json_profile: JsonProfile,
     pub(crate) enforcement: Enforcement,

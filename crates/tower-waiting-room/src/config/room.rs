@@ -78,9 +78,11 @@ impl WaitingRoomConfigBuilder {
     /// time. The default is 1 000.
     ///
     /// A network is an IPv4 address or a /64 of IPv6. The address is determined as configured with
-    /// [`client_ip`](Self::client_ip). Visitors do not count toward this limit if the server does
-    /// not report their address, if they connect over loopback, or if they come from a private
-    /// network through a proxy that is not [trusted](crate::TrustedProxies).
+    /// [`client_ip`](Self::client_ip). Visitors do not count toward this limit if they connect over
+    /// loopback, or if they come from a private network through a proxy that is not
+    /// [trusted](crate::TrustedProxies). If the server does not report their address, the limit has
+    /// no effect, and
+    /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
         self.rules(|rules| rules.with_places_per_network(places))
     }
@@ -135,7 +137,7 @@ impl WaitingRoomConfigBuilder {
     /// use std::time::Duration;
     /// use tower_waiting_room::{WaitingRoomConfig, room::event::Event, time::Timestamp};
     ///
-    /// let ten = Timestamp::from_secs(1_790_157_600);
+    /// let ten: Timestamp = "2026-09-23T10:00:00Z".parse()?;
     /// let hour = Duration::from_secs(60 * 60);
     /// let doors = Event::new("doors", ten, ten + hour)
     ///     .with_prequeue_start(ten.before(hour / 2))
@@ -146,7 +148,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// let late = Event::new("late", ten, ten.before(hour));
     /// let error = WaitingRoomConfig::builder("shop").total_active_users(200).event(late).build();
-    /// assert!(error.unwrap_err().to_string().starts_with("end is unix time 1790154000 s"));
+    /// assert!(error.unwrap_err().to_string().starts_with("end is 2026-09-23T09:00:00Z"));
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
     /// ```
     pub fn event(mut self, event: Event) -> Self {

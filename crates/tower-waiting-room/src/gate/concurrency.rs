@@ -11,7 +11,7 @@ pub(super) use self::validate::suspects;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
-use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, Tenants};
+use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, SharedConcurrency, Tenants};
 
 use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
 use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
@@ -39,7 +39,8 @@ use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 /// that all requests share. A request waits at only one gate at a time.
 ///
 /// The limit applies to the requests of one process. With N nodes behind a load balancer, the
-/// service as a whole runs up to N times as many requests.
+/// service as a whole runs up to N times as many requests, unless the limit is
+/// [shared](Self::shared).
 #[derive(Clone)]
 #[must_use]
 pub struct Concurrency {
@@ -60,6 +61,8 @@ pub struct Concurrency {
     /// The closure that creates the adaptive limit in its initial state, or `None` for a fixed
     /// limit.
     pub(crate) adaptive: Option<Arc<Adaptive>>,
+    /// The limit for all nodes, of which the gate has a share, or `None` for a limit of this node.
+    pub(crate) shared: Option<Arc<dyn SharedConcurrency>>,
     pub(crate) release_at: ReleaseAt,
     /// The time after which the sweeper takes the permit back if the response is not being read.
     pub(crate) body_stall: Option<Duration>,
@@ -108,6 +111,7 @@ impl Concurrency {
             fair_by: None,
             class: None,
             adaptive: None,
+            shared: None,
             release_at: ReleaseAt::default(),
             body_stall: Some(Self::BODY_STALL),
             body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
@@ -142,6 +146,24 @@ impl Concurrency {
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 
+    /// Creates a gate whose limit is this node's share of a limit for all nodes, such as a
+    /// `GateShare` of the `waiting-room-redis` crate.
+    ///
+    /// The gate itself renews its share, in a task that reports how many requests run and wait. The
+    /// task starts when the layer is created inside a tokio runtime, and otherwise with the first
+    /// request. Until the first renewal has returned, the limit is zero and requests wait in the
+    /// queue. The limit is also zero while no task runs: without a runtime, or after the runtime of
+    /// the task has shut down and before the next request. The task ends when the layer has been
+    /// dropped and its last request has ended. What happens while the store is unreachable depends on
+    /// the shared limit.
+    ///
+    /// Each layer that is created from one configuration has a share of its own. A key
+    /// ([`for_each`](Self::for_each)) and reserved permits ([`classes`](Self::classes)) contradict a
+    /// shared limit.
+    pub fn shared(limit: impl SharedConcurrency) -> Self {
+        Self { shared: Some(Arc::new(limit)), ..Self::limit(0) }
+    }
+
     /// Sets the name of the gate in headers, logs and metrics. The default name is `gate`. All
     /// gates of a layer must have different names.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -149,13 +171,12 @@ impl Concurrency {
         self
     }
 
-    /// Sets how many requests may wait. The default is 1 024, and the maximum is
-    /// [`GateRules::MAX_QUEUE`]. With 0, no request waits.
+    /// Sets how many requests may wait. The default is 1 024, and the maximum is 524 287. With 0, no
+    /// request waits.
     ///
     /// The queue absorbs bursts and bounds memory, while the discipline and
     /// [`max_wait`](Self::max_wait) determine how long a request waits. With
-    /// [`for_each`](Self::for_each), each gate has a queue of this length. See
-    /// [`GateRules::queue`].
+    /// [`for_each`](Self::for_each), each gate has a queue of this length.
     pub fn queue(self, queue: u32) -> Self {
         self.rules(|rules| rules.queue(queue))
     }
@@ -164,7 +185,7 @@ impl Concurrency {
     /// zero and at most 1 h.
     ///
     /// Keep `max_wait` below the timeouts of clients and proxies: serving a request after its
-    /// client has given up is wasted work. See [`GateRules::max_wait`].
+    /// client has given up is wasted work.
     pub fn max_wait(self, max_wait: Duration) -> Self {
         self.rules(|rules| rules.max_wait(max_wait))
     }
@@ -179,8 +200,8 @@ impl Concurrency {
         self.rules(|rules| rules.discipline(discipline))
     }
 
-    /// Sets the maximum retry delay that is sent to a refused client. The default is 60 s. See
-    /// [`GateRules::longest_retry`].
+    /// Sets the maximum retry delay that is sent to a refused client. The default is 60 s. Clients
+    /// that would have to come back even later are asked to come back after exactly this time.
     pub fn longest_retry(self, longest: Duration) -> Self {
         self.rules(|rules| rules.longest_retry(longest))
     }
@@ -189,8 +210,8 @@ impl Concurrency {
     /// monopolize it. By default, requests do not take turns by tenant.
     ///
     /// Use a key whose values clients cannot make up, such as an account. If clients can make up
-    /// values, as with a header that the service does not verify, [`Tenants::Shuffled`] bounds what
-    /// a client gains by using many values. Requests without the key take turns by address.
+    /// values, as with a header that the service does not verify, [`Tenants::Shuffled`] (young, see
+    /// [Stability](crate#stability)) bounds what a client gains by using many values. Requests without the key take turns by address.
     ///
     /// This discipline does not shorten waits under overload, so set [`max_wait`](Self::max_wait)
     /// to one second or less.
@@ -336,6 +357,9 @@ impl Concurrency {
     /// Adds a header in which clients specify how long they will wait for the response. The
     /// `grpc-timeout` header is always honored. If a request has several deadline headers, the
     /// shortest time applies.
+    ///
+    /// Young: deadlines in other headers than `grpc-timeout` may change in any release. See
+    /// [Stability](crate#stability).
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
         self.deadlines.push(deadline);
         self

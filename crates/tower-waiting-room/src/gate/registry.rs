@@ -39,7 +39,7 @@ use waiting_room_core::{
     time::Clock,
 };
 
-use super::concurrency::Concurrency;
+use super::{concurrency::Concurrency, share::Share};
 use crate::{
     ambient::{StageClock, random_bytes},
     misconfiguration::Misconfiguration,
@@ -73,6 +73,9 @@ pub(crate) struct GateSet {
     /// a gate without a key can be adaptive, because validation rejects an adaptive limit with a
     /// key.
     adaptive: Option<Mutex<Box<dyn AdaptiveLimit>>>,
+    /// The share of a limit for all nodes, or `None` for a limit of this node. Only a gate without a
+    /// key can have a share.
+    share: Option<Arc<Share>>,
     clock: StageClock,
     telemetry: Telemetry,
 }
@@ -132,6 +135,10 @@ impl GateSet {
             Some(_) => Gates::ByKey(DashMap::new()),
             None => Gates::One(gate(rules.clone(), clock)?),
         };
+        let share = match (&gates, concurrency.shared.clone()) {
+            (Gates::One(gate), Some(limit)) => Some(Share::new(limit, gate.clone(), clock.clone())),
+            _ => None,
+        };
         let name: Arc<str> = concurrency.name.as_ref().into();
         Ok(Self {
             subject: Subject::new(Arc::clone(&name)),
@@ -143,6 +150,7 @@ impl GateSet {
             gates,
             draining: Mutex::new(None),
             adaptive: concurrency.adaptive.as_ref().map(|make| Mutex::new(make())),
+            share,
             clock: clock.clone(),
             telemetry: telemetry.clone(),
         })
@@ -162,6 +170,9 @@ impl GateSet {
     pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Lookup {
         if self.concurrency.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
             return Lookup::None;
+        }
+        if self.share.as_ref().is_some_and(|share| !share.start()) {
+            self.telemetry.misconfigured(Misconfiguration::NoRuntime);
         }
         let (gate, key) = match (&self.gates, &self.concurrency.for_each) {
             (Gates::ByKey(gates), Some(by)) => {
@@ -190,13 +201,19 @@ impl GateSet {
     ///
     /// # Errors
     ///
-    /// Returns an error for an adaptive gate, which would overwrite the value, and for a limit that
-    /// a gate does not accept. The old limit then remains in effect.
+    /// Returns an error for an adaptive gate and for a gate with a share, which would overwrite the
+    /// value, and for a limit that a gate does not accept. The old limit then remains in effect.
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
+        let contradicts = |expected: String| {
+            let kind = ConfigErrorKind::Contradicts;
+            Err(ConfigError::new(kind, "concurrency", format_args!("{limit:?}"), expected))
+        };
         if self.adaptive.is_some() {
-            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{limit:?}"));
-            let expected = format!("no limit: the gate {:?} adapts its own limit", self.name);
-            return Err(ConfigError::new(kind, "concurrency", given, expected));
+            return contradicts(format!("no limit: the gate {:?} adapts its own limit", self.name));
+        }
+        if self.share.is_some() {
+            let name = &self.name;
+            return contradicts(format!("no limit: the limit of the gate {name:?} is its share"));
         }
         let _changing = lock(&self.changing);
         let changed = GateRules::clone(&self.rules.load()).limit(limit);
@@ -207,6 +224,11 @@ impl GateSet {
         self.rules.store(Arc::new(changed));
         self.each(|gate| _ = gate.set_limit(limit));
         Ok(())
+    }
+
+    /// Starts the task that renews the gate's share, if the gate has one and a runtime is running.
+    pub(super) fn start(&self) {
+        self.share.iter().for_each(|share| _ = share.start());
     }
 
     /// Stops admitting requests at all gates. Returns one future for each gate, which completes

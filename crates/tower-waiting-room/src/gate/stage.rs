@@ -88,10 +88,9 @@ impl GateStage {
         // The sort is stable, so gates of equal rank keep the order of the configuration.
         gates.sort_by_key(|gate| gate.rank());
         let set = |gate: &&Concurrency| GateSet::new(gate, clock, telemetry).map(Arc::new);
-        Ok(Self {
-            gates: gates.iter().map(set).collect::<Result<_, _>>()?,
-            sweeper: Sweeper::new(shortest, clock.clone(), telemetry.clone()),
-        })
+        let gates: Vec<_> = gates.iter().map(set).collect::<Result<_, _>>()?;
+        gates.iter().for_each(|set| set.start());
+        Ok(Self { gates, sweeper: Sweeper::new(shortest, clock.clone(), telemetry.clone()) })
     }
 
     /// Checks each gate and the number of gates, and checks that no two gates have the same name.

@@ -35,6 +35,9 @@ use super::{gate::GateHandle, layer::WaitingRoomHandle};
 /// The bounds within which a [`Tuner`] changes `new_users_per_minute`, and the gate that it
 /// observes.
 ///
+/// Young: the rule of the tuner and its types may change in any release. See
+/// [Stability](crate#stability).
+///
 /// ```
 /// use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer, handle::AutoTune};
 ///

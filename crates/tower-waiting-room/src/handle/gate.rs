@@ -60,8 +60,8 @@ impl GateHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error if the gate has an adaptive limit, which would overwrite the value, or if
-    /// the limit is invalid. The old limit then stays in effect.
+    /// Returns an error if the gate has an adaptive or a shared limit, which would overwrite the value,
+    /// or if the limit is invalid. The old limit then stays in effect.
     pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
         self.set.set_limit(limit.into())
     }

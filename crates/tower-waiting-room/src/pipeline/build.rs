@@ -83,7 +83,7 @@ impl<St: Store> Pipeline<St> {
             responder: Responder::new(
                 Arc::clone(&config.name),
                 config.page,
-                config.refusal,
+                config.shapes,
                 config.statuses,
                 config.json_profile,
                 config.rates.headers,

@@ -23,6 +23,9 @@ use super::report::{self, PolicyLine, bounded, seconds};
 #[non_exhaustive]
 pub enum QuotaUnit {
     /// The quota counts bytes of content.
+    ///
+    /// Young: this unit may change in any release, as draft 11 does. See
+    /// [Stability](crate#stability).
     ContentBytes,
     /// The quota counts requests.
     #[default]

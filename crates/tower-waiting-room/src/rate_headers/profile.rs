@@ -13,6 +13,9 @@ use serde::Deserialize;
 /// with the least remaining quota or, once a request is refused, the limit with the longest wait. A
 /// header that is a list covers all limits. With every profile, a refusal has `Retry-After` in
 /// whole seconds, unless no retry can succeed.
+///
+/// Young: except for [`Common`](Self::Common) and [`None`](Self::None), the profiles may change in any
+/// release, as the drafts that they follow do. See [Stability](crate#stability).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -54,8 +54,9 @@ pub struct Answer {
     pub is_approximate: bool,
     /// The expected wait. `None` if it is unknown, or while no visitors are admitted.
     pub wait: Option<WaitEstimate>,
-    /// The time until a retry can succeed. `None` if no retry can succeed.
-    pub retry_after: Option<Duration>,
+    /// The exact time until a retry can succeed, which gRPC clients get in milliseconds. `None` if no
+    /// retry can succeed.
+    pub(super) retry_after: Option<Duration>,
     /// The time of the visitor's first request. `None` if the answer is not about a place in line.
     pub waiting_since: Option<Timestamp>,
     /// The time of the visitor's last request that was not too early. `None` if the answer is not
@@ -188,10 +189,16 @@ impl Answer {
         }
     }
 
-    /// Returns the value of `Retry-After` in whole seconds. The value is rounded up and at least 1,
-    /// so a client that obeys the header is never too early.
+    /// Returns the time until a retry can succeed, in whole seconds, as in the header `Retry-After`.
+    /// The time is rounded up and at least one second, so a client that obeys it is never too early.
+    /// Returns `None` if no retry can succeed.
     #[must_use]
-    pub fn retry_after_seconds(&self) -> Option<u64> {
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after_seconds().map(Duration::from_secs)
+    }
+
+    /// Returns the value of `Retry-After`.
+    pub(super) fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after.map(whole_seconds)
     }
 

@@ -1,8 +1,9 @@
 //! Answers in a format that the application defines.
 //!
 //! Many APIs define an error envelope, and their clients cannot read errors in any other format. A
-//! closure that the application supplies may therefore replace any answer except the waiting page
-//! and the answers to its script. The closure cannot make an answer unsafe: the status remains an
+//! closure that the application supplies may therefore replace refusals, and another closure the
+//! answers to waiting programs. Neither replaces the waiting page or the answers to its script. A
+//! closure cannot make an answer unsafe: the status remains an
 //! error status, and the headers that prevent caching and tell the client when to retry are added
 //! afterwards.
 
@@ -17,7 +18,27 @@ use http::{
 use super::{Answer, Outcome, grpc};
 use crate::request::{ClientKind, RequestHead};
 
-/// The closure that the application supplies to render answers.
+/// The closures that the application supplies, one for each outcome.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shapes {
+    /// Renders refusals.
+    pub(crate) refusal: Option<Refusal>,
+    /// Renders the answers to waiting programs.
+    pub(crate) waiting: Option<Refusal>,
+}
+
+impl Shapes {
+    /// Returns the closure for answers with this outcome, if there is one.
+    pub(super) fn of(&self, outcome: Outcome) -> Option<&Refusal> {
+        match outcome {
+            Outcome::Admit => None,
+            Outcome::Refuse => self.refusal.as_ref(),
+            Outcome::Wait => self.waiting.as_ref(),
+        }
+    }
+}
+
+/// A closure that the application supplies to render answers.
 #[derive(Clone)]
 pub(crate) struct Refusal(Arc<Closure>);
 

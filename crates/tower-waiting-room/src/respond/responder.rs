@@ -30,7 +30,7 @@ use http::{
 use waiting_room_core::{Quota, Reason, Timestamp};
 
 use super::{
-    Answer, JsonProfile, Outcome, Page, Refusal, Statuses,
+    Answer, JsonProfile, Outcome, Page, Refusal, Shapes, Statuses,
     form::{finished, respond},
     headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY, of_type},
     json,
@@ -52,8 +52,8 @@ pub(crate) struct Responder {
     pub(super) room: Arc<str>,
     /// The page for navigations.
     pub(super) page: Page,
-    /// The closure with which the application renders answers, if there is one.
-    refusal: Option<Refusal>,
+    /// The closures with which the application renders answers.
+    shapes: Shapes,
     /// The statuses of answers about the room.
     statuses: Statuses,
     /// The objects in the JSON of answers about the room.
@@ -92,14 +92,14 @@ impl Responder {
     pub(crate) fn new(
         room: Arc<str>,
         page: Page,
-        refusal: Option<Refusal>,
+        shapes: Shapes,
         statuses: Statuses,
         json: JsonProfile,
         profile: RateHeaders,
     ) -> Self {
         let (fields, prepared) = (profile.fields(), Prepared::new(profile.fields(), &page));
         let (push, transfer, id) = (None, None, LayerId::new());
-        Self { id, room, page, refusal, statuses, json, push, transfer, fields, prepared }
+        Self { id, room, page, shapes, statuses, json, push, transfer, fields, prepared }
     }
 
     /// Sets the paths of the push streams and of transfers, which answers to visitors contain.
@@ -112,8 +112,8 @@ impl Responder {
         // The application's closure takes precedence even over prepared answers, because the
         // application's clients may not be able to read any other format.
         let client = Client::classify(it.request.method(), it.request.headers());
-        if let Some(refusal) = &self.refusal
-            && let Some(shaped) = self.shaped(refusal, it, &client)
+        if let Some(shape) = self.shapes.of(it.outcome)
+            && let Some(shaped) = self.shaped(shape, it, &client)
         {
             return shaped;
         }
@@ -211,12 +211,12 @@ impl Responder {
     #[inline(never)]
     fn shaped(
         &self,
-        refusal: &Refusal,
+        shape: &Refusal,
         it: &Unforwarded<'_>,
         client: &Client,
     ) -> Option<Response<Bytes>> {
         let answer = self.answer(it, client, self.page.languages().of(it.request.headers()));
-        let response = refusal.response(&answer, &it.request)?;
+        let response = shape.response(&answer, &it.request)?;
         // The closure may choose any error status, and `Refusal` replaces every other status.
         let status = response.status();
         Some(self.told(finished(response, &answer, status, client.is_head), it))

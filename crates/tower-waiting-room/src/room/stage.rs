@@ -457,16 +457,6 @@ impl<St: Store> RoomStage<St> {
         Some(self.leave(pass.id))
     }
 
-    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
-    /// otherwise a random one. A random id includes the hash of the client's network, if the network
-    /// is known.
-    fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
-        match self.identity_of(head) {
-            Some(identity) => self.identities.of_person(&identity),
-            None => self.identities.draw(head.network_in_line()),
-        }
-    }
-
     /// Returns whether a token does not belong to the person who sent the request.
     fn is_of_another(&self, opened: &Opened, head: &RequestHead<'_>) -> bool {
         let Some(identity) = self.identity_of(head) else { return false };

@@ -8,6 +8,33 @@ use super::sessions::Sessions;
 
 /// The visit to which a request belongs, found in the extensions of an admitted request.
 ///
+/// With the `axum` feature, a handler takes the visit as an argument:
+///
+/// ```
+/// # #[cfg(feature = "axum")] {
+/// use axum::{Router, routing::post};
+/// use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, room::Visit};
+///
+/// async fn buy(visit: Option<Visit>) -> &'static str {
+///     if let Some(visit) = visit {
+///         visit.end();
+///     }
+///     "Thank you."
+/// }
+///
+/// let config = WaitingRoomConfig::builder("shop").total_active_users(200).build()?;
+/// let app: Router = Router::new().route("/buy", post(buy)).layer(WaitingRoomLayer::new(config));
+/// # let _ = app;
+/// # }
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// A request has no visit if it bypasses the room, or if it is forwarded without a pass, as while the
+/// room is suspended. A handler that takes a `Visit` in place of an `Option` rejects such requests
+/// with status 403.
+///
+/// Behind any other server, the visit is in the extensions:
+///
 /// ```
 /// use tower_waiting_room::room::Visit;
 ///

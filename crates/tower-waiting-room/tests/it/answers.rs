@@ -6,8 +6,8 @@ use http::{Method, Request, Response, StatusCode};
 use tower_waiting_room::{
     ClientIp, Concurrency, Quota, RateLimit, Reason, TrustedProxies,
     config::{DebugHeader, WaitingRoomConfigBuilder},
-    request::{Bypass, ClientKind, PeerAddr},
-    respond::Page,
+    request::{Bypass, PeerAddr, RequestHead},
+    respond::{Answer, ClientKind, Page},
     room::QueueingMethod,
 };
 
@@ -120,26 +120,27 @@ async fn the_page_and_the_statuses_are_the_users() {
     assert!(seen.body.starts_with("shop: "), "{}", seen.body);
 }
 
-/// A configuration with an error envelope of the API's own, which contains what its closure was
-/// given.
+/// A configuration with an error envelope of the API's own for refusals.
 fn enveloped() -> WaitingRoomConfigBuilder {
     let proxies = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
-    let client_ip = ClientIp::x_forwarded_for(proxies);
-    config().client_ip(client_ip).refusal(|answer, request| {
-        if request.uri().path() == "/plain" {
-            return None;
-        }
-        let status = match answer.reason {
-            Reason::RefusedGateFull => 504,
-            Reason::RefusedRate(_) => 200,
-            _ => answer.status.as_u16(),
-        };
-        let (kind, reason) = (answer.kind.as_str(), &answer.reason);
-        let ip = request.client_ip().map(|ip| ip.to_string()).unwrap_or_default();
-        let body = format!("{kind} {ip} {reason}");
-        let response = Response::builder().status(status).header("x-envelope", "1");
-        response.header("grpc-message", "enveloped").body(body).ok()
-    })
+    config().client_ip(ClientIp::x_forwarded_for(proxies)).refusal(envelope)
+}
+
+/// An envelope that contains what the closure was given.
+fn envelope(answer: &Answer, request: &RequestHead<'_>) -> Option<Response<String>> {
+    if request.uri().path() == "/plain" {
+        return None;
+    }
+    let status = match answer.reason {
+        Reason::RefusedGateFull => 504,
+        Reason::RefusedRate(_) => 200,
+        _ => answer.status.as_u16(),
+    };
+    let kind = answer.kind.as_str();
+    let ip = request.client_ip().map(|ip| ip.to_string()).unwrap_or_default();
+    let body = format!("{kind} {ip} {}", answer.reason);
+    let response = Response::builder().status(status).header("x-envelope", "1");
+    response.header("grpc-message", "enveloped").body(body).ok()
 }
 
 async fn ask(house: &House, path: &str, headers: &[(&str, &str)]) -> Seen {
@@ -188,13 +189,38 @@ async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_n
     assert_eq!((seen.status.as_u16(), &*seen.body), (504, "json 198.51.100.7 refused:gate_full"));
     assert!(seen.cookie().is_some(), "its pass goes out with the refusal");
 
-    let house = House::new(enveloped());
+    let house = House::new(enveloped().waiting(envelope));
     house.handle().room().unwrap().queue_all().await.unwrap();
     let seen = ask(&house, "/", &[]).await;
     assert_eq!((seen.status.as_u16(), &*seen.body), (429, "json 198.51.100.7 queue_all"));
     assert!(seen.header("retry-after").is_some() && seen.cookie().is_some());
     let page = ask(&house, "/", &[("accept", "text/html")]).await;
     assert!(page.body.starts_with("<!doctype html>") && page.header("x-envelope").is_none());
+}
+
+#[tokio::test]
+async fn a_closure_for_refusals_leaves_the_answers_to_waiting_programs_as_they_are() {
+    let house = House::new(enveloped());
+    house.handle().room().unwrap().queue_all().await.unwrap();
+    let seen = ask(&house, "/", &[]).await;
+    assert_eq!(seen.json()["waitingRoom"]["reason"], "queue_all");
+    assert_eq!(seen.header("x-envelope"), None);
+}
+
+#[tokio::test]
+async fn a_closure_reads_the_seconds_of_the_retry_after_header() {
+    let seconds = |answer: &Answer, _: &RequestHead<'_>| {
+        let body = answer.retry_after()?.as_secs().to_string();
+        Response::builder().status(answer.status).body(body).ok()
+    };
+    let limit = RateLimit::global(Quota::per_second(2).burst(1));
+    let house = House::new(config().rate_limit(limit).refusal(seconds).waiting(seconds));
+    house.handle().room().unwrap().queue_all().await.unwrap();
+    for reason in ["queue_all", "refused:rate:service"] {
+        let seen = ask(&house, "/", &[]).await;
+        assert_eq!((&*seen.reason, Some(&*seen.body)), (reason, seen.header("retry-after")));
+        assert_ne!(seen.body, "0");
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod check_ins;
 mod contract;
 mod defects;
 mod events;
+mod extract;
 #[cfg(feature = "metrics")]
 mod figures;
 mod gate;

@@ -116,13 +116,29 @@ async fn clients_of_whom_no_network_is_known_are_not_counted() {
     // Without a forwarding header, a private address is that of a client.
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "refused:network_full");
-    assert_eq!(house.handle().misconfigurations(), []);
+    assert_eq!(house.handle().misconfigurations(), [Misconfiguration::PeerUnknown]);
     // A client with a public address that claims to be a proxy is counted, and is reported.
     let claims = || from("192.0.2.7").header("x-forwarded-for", "198.51.100.1");
     assert_eq!(comes(&house, claims).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, claims).await.1.reason, "refused:network_full");
-    let expected = [Misconfiguration::ForwardedHeaderIgnored];
+    let expected = [Misconfiguration::PeerUnknown, Misconfiguration::ForwardedHeaderIgnored];
     assert_eq!(house.handle().misconfigurations(), expected);
+}
+
+/// The setup of a server without connect info, behind a proxy that is configured.
+#[tokio::test]
+async fn a_limit_on_places_says_that_it_has_no_effect_without_connect_info() {
+    let proxies = TrustedProxies::networks(["127.0.0.0/8"]).unwrap();
+    let client_ip = ClientIp::x_forwarded_for(proxies);
+    let forwarded = || Request::get("/").header("x-forwarded-for", "203.0.113.9");
+    for places in [PlacesPerNetwork::Limit(1), PlacesPerNetwork::Shadow(1)] {
+        let house = House::new(shares(places).client_ip(client_ip.clone()));
+        assert!(Visitor::default().send(&house, forwarded()).await.is_inside());
+        assert_eq!(house.handle().misconfigurations(), [Misconfiguration::PeerUnknown]);
+    }
+    let house = House::new(shares(PlacesPerNetwork::Off).client_ip(client_ip));
+    assert!(Visitor::default().send(&house, forwarded()).await.is_inside());
+    assert_eq!(house.handle().misconfigurations(), []);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use http::StatusCode;
 use tower::{Layer, ServiceExt};
 use tower_waiting_room::{
     WaitingRoomConfig, WaitingRoomLayer,
-    request::ClientKind,
+    respond::ClientKind,
     time::{Clock, ManualClock, SystemClock, Timestamp},
 };
 

@@ -112,6 +112,8 @@ pub enum Tenants {
     /// are served about as well as in a single line. With [`Each`](Self::Each), the other clients
     /// would hardly be served at all. The drawback of shuffle sharding is that even a client with
     /// few tenants gets up to eight turns per round for each tenant.
+    ///
+    /// Young: the number of lanes may change in any release.
     Shuffled,
 }
 

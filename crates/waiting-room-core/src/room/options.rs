@@ -78,6 +78,8 @@ pub enum PlacesPerNetwork {
     Off,
     /// No limit is enforced, but a visitor whose place brings its network above this number is
     /// reported with the reason [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
+    ///
+    /// Young: how such visitors are reported may change in any release.
     Shadow(u32),
 }
 

@@ -1,15 +1,19 @@
 //! One gate that several nodes share.
 
+mod layers;
 mod loss;
 
 use std::{num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use redis::{AsyncCommands, Script, aio::ConnectionManager};
-use waiting_room_core::StoreError;
+use redis::{AsyncCommands, Script};
+use waiting_room_core::{
+    StoreError,
+    gate::{Demand, NodeShare, SharedConcurrency},
+};
 use waiting_room_engines::EngineServer;
-use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
+use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
 use waiting_room_sim::fresh_seeds;
 
 use crate::support::{eventually, manager, on_each, start};
@@ -20,35 +24,22 @@ const EXPIRES_US: usize = 3;
 const RENEWAL: usize = 4;
 const HOUR_US: u64 = 3_600 * 1_000_000;
 
-async fn share(
-    server: &EngineServer,
-    on_failure: GateStoreFailure,
-) -> GateShare<ConnectionManager> {
-    let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::with_connection(manager(server).await, "checkout", total, on_failure, options())
-        .await
-        .unwrap()
+async fn share(server: &EngineServer, on_failure: GateStoreFailure) -> Box<dyn NodeShare> {
+    share_by(server, "checkout", options(on_failure)).await.unwrap().join()
 }
 
 async fn share_by(
     server: &EngineServer,
     gate: &str,
-    options: RedisStoreOptions,
-) -> Result<GateShare<ConnectionManager>, StoreError> {
-    let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::with_connection(
-        manager(server).await,
-        gate,
-        total,
-        GateStoreFailure::Refuse,
-        options,
-    )
-    .await
+    options: GateShareOptions,
+) -> Result<GateShare, StoreError> {
+    GateShare::with_connection(manager(server).await, gate, options).await
 }
 
 /// A deadline that suits a busy machine, and leaves time for several renewals in a lease.
-fn options() -> RedisStoreOptions {
-    RedisStoreOptions::new().deadline(Duration::from_millis(200))
+fn options(on_failure: GateStoreFailure) -> GateShareOptions {
+    let total = NonZeroU32::new(TOTAL).unwrap();
+    GateShareOptions::new(total, on_failure).deadline(Duration::from_millis(200))
 }
 
 fn demand(in_flight: u32, queued: u32) -> Demand {
@@ -170,13 +161,15 @@ async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
     on_each(async |engine| {
         let server = start(engine);
         let mut here = share(&server, GateStoreFailure::Refuse).await;
-        let mut there = share_by(&server, "checkout", options().prefix("other")).await.unwrap();
+        let there =
+            share_by(&server, "checkout", options(GateStoreFailure::Refuse).prefix("other"));
+        let mut there = there.await.unwrap().join();
         assert_eq!(here.renew(demand(0, 0)).await, TOTAL);
         assert_eq!(there.renew(demand(0, 0)).await, TOTAL);
         for key in [KEY, "{other:checkout}:shares"] {
             let left_ms: u64 = manager(&server).await.pttl(key).await.unwrap();
             let left = Duration::from_millis(left_ms);
-            let lease = GateShare::<ConnectionManager>::LEASE;
+            let lease = GateShareOptions::LEASE;
             assert!(left > 2 * lease && left <= 10 * lease, "{left:?}");
         }
     })
@@ -192,16 +185,21 @@ async fn what_a_share_cannot_be_kept_by_is_refused_by_name_and_value() {
             std::error::Error::source(&error).unwrap().to_string()
         };
         assert_eq!(
-            cause(&server, "check}out", options()).await,
+            cause(&server, "check}out", options(GateStoreFailure::Refuse)).await,
             "name is \"check}out\", expected 1 to 64 letters, digits, '-' or '_'"
         );
         assert_eq!(
-            cause(&server, "checkout", options().deadline(Duration::from_secs(2))).await,
+            cause(
+                &server,
+                "checkout",
+                options(GateStoreFailure::Refuse).deadline(Duration::from_secs(2))
+            )
+            .await,
             "deadline is 2s, expected at most 1s"
         );
         let evicts = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
         let evicts = EngineServer::start_with(engine, &evicts).unwrap();
-        let cause = cause(&evicts, "checkout", options()).await;
+        let cause = cause(&evicts, "checkout", options(GateStoreFailure::Refuse)).await;
         assert!(
             cause.starts_with("maxmemory-policy is allkeys-lru, expected noeviction"),
             "{cause}"

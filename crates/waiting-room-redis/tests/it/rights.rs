@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration
 use redis::{Client, Value};
 use waiting_room_core::{
     Quota, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    gate::{Demand, SharedConcurrency},
     rate::RateStore,
     room::{
         QueueingMethod, Renewal,
@@ -12,9 +13,7 @@ use waiting_room_core::{
     },
     time::ManualClock,
 };
-use waiting_room_redis::{
-    Demand, GateShare, GateStoreFailure, RedisLimits, RedisStore, RedisStoreOptions,
-};
+use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure, RedisLimits, RedisStore};
 
 use crate::{
     limits::support::{ALL, ask, charge, policy},
@@ -50,11 +49,11 @@ async fn the_rights_in_the_manual_are_enough() {
             limits.settle(&ask, &charged, 1).unwrap();
             charge(&limits, &ask).await;
         }
-        let options = RedisStoreOptions::new().deadline(Duration::from_secs(1));
         let total = NonZeroU32::new(7).unwrap();
-        let gate =
-            GateShare::connect(connect, "checkout", total, GateStoreFailure::Refuse, options).await;
-        assert_eq!(gate.unwrap().renew(Demand::default()).await, 7);
+        let options =
+            GateShareOptions::new(total, GateStoreFailure::Refuse).deadline(Duration::from_secs(1));
+        let gate = GateShare::connect(connect, "checkout", options).await.unwrap();
+        assert_eq!(gate.join().renew(Demand::default()).await, 7);
     })
     .await;
 }

@@ -159,18 +159,12 @@ pub(super) fn told_by_json(body: &str) -> News {
         None => ShownPosition::None,
     };
     News {
-        waiting_since: room.waiting_since.as_deref().and_then(time),
+        waiting_since: room.waiting_since.and_then(|at| at.parse().ok()),
         position,
         interval: room.retry_after_seconds.map(Duration::from_secs),
-        now: room.now.as_deref().and_then(time),
+        now: room.now.and_then(|at| at.parse().ok()),
         event: room.event,
     }
-}
-
-/// Parses a time in ISO 8601.
-fn time(text: &str) -> Option<Timestamp> {
-    let nanos = text.parse::<jiff::Timestamp>().ok()?.as_nanosecond();
-    u64::try_from(nanos).ok().map(Timestamp::from_nanos)
 }
 
 /// The position that the waiting page shows in its headline.

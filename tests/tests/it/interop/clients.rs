@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tests::{Program, config, until, workspace};
-use tower_waiting_room::{Quota, request::ClientKind};
+use tower_waiting_room::{Quota, respond::ClientKind};
 
 use super::api::{Api, limited};
 use crate::curl::curl;

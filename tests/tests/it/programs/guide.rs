@@ -73,14 +73,15 @@ impl Excerpts {
         }
     }
 
-    /// The excerpts may use what the program with Redis depends on.
+    /// The excerpts may use tower, and what the program with Redis depends on.
     fn listing(self) -> Listing {
         let redis = Listing::all().into_iter().find(|listing| listing.name == "redis").unwrap();
         let main = "#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n";
         let Self { functions, calls } = self;
         Listing {
             name: GuidePrograms::EXCERPTS.to_owned(),
-            dependencies: redis.dependencies,
+            dependencies: redis.dependencies
+                + "tower = { version = \"0.5\", features = [\"util\"] }\n",
             program: format!("#![allow(unused)]\n\n{functions}{main}{calls}    Ok(())\n}}\n"),
         }
     }

@@ -1,6 +1,6 @@
 //! The program with several nodes.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 
 use super::running::Running;
@@ -9,7 +9,7 @@ use super::running::Running;
 async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() {
     for engine in Engine::ALL {
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
-        let (here, there) = (node(&server).await, node(&server).await);
+        let (here, there) = (node("redis", &server).await, node("redis", &server).await);
 
         // There are two slots; one is taken at each node.
         let guest = here.visitor();
@@ -36,9 +36,26 @@ async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() 
     }
 }
 
-/// A node of the shop, on a free port, with the same key as the others.
-async fn node(server: &EngineServer) -> Running {
-    Running::start_with("redis", |command| {
+#[tokio::test]
+async fn two_nodes_of_the_docs_share_a_gate_by_redis_or_valkey() {
+    for engine in Engine::ALL {
+        let server = EngineServer::start(engine, Persistence::Never).unwrap();
+        let program = "a-gate-for-all-nodes";
+        let nodes = [node(program, &server).await, node(program, &server).await];
+        for node in &nodes {
+            // The request waits until its node has a share.
+            let seen = node.visitor().send(Method::POST, "/upper").await;
+            assert_eq!(seen.status, StatusCode::OK, "{engine}");
+        }
+        for node in nodes {
+            assert_eq!(node.close().await, "", "{engine}");
+        }
+    }
+}
+
+/// A node on a free port, with the same key as the others.
+async fn node(program: &str, server: &EngineServer) -> Running {
+    Running::start_with(program, |command| {
         command
             .arg("127.0.0.1:0")
             .env("REDIS_URL", server.url())

@@ -22,12 +22,12 @@ use crate::config::WaitingRoomConfigBuilder;
 pub(super) struct EventFile {
     /// The name of the event, which follows the same rules as the name of a room.
     name: String,
-    /// The start, with a time zone, such as `2027-03-01T10:00:00+01:00`.
-    start: jiff::Timestamp,
+    /// The start in the format of RFC 3339, such as `2027-03-01T10:00:00+01:00`.
+    start: String,
     /// The end, in the same form as the start.
-    end: jiff::Timestamp,
+    end: String,
     /// The time from which visitors wait for the start. By default, there is no prequeue.
-    prequeue_start: Option<jiff::Timestamp>,
+    prequeue_start: Option<String>,
     /// The commitment to the seed of the draw, as 64 hexadecimal digits. It may be left out if the
     /// seed is given.
     shuffle_at_start: Option<String>,
@@ -54,16 +54,17 @@ impl EventFile {
     ///
     /// # Errors
     ///
-    /// Returns an error if a time is before 1970, if the seed or the commitment is malformed, or if
+    /// Returns an error if a time is malformed or before 1970, if the seed or the commitment is malformed, or if
     /// one of the limits is given without the other. Everything else is checked when the
     /// configuration is built.
     pub(super) fn apply(
         self,
         builder: WaitingRoomConfigBuilder,
     ) -> Result<WaitingRoomConfigBuilder, ConfigError> {
-        let mut event = Event::new(&*self.name, time("start", self.start)?, time("end", self.end)?);
+        let mut event =
+            Event::new(&*self.name, time("start", &self.start)?, time("end", &self.end)?);
         if let Some(at) = self.prequeue_start {
-            event = event.with_prequeue_start(time("prequeue_start", at)?);
+            event = event.with_prequeue_start(time("prequeue_start", &at)?);
         }
         if let Some(commitment) = self.shuffle_at_start {
             event = event.with_shuffle_at_start(commitment.parse::<Commitment>()?);
@@ -95,10 +96,9 @@ impl EventFile {
     }
 }
 
-/// Converts a time in a file.
-fn time(field: &'static str, at: jiff::Timestamp) -> Result<Timestamp, ConfigError> {
-    let nanos = u64::try_from(at.as_nanosecond()).map_err(|_| {
-        ConfigError::new(ConfigErrorKind::TooSmall, field, at, "at least 1970-01-01T00:00:00Z")
-    })?;
-    Ok(Timestamp::from_nanos(nanos))
+/// Reads a time, and names the field in an error.
+fn time(field: &'static str, text: &str) -> Result<Timestamp, ConfigError> {
+    text.parse().map_err(|error: ConfigError| {
+        ConfigError::new(error.kind(), field, error.given(), error.expected())
+    })
 }

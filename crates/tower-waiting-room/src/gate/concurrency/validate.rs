@@ -58,8 +58,39 @@ impl Concurrency {
             let expected = "a fixed limit, because one key value has too few requests to adapt to";
             return Err(ConfigError::new(kind, "for_each", given, expected));
         }
+        self.validate_shared()?;
         self.validate_discipline()?;
         self.rules.validate()
+    }
+
+    /// Checks that a shared limit belongs to a single gate, and that no part of it is reserved.
+    fn validate_shared(&self) -> Result<(), ConfigError> {
+        if self.shared.is_none() {
+            return Ok(());
+        }
+        if self.for_each.is_some() {
+            let expected = "one gate for all requests, because the share belongs to one gate";
+            return Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "for_each",
+                "a limit that nodes share",
+                expected,
+            ));
+        }
+        if let Discipline::Priority { reserved, .. } = self.rules.current_discipline()
+            && reserved.iter().any(|permits| *permits > 0)
+        {
+            let all: u64 = reserved.iter().map(|permits| u64::from(*permits)).sum();
+            let given = format!("{all} permits in total");
+            let expected = "0, because the share of the node may become smaller";
+            return Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "reserved",
+                given,
+                expected,
+            ));
+        }
+        Ok(())
     }
 
     /// Checks the time after which a permit is taken back or a read times out. `None` means that

@@ -1,13 +1,16 @@
-//! What the room grants to some visitors: head starts, crawlers, and the way back after a session
-//! that has lapsed.
+//! The ids of newcomers, and what the room grants to some visitors: head starts, crawlers, and the way
+//! back after a session that has lapsed.
+
+use std::net::IpAddr;
 
 use waiting_room_core::{
-    Pass, RoomRules, Store, Ticket, Timestamp, Verdict,
+    Pass, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
     room::{HeadStart, RoomMode},
 };
 
 use super::RoomStage;
 use crate::{
+    misconfiguration::Misconfiguration,
     request::RequestHead,
     room::people::People,
     token::{Identities, Verified},
@@ -38,6 +41,26 @@ impl<St: Store> RoomStage<St> {
     /// Returns the identity of the person who sends this request, if the application knows it.
     pub(super) fn identity_of(&self, head: &RequestHead<'_>) -> Option<String> {
         self.identity.as_ref().and_then(|identity| identity.of(head))
+    }
+
+    /// Returns the id of a newcomer: that of the person, if the application identifies it, and
+    /// otherwise a random one. A random id includes the hash of the client's network, if the network
+    /// is known.
+    pub(super) fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
+        match self.identity_of(head) {
+            Some(identity) => self.identities.of_person(&identity),
+            None => self.identities.draw(self.network_of(head)),
+        }
+    }
+
+    /// Returns the network whose places a newcomer uses. If the server provides no address although
+    /// the places of networks are limited, this is reported, because the limit has no effect.
+    fn network_of(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
+        let is_limited = || self.store.rules().places_per_network().number().is_some();
+        if head.client_ip().is_none() && is_limited() {
+            self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+        }
+        head.network_in_line()
     }
 
     /// Returns whether a request comes from a crawler that the operator has verified.

@@ -15,16 +15,16 @@ fn a_file_with_a_bad_event_is_refused_with_the_field_and_both_values() {
         (
             r#"{ "name": "doors", "start": "2027-03-01T10:00:00Z", "end": "2027-03-01T09:00:00Z" }"#
                 .to_owned(),
-            "end is unix time 1803891600 s in event \"doors\", expected after its start, unix time \
-             1803895200 s",
+            "end is 2027-03-01T09:00:00Z in event \"doors\", expected after its start, \
+             2027-03-01T10:00:00Z",
         ),
         (
             format!(
                 r#"{{ "name": "a", {start}, {end} }},
                    {{ "name": "b", "start": "2027-03-01T10:30:00Z", "end": "2027-03-01T12:00:00Z" }}"#
             ),
-            "start is unix time 1803897000 s in event \"b\", expected at or after the end of event \
-             \"a\", unix time 1803898800 s",
+            "start is 2027-03-01T10:30:00Z in event \"b\", expected at or after the end of event \
+             \"a\", 2027-03-01T11:00:00Z",
         ),
         (
             format!(r#"{{ "name": "doors", {start}, {end}, "seed": "{}" }}"#, "09".repeat(32)),
@@ -54,7 +54,7 @@ fn a_file_with_a_bad_event_is_refused_with_the_field_and_both_values() {
         (
             r#"{ "name": "doors", "start": "1969-12-31T23:00:00Z", "end": "2027-03-01T11:00:00Z" }"#
                 .to_owned(),
-            "start is 1969-12-31T23:00:00Z, expected at least 1970-01-01T00:00:00Z",
+            "start is \"1969-12-31T23:00:00Z\", expected at least 1970-01-01T00:00:00Z",
         ),
         (format!(r#"{{ "name": "doors", {start}, {end}, "prequeu": 1 }}"#), "unknown field `prequeu`"),
     ] {
@@ -124,7 +124,7 @@ async fn an_operator_previews_adds_changes_and_removes_an_event() {
     let error = error.source().unwrap().to_string();
     assert_eq!(
         error,
-        "start is unix time 1700000900 s, expected unix time 1700000700 s, because event \"doors\" \
+        "start is 2023-11-14T22:28:20Z, expected 2023-11-14T22:25:00Z, because event \"doors\" \
          has begun"
     );
     let longer = event.with_end(at(5_000));

@@ -59,7 +59,7 @@ async fn a_crawler_is_asked_to_come_back_with_a_text_that_is_no_page() {
     assert_eq!(seen.body, "Many people are here right now. Please come back later.\n");
     // The status does not depend on that of visitors.
     let config = with_crawlers(config()).mode(RoomMode::Drain);
-    let kind = tower_waiting_room::request::ClientKind::Navigation;
+    let kind = tower_waiting_room::respond::ClientKind::Navigation;
     let house = House::new(config.status(kind, StatusCode::OK));
     let seen = Visitor::default().send(&house, crawl()).await;
     assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE);

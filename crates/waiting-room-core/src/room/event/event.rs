@@ -325,13 +325,8 @@ impl Event {
         ConfigError::new(
             ConfigErrorKind::Contradicts,
             field,
-            format_args!("{} in event {:?}", instant(given), self.name),
-            format_args!("{relation}, {}", instant(other)),
+            format_args!("{given} in event {:?}", self.name),
+            format_args!("{relation}, {other}"),
         )
     }
-}
-
-/// Writes a time as the number of seconds since the Unix epoch.
-pub(super) fn instant(at: Timestamp) -> String {
-    format!("unix time {}", seconds(at.since(Timestamp::ZERO)))
 }

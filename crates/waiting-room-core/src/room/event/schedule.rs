@@ -7,10 +7,7 @@ use crate::room::event::Lottery;
 use crate::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
-    room::{
-        RoomMode,
-        event::event::{Event, instant},
-    },
+    room::{RoomMode, event::event::Event},
 };
 
 /// The events of one room, in order, without overlap.
@@ -376,7 +373,8 @@ fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigEr
         return check_beginning(new, now);
     }
     if new.prequeue_start() != old.prequeue_start() {
-        let time = |event: &Event| event.prequeue_start().map_or("absent".into(), instant);
+        let time =
+            |event: &Event| event.prequeue_start().map_or("absent".into(), |at| at.to_string());
         return Err(fixed(old, "prequeue_start", &time(new), &time(old)));
     }
     if new.shuffle_at_start() != old.shuffle_at_start() {
@@ -391,7 +389,7 @@ fn check_change(old: &Event, new: &Event, now: Timestamp) -> Result<(), ConfigEr
         };
     }
     if new.start() != old.start() {
-        return Err(fixed(old, "start", &instant(new.start()), &instant(old.start())));
+        return Err(fixed(old, "start", &new.start().to_string(), &old.start().to_string()));
     }
     match new.end() < now {
         true => Err(in_the_past(new, "end", new.end(), now)),

@@ -79,12 +79,12 @@ fn an_event_that_ends_before_it_starts_is_refused_with_both_times() {
     assert_refused(
         plain("doors", 2_000, 1_000).validate(),
         Contradicts,
-        "end is unix time 1000 s in event \"doors\", expected after its start, unix time 2000 s",
+        "end is 1970-01-01T00:16:40Z in event \"doors\", expected after its start, 1970-01-01T00:33:20Z",
     );
     assert_refused(
         plain("doors", 2_000, 2_000).validate(),
         Contradicts,
-        "end is unix time 2000 s in event \"doors\", expected after its start, unix time 2000 s",
+        "end is 1970-01-01T00:33:20Z in event \"doors\", expected after its start, 1970-01-01T00:33:20Z",
     );
 }
 
@@ -111,8 +111,8 @@ fn a_prequeue_after_the_start_or_too_close_to_it_is_refused() {
     assert_refused(
         with_prequeue(1_000),
         Contradicts,
-        "prequeue_start is unix time 1000 s in event \"doors\", \
-         expected before its start, unix time 1000 s",
+        "prequeue_start is 1970-01-01T00:16:40Z in event \"doors\", \
+         expected before its start, 1970-01-01T00:16:40Z",
     );
     assert_refused(
         with_prequeue(991),
@@ -192,15 +192,15 @@ fn two_events_that_overlap_are_refused_and_both_are_named() {
     assert_refused(
         Schedule::new([plain("late", 1_999, 3_000), doors()]),
         Contradicts,
-        "start is unix time 1999 s in event \"late\", \
-         expected at or after the end of event \"doors\", unix time 2000 s",
+        "start is 1970-01-01T00:33:19Z in event \"late\", \
+         expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
     // A prequeue belongs to its event.
     assert_refused(
         Schedule::new([doors(), plain("early", 100, 600)]),
         Contradicts,
-        "prequeue_start is unix time 500 s in event \"doors\", \
-         expected at or after the end of event \"early\", unix time 600 s",
+        "prequeue_start is 1970-01-01T00:08:20Z in event \"doors\", \
+         expected at or after the end of event \"early\", 1970-01-01T00:10:00Z",
     );
     assert_refused(
         Schedule::new([plain("doors", 1, 2), plain("b", 3, 4), plain("doors", 5, 6)]),

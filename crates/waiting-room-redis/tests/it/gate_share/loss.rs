@@ -2,12 +2,10 @@
 
 use std::{cell::RefCell, num::NonZeroU32, time::Duration};
 
-use redis::{
-    Client,
-    aio::{ConnectionLike, ConnectionManager, MultiplexedConnection},
-};
+use redis::Client;
 use tokio::time::{Instant, sleep};
-use waiting_room_redis::{GateShare, GateStoreFailure};
+use waiting_room_core::gate::{NodeShare, SharedConcurrency};
+use waiting_room_redis::{GateShare, GateShareOptions, GateStoreFailure};
 
 use super::{TOTAL, demand, options, share};
 use crate::{
@@ -29,7 +27,7 @@ async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_i
         assert_eq!(closes.renew(demand(0, 0)).await, 10);
         server.kill();
         assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease has not ended");
-        let over = Instant::now() + GateShare::<ConnectionManager>::LEASE;
+        let over = Instant::now() + GateShareOptions::LEASE;
         while Instant::now() < over {
             closes.renew(demand(0, 0)).await;
         }
@@ -44,11 +42,12 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
     on_each(async |engine| {
         let server = start(engine);
         let link = Link::to(server.port()).await;
-        let mut node = share_through(&link).await;
+        let gate = share_through(&link).await;
+        let mut node = gate.join();
         assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
         link.vanish();
         // The node can have its part of the new total only from a renewal that succeeds.
-        node.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
+        gate.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
         eventually(async || (node.renew(demand(1, 0)).await == 2 * TOTAL).then_some(())).await;
     })
     .await;
@@ -60,7 +59,7 @@ async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_
     on_each(async |engine| {
         let server = start(engine);
         let link = Link::to(server.port()).await;
-        let mut cut_off = share_through(&link).await;
+        let mut cut_off = share_through(&link).await.join();
         let mut others = [
             share(&server, GateStoreFailure::Refuse).await,
             share(&server, GateStoreFailure::Refuse).await,
@@ -84,13 +83,10 @@ async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_
     .await;
 }
 
-async fn share_through(link: &Link) -> GateShare<MultiplexedConnection> {
+async fn share_through(link: &Link) -> GateShare {
     let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
-    let total = NonZeroU32::new(TOTAL).unwrap();
     let connect = move || open(client.clone());
-    GateShare::connect(connect, "checkout", total, GateStoreFailure::Refuse, options())
-        .await
-        .unwrap()
+    GateShare::connect(connect, "checkout", options(GateStoreFailure::Refuse)).await.unwrap()
 }
 
 /// The limits in force at three nodes.
@@ -99,10 +95,7 @@ struct Limits(RefCell<[u32; 3]>);
 
 impl Limits {
     /// Renews the share of a node and applies it, for ever, with a pause after each renewal.
-    async fn renewed<C>(&self, node: usize, share: &mut GateShare<C>, pause: Duration)
-    where
-        C: ConnectionLike + Clone + Send + Sync + 'static,
-    {
+    async fn renewed(&self, node: usize, share: &mut Box<dyn NodeShare>, pause: Duration) {
         loop {
             let limit = share.renew(demand(0, 3 * TOTAL)).await;
             self.put_in_force(node, limit);

@@ -10,7 +10,14 @@ const GERMAN: (&str, &str) = ("accept-language", "de");
 const ORIGIN: (&str, &str) = ("origin", "https://shop.example");
 
 fn responder(page: Page, profile: RateHeaders) -> Responder {
-    Responder::new("shop".into(), page, None, Statuses::default(), JsonProfile::Cloudflare, profile)
+    Responder::new(
+        "shop".into(),
+        page,
+        Shapes::default(),
+        Statuses::default(),
+        JsonProfile::Cloudflare,
+        profile,
+    )
 }
 
 /// Calls `check` with each kind of decision, about which a client gets an answer.
@@ -223,7 +230,7 @@ fn a_waiting_program_gets_five_headers_and_a_short_object() {
     let responder = Responder::new(
         "shop".into(),
         Page::default(),
-        None,
+        Shapes::default(),
         Statuses::default(),
         JsonProfile::default(),
         RateHeaders::default(),

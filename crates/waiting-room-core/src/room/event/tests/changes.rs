@@ -33,8 +33,8 @@ fn an_event_that_has_not_begun_may_change_entirely_but_not_begin_in_the_past() {
         doors().with_prequeue_start(at(300)),
         301,
         Contradicts,
-        "prequeue_start is unix time 300 s in event \"doors\", \
-         expected at or after the current time, unix time 301 s",
+        "prequeue_start is 1970-01-01T00:05:00Z in event \"doors\", \
+         expected at or after the current time, 1970-01-01T00:05:01Z",
     );
 }
 
@@ -47,8 +47,8 @@ fn the_start_of_an_event_may_move_during_its_prequeue() {
         doors().with_start(at(699)),
         700,
         Contradicts,
-        "start is unix time 699 s in event \"doors\", \
-         expected at or after the current time, unix time 700 s",
+        "start is 1970-01-01T00:11:39Z in event \"doors\", \
+         expected at or after the current time, 1970-01-01T00:11:40Z",
     );
 }
 
@@ -68,7 +68,7 @@ fn a_prequeue_and_a_draw_are_fixed_once_the_prequeue_has_begun() {
             doors().with_prequeue_start(at(600)),
             now,
             Contradicts,
-            "prequeue_start is unix time 600 s, expected unix time 500 s, \
+            "prequeue_start is 1970-01-01T00:10:00Z, expected 1970-01-01T00:08:20Z, \
              because event \"doors\" has begun",
         );
     }
@@ -86,15 +86,15 @@ fn an_active_event_may_be_shortened_or_extended() {
         doors().with_end(at(1_499)),
         1_500,
         Contradicts,
-        "end is unix time 1499 s in event \"doors\", \
-         expected at or after the current time, unix time 1500 s",
+        "end is 1970-01-01T00:24:59Z in event \"doors\", \
+         expected at or after the current time, 1970-01-01T00:25:00Z",
     );
     refused(
         doors().with_end(at(3_001)),
         1_500,
         Contradicts,
-        "start is unix time 3000 s in event \"late\", \
-         expected at or after the end of event \"doors\", unix time 3001 s",
+        "start is 1970-01-01T00:50:00Z in event \"late\", \
+         expected at or after the end of event \"doors\", 1970-01-01T00:50:01Z",
     );
 }
 
@@ -102,8 +102,8 @@ fn an_active_event_may_be_shortened_or_extended() {
 fn the_start_of_an_active_event_is_fixed() {
     for start in [900, 1_001, 1_600] {
         let message = format!(
-            "start is unix time {start} s, expected unix time 1000 s, \
-             because event \"doors\" has begun"
+            "start is {}, expected 1970-01-01T00:16:40Z, because event \"doors\" has begun",
+            at(start),
         );
         refused(doors().with_start(at(start)), 1_500, Contradicts, &message);
     }
@@ -122,8 +122,8 @@ fn an_event_that_is_over_does_not_change() {
         doors().with_end(at(2_900)),
         2_000,
         Contradicts,
-        "end is unix time 2900 s in event \"doors\", \
-         expected unchanged, because the event is over since, unix time 2000 s",
+        "end is 1970-01-01T00:48:20Z in event \"doors\", \
+         expected unchanged, because the event is over since, 1970-01-01T00:33:20Z",
     );
     let mut schedule = in_use();
     let all = [plain("early", 100, 200), doors(), plain("late", 3_000, 3_500)];
@@ -151,8 +151,8 @@ fn an_event_is_added_in_the_future_and_removed_at_any_time() {
     assert_refused(
         schedule.add(plain("past", 2_300, 2_400), at(2_301)),
         Contradicts,
-        "start is unix time 2300 s in event \"past\", \
-         expected at or after the current time, unix time 2301 s",
+        "start is 1970-01-01T00:38:20Z in event \"past\", \
+         expected at or after the current time, 1970-01-01T00:38:21Z",
     );
     assert_eq!(schedule.remove("late", at(3_500)).unwrap().name(), "late");
     assert_eq!(schedule.phase_at(at(3_500)), Phase::Over);
@@ -188,14 +188,14 @@ fn a_node_that_starts_changes_only_what_has_not_begun() {
     assert_refused(
         schedule.follow_release(super::schedule([moved]), at(700)),
         Contradicts,
-        "prequeue_start is unix time 600 s, expected unix time 500 s, \
+        "prequeue_start is 1970-01-01T00:10:00Z, expected 1970-01-01T00:08:20Z, \
          because event \"doors\" has begun",
     );
     assert_refused(
         schedule.follow_release(super::schedule([plain("other", 1_900, 2_100)]), at(700)),
         Contradicts,
-        "start is unix time 1900 s in event \"other\", \
-         expected at or after the end of event \"doors\", unix time 2000 s",
+        "start is 1970-01-01T00:31:40Z in event \"other\", \
+         expected at or after the end of event \"doors\", 1970-01-01T00:33:20Z",
     );
     assert_eq!(schedule, before, "a refused release has no effect");
     // An event that has begun stays. Others are those of the release, even if they have begun.
