@@ -14,6 +14,8 @@ mod modes;
 mod people;
 #[cfg(feature = "room")]
 mod room;
+#[cfg(feature = "room")]
+mod store;
 
 pub use waiting_room_core::error::ConfigErrorKind;
 

@@ -43,7 +43,6 @@ use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
-use waiting_room_core::Store;
 
 #[cfg(feature = "room")]
 use crate::pipeline::EventStream;
@@ -77,42 +76,42 @@ pin_project! {
     /// The session of the visitor continues in all of these cases, with one exception: if the
     /// dropped response would have delivered a newcomer's first pass, the slot is freed when this
     /// node next calls the store.
-    pub struct ResponseFuture<S, St, B>
+    pub struct ResponseFuture<S, B>
     where
         S: Service<Request<B>>,
     {
         #[pin]
-        kind: Kind<S, St, B>,
+        kind: Kind<S, B>,
     }
 }
 
 pin_project! {
     #[project = KindProjection]
-    enum Kind<S, St, B>
+    enum Kind<S, B>
     where
         S: Service<Request<B>>,
     {
         /// The request was forwarded, and no room has a part in it.
         //
         // The application's work is dropped before the permits that cover it.
-        Direct { #[pin] response: S::Future, held: Option<Held<St>> },
+        Direct { #[pin] response: S::Future, held: Option<Held> },
         /// The layer has answered the request at once. `response` is `None` only after the response
         /// has been returned.
         Answered { response: Option<Response<Bytes>> },
         /// The response of the application has been returned. Polling the future again panics.
         Done,
         /// All other requests.
-        Staged { #[pin] staged: Staged<S, St, B> },
+        Staged { #[pin] staged: Staged<S, B> },
     }
 }
 
 pin_project! {
     /// The future of a request that holds something, waits, or is answered by the layer.
-    struct Staged<S, St, B>
+    struct Staged<S, B>
     where
         S: Service<Request<B>>,
     {
-        pipeline: Arc<Pipeline<St>>,
+        pipeline: Arc<Pipeline>,
         // `state` is declared before `journey`, because fields are dropped in the order of their
         // declaration. The permits must still be held while the request leaves its queue and the
         // application's work is dropped. Otherwise another request could start while this work is
@@ -154,14 +153,13 @@ pin_project! {
     }
 }
 
-impl<S, St, B> ResponseFuture<S, St, B>
+impl<S, B> ResponseFuture<S, B>
 where
     S: Service<Request<B>> + Clone,
-    St: Store,
     B: 'static,
 {
     /// Creates the future of a request that passes the stages of its room.
-    pub(crate) fn new(pipeline: &Arc<Pipeline<St>>, inner: &mut S, request: Request<B>) -> Self {
+    pub(crate) fn new(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         // This code runs inside `Service::call`. If a request has a valid pass, or is refused by a
         // limit that this process counts, its outcome is determined here, before the first poll and
         // without a boxed future.
@@ -177,7 +175,7 @@ where
 
     /// Creates the future of a request in a layer in which only the limits decide. A request that they
     /// allow needs no journey, because nothing but their report may be left to do.
-    fn rated(pipeline: &Arc<Pipeline<St>>, inner: &mut S, mut request: Request<B>) -> Self {
+    fn rated(pipeline: &Arc<Pipeline>, inner: &mut S, mut request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
         let rated = pipeline.charge(&pipeline.head(&request, &findings), None, &clock);
         let ready = rated.is_allowed().then(|| readiness(inner));
@@ -194,11 +192,7 @@ where
 
     /// Creates the future of a request that belongs to this room or to another one, depending on
     /// the server that reads it.
-    pub(crate) fn ambiguous(
-        pipeline: &Arc<Pipeline<St>>,
-        inner: &mut S,
-        request: Request<B>,
-    ) -> Self {
+    pub(crate) fn ambiguous(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
         Self::decided(pipeline, inner, request, findings, clock, readiness, |_, journey| {
             pipeline.stop_ambiguous(journey)
@@ -206,11 +200,7 @@ where
     }
 
     /// Creates the future of a request that belongs to no room and passes no stage.
-    pub(crate) fn forwarded(
-        pipeline: &Arc<Pipeline<St>>,
-        inner: &mut S,
-        request: Request<B>,
-    ) -> Self {
+    pub(crate) fn forwarded(pipeline: &Arc<Pipeline>, inner: &mut S, request: Request<B>) -> Self {
         let (findings, clock) = (Findings::default(), RequestClock::default());
         Self::decided(pipeline, inner, request, findings, clock, readiness, |_, _| Continue(()))
     }
@@ -221,7 +211,7 @@ where
     /// A request and the future of its response are large, so each of them is moved only once.
     #[inline]
     fn decided(
-        pipeline: &Arc<Pipeline<St>>,
+        pipeline: &Arc<Pipeline>,
         inner: &mut S,
         mut request: Request<B>,
         findings: Findings,
@@ -258,7 +248,7 @@ where
     /// Creates the future of a request whose journey goes on.
     #[inline(always)]
     fn staged(
-        pipeline: &Arc<Pipeline<St>>,
+        pipeline: &Arc<Pipeline>,
         state: State<S, B>,
         journey: Journey,
         findings: Findings,
@@ -303,8 +293,8 @@ fn taken<S: Clone>(inner: &mut S) -> S {
 /// Adds the body to an answer of the layer: the push stream that the request has opened, or the
 /// bytes of the answer.
 #[cfg_attr(not(feature = "room"), expect(unused_variables, reason = "only a room has push"))]
-fn answered<St: Store, B>(
-    pipeline: &Arc<Pipeline<St>>,
+fn answered<B>(
+    pipeline: &Arc<Pipeline>,
     journey: &mut Journey,
     response: Response<Bytes>,
 ) -> Response<ResponseBody<B>> {
@@ -318,11 +308,7 @@ fn answered<St: Store, B>(
 }
 
 /// Prepares a request that no stage has stopped for the application.
-fn prepare<St: Store, B: 'static>(
-    pipeline: &Pipeline<St>,
-    journey: &mut Journey,
-    request: &mut Request<B>,
-) {
+fn prepare<B: 'static>(pipeline: &Pipeline, journey: &mut Journey, request: &mut Request<B>) {
     pipeline.insert_extensions(journey, request.extensions_mut());
     // The body is wrapped only if some of it is still unread, because otherwise there are no reads
     // to bound.
@@ -334,8 +320,8 @@ fn prepare<St: Store, B: 'static>(
 }
 
 /// Builds the answer of the layer to a request.
-fn answer<St: Store, B: 'static>(
-    pipeline: &Pipeline<St>,
+fn answer<B: 'static>(
+    pipeline: &Pipeline,
     findings: &Findings,
     journey: &mut Journey,
     reply: Reply,
@@ -353,8 +339,8 @@ fn answer<St: Store, B: 'static>(
 
 /// Runs the remaining stages of a request whose wait is over, and returns its next state, which may
 /// be another wait.
-fn go_on<S, St, B>(
-    pipeline: &Pipeline<St>,
+fn go_on<S, B>(
+    pipeline: &Pipeline,
     findings: &Findings,
     journey: &mut Journey,
     kept: &mut Option<(S, Request<B>)>,
@@ -362,7 +348,6 @@ fn go_on<S, St, B>(
 ) -> State<S, B>
 where
     S: Service<Request<B>>,
-    St: Store,
     B: 'static,
 {
     let (_, request) = kept.as_mut().expect("a waiting request is present until it is resumed");
@@ -379,10 +364,9 @@ where
     }
 }
 
-impl<S, St, B, ResBody> Future for ResponseFuture<S, St, B>
+impl<S, B, ResBody> Future for ResponseFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<ResBody>>,
-    St: Store,
     B: 'static,
 {
     type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
@@ -412,10 +396,9 @@ where
     }
 }
 
-impl<S, St, B, ResBody> Future for Staged<S, St, B>
+impl<S, B, ResBody> Future for Staged<S, B>
 where
     S: Service<Request<B>, Response = Response<ResBody>>,
-    St: Store,
     B: 'static,
 {
     type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
@@ -484,7 +467,7 @@ where
     }
 }
 
-impl<S, St, B> fmt::Debug for ResponseFuture<S, St, B>
+impl<S, B> fmt::Debug for ResponseFuture<S, B>
 where
     S: Service<Request<B>>,
 {

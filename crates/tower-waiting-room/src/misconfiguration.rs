@@ -63,9 +63,6 @@ pub enum Misconfiguration {
     /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
     /// can use many keys of a per-address limit.
     RawIpv6Key,
-    /// The store was given rules for the room that differ from those of the layer. The rules of the
-    /// store take effect.
-    RulesDiffer,
     /// The store of the room may evict keys when its memory is full, and the limits of the room are
     /// lost with the evicted keys.
     StoreMayEvict,
@@ -96,7 +93,6 @@ impl Misconfiguration {
             Self::NoRuntime => "no_runtime",
             Self::PeerUnknown => "peer_unknown",
             Self::RawIpv6Key => "raw_ipv6_key",
-            Self::RulesDiffer => "rules_differ",
             Self::StoreMayEvict => "store_may_evict",
             Self::ZeroLimit => "zero_limit",
         }
@@ -155,11 +151,6 @@ impl fmt::Display for Misconfiguration {
                 "limits by address distinguish the IPv6 addresses of a single host, which can use \
                  a new address for every request: set ipv6_prefix to 64 or less"
             }
-            Self::RulesDiffer => {
-                "the store was given rules for the room that differ from those of the layer, and \
-                 the rules of the store take effect: create the store with the rules that room() \
-                 of the layer's config returns"
-            }
             Self::StoreMayEvict => {
                 "the store of the room may evict keys when its memory is full, and the limits of \
                  the room are lost with the evicted keys: set its maxmemory-policy to noeviction"
@@ -178,7 +169,7 @@ mod tests {
 
     #[test]
     fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
-        let all: [Misconfiguration; 14] = [
+        let all: [Misconfiguration; 13] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
@@ -190,7 +181,6 @@ mod tests {
             NoRuntime,
             PeerUnknown,
             RawIpv6Key,
-            RulesDiffer,
             StoreMayEvict,
             ZeroLimit,
         ];

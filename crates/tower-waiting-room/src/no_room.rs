@@ -19,10 +19,12 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderName, Response};
 use waiting_room_core::{
     ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+    room::event::{RoomPlan, Schedule},
 };
 pub use waiting_room_core::{MemoryStore, Store, StoreError, error::StoreErrorKind};
 
 use crate::{
+    ambient::StageClock,
     request::{Caller, RequestHead},
     telemetry::Telemetry,
 };
@@ -44,30 +46,27 @@ impl RoomOptions {
         Ok(())
     }
 
-    pub(crate) fn stage<St>(
+    pub(crate) const fn clock(&self, given: StageClock) -> StageClock {
+        given
+    }
+
+    pub(crate) fn stage(
         self,
         _rules: &RoomRules,
-        _store: St,
-        _on_failure: StoreFailure,
+        _schedule: Schedule,
+        _clock: StageClock,
         _telemetry: Telemetry,
-    ) -> Option<RoomStage<St>> {
+    ) -> Option<RoomStage> {
         None
     }
 }
 
-/// The failure policy for a store that is never called.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StoreFailure {
-    Wait,
-}
-
 /// The room stage. This type has no values.
-pub(crate) struct RoomStage<St> {
+pub(crate) struct RoomStage {
     pub(crate) pace: CheckInPace,
-    store: PhantomData<St>,
 }
 
-impl<St> RoomStage<St> {
+impl RoomStage {
     pub(crate) fn identify(&self, _: &RequestHead<'_>, _now: Timestamp) -> (Visitor, TokenSource) {
         match self.pace {}
     }
@@ -81,6 +80,10 @@ impl<St> RoomStage<St> {
     }
 
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
+        match self.pace {}
+    }
+
+    pub(crate) fn plan(&self) -> Option<Arc<RoomPlan>> {
         match self.pace {}
     }
 

@@ -46,6 +46,7 @@ mod push;
 mod renewal;
 mod sessions;
 mod stage;
+mod store;
 mod streams;
 mod visit;
 
@@ -77,6 +78,7 @@ pub(crate) use self::{
     post_path::PostPath,
     renewal::PassRenewal,
     stage::{RoomStage, TRANSFER_HEADER, Token, Visitor},
+    store::{Operated, SharedRoom},
     streams::{NotOpened, StreamPlace, Streams},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};

@@ -13,7 +13,6 @@ use std::{
 
 use http::{Request, Response};
 use tower_service::Service;
-use waiting_room_core::{MemoryStore, Store};
 
 #[cfg(feature = "axum")]
 pub use crate::for_axum::{ForAxum, ForAxumFuture};
@@ -29,26 +28,25 @@ pub use crate::{body::ResponseBody, future::ResponseFuture};
 ///
 /// The error type is that of the inner service. A visitor who waits or is refused gets a response,
 /// not an error. Clones of the service share the room, the limits and the gates.
-pub struct WaitingRoom<S, St = MemoryStore> {
+pub struct WaitingRoom<S> {
     inner: S,
-    pipeline: Arc<Pipeline<St>>,
+    pipeline: Arc<Pipeline>,
 }
 
-impl<S, St> WaitingRoom<S, St> {
-    pub(crate) const fn new(inner: S, pipeline: Arc<Pipeline<St>>) -> Self {
+impl<S> WaitingRoom<S> {
+    pub(crate) const fn new(inner: S, pipeline: Arc<Pipeline>) -> Self {
         Self { inner, pipeline }
     }
 }
 
-impl<S, St, B, ResBody> Service<Request<B>> for WaitingRoom<S, St>
+impl<S, B, ResBody> Service<Request<B>> for WaitingRoom<S>
 where
     S: Service<Request<B>, Response = Response<ResBody>> + Clone,
-    St: Store,
     B: 'static,
 {
     type Response = Response<ResponseBody<ResBody>>;
     type Error = S::Error;
-    type Future = ResponseFuture<S, St, B>;
+    type Future = ResponseFuture<S, B>;
 
     /// Always returns `Ready`, without polling the inner service. Capacity that was reserved here,
     /// before the request is known, would be wasted on every request that is not forwarded. `call`
@@ -63,13 +61,13 @@ where
     }
 }
 
-impl<S: Clone, St> Clone for WaitingRoom<S, St> {
+impl<S: Clone> Clone for WaitingRoom<S> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), pipeline: Arc::clone(&self.pipeline) }
     }
 }
 
-impl<S: fmt::Debug, St> fmt::Debug for WaitingRoom<S, St> {
+impl<S: fmt::Debug> fmt::Debug for WaitingRoom<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitingRoom").field("inner", &self.inner).finish_non_exhaustive()
     }

@@ -94,7 +94,8 @@ fn store_calls_per_request() -> f64 {
     let store = MemoryStore::new(config.room().expect("a room is configured").clone())
         .expect("the rules are right");
     let store = CountingStore::new(store);
-    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
+    let layer = WaitingRoomLayer::new(config.build().expect("the store has the rules"));
     runtime().block_on(async {
         let cookie = format!("__Host-wr-shop={}", token(&layer).await);
         let template = Template::new([cookie.as_str()]);

@@ -38,12 +38,12 @@ pub(crate) fn key(byte: u8) -> TokenKey {
 }
 
 /// Returns the token of a new visitor: a pass while a slot is free, and then a ticket.
-pub(crate) async fn token<St: Store>(layer: &WaitingRoomLayer<St>) -> String {
+pub(crate) async fn token(layer: &WaitingRoomLayer) -> String {
     token_at(layer, peer([127, 0, 0, 1])).await
 }
 
 /// Returns the token of a new visitor with this address.
-pub(crate) async fn token_at<St: Store>(layer: &WaitingRoomLayer<St>, peer: Peer) -> String {
+pub(crate) async fn token_at(layer: &WaitingRoomLayer, peer: Peer) -> String {
     let request = Request::get("/").extension(peer).body(()).expect("the request is well formed");
     let Ok(response) = layer.layer(Ready).oneshot(request).await;
     cookie_of(&response).expect("the room has slots or a line")

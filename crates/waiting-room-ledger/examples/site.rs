@@ -11,7 +11,9 @@ use std::{env, error::Error, fs};
 use axum::{Router, routing::get};
 use redis::Client;
 use tokio::net::TcpListener;
-use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{
+    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, room::RoomRules,
+};
 use waiting_room_ledger::{EscrowRules, SharedKeys, SiteId, SiteOptions, SiteStore};
 use waiting_room_redis::RedisStoreOptions;
 
@@ -20,14 +22,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let setting = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
     let site: u16 = setting("SITE")?.parse()?;
 
-    // The limits are those of the ledger, and these are only shown. All sites have the same key for the
-    // tokens of visitors, so that a visitor may move from one site to another.
-    let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(2)
-        .new_users_per_minute(3)
-        .keys(KeyRing::new(TokenKey::from_base64(&setting("TOKEN_KEY")?)?))
-        .build()?;
-
     // The room of the site, which all nodes of the site share.
     let client = Client::open(setting("STORE")?)?;
     let open = move || {
@@ -35,9 +29,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         async move { client.get_multiplexed_async_connection().await }
     };
 
-    // The rules have to be those with which the room was set up. A slot is kept for as long as a
+    // The limits are those of the ledger, and these are only shown. A slot is kept for as long as a
     // pass can last, which is an eighth longer than a session.
-    let rules = config.room().ok_or("there is a room")?.clone();
+    let rules = RoomRules::new("shop", 2).with_new_users_per_minute(3);
     let escrow = EscrowRules::new().session(rules.longest_pass_lifetime());
     let ledgers = setting("LEDGERS")?.split(',').map(str::to_owned).collect::<Vec<_>>();
     let keys = SharedKeys::parse(&fs::read_to_string(setting("SITES_KEY")?)?)?;
@@ -45,7 +39,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .new_users_per_minute("shop-minute", EscrowRules::rolling_minute());
 
     let store = SiteStore::connect(open, rules, RedisStoreOptions::new(), options).await?;
-    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+
+    // All sites have the same key for the tokens of visitors, so that a visitor may move from one site
+    // to another.
+    let config = WaitingRoomConfig::builder("shop")
+        .room_store(store, StoreFailure::Wait)
+        .keys(KeyRing::new(TokenKey::from_base64(&setting("TOKEN_KEY")?)?))
+        .build()?;
+    let room = WaitingRoomLayer::new(config);
     let app = Router::new().route("/", get(move || async move { format!("site {site}\n") }));
     let listener = TcpListener::bind(setting("LISTEN")?).await?;
     Ok(axum::serve(listener, app.layer(room)).await?)

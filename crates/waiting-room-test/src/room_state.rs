@@ -18,17 +18,17 @@ use crate::clock::TestClock;
 /// ```
 /// use tower_waiting_room::{
 ///     WaitingRoomConfig, WaitingRoomLayer,
-///     room::{MemoryStore, RoomMode, StoreFailure},
+///     room::{MemoryStore, RoomMode, RoomRules, StoreFailure},
 /// };
 /// use waiting_room_test::{RoomState, TestClient};
 ///
 /// waiting_room_test::run(async |clock| {
-///     let config = WaitingRoomConfig::builder("shop").total_active_users(100).build().unwrap();
-///     let store = MemoryStore::with_clock(config.room().unwrap().clone(), clock).unwrap();
+///     let store = MemoryStore::with_clock(RoomRules::new("shop", 100), clock).unwrap();
 ///     let state = RoomState::new().active(100).waiting(40).mode(RoomMode::QueueAll);
 ///     state.reach(&store, clock).await.unwrap();
 ///
-///     let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+///     let config = WaitingRoomConfig::builder("shop").room_store(store, StoreFailure::Wait);
+///     let layer = WaitingRoomLayer::new(config.build().unwrap());
 ///     let app = axum::Router::new().route("/", axum::routing::get(async || "Welcome."));
 ///     let mut newcomer = TestClient::api(app.layer(layer), clock);
 ///     let seen = newcomer.get("/").await;

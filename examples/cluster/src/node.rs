@@ -41,11 +41,12 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         async move { client.get_multiplexed_async_connection().await }
     };
     let options = RedisStoreOptions::new().deadline(node.deadline);
-    let store =
-        RedisStore::connect(open, config.room().expect("a room is configured").clone(), options)
-            .await
-            .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
-    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let rules = config.room().context("a room is configured")?.clone();
+    let store = RedisStore::connect(open, rules, options)
+        .await
+        .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
+    let config = config.into_builder().room_store(store, StoreFailure::Wait).build()?;
+    let room = WaitingRoomLayer::new(config);
     let listener = TcpListener::bind(node.listen).await?;
     let app = shop::app_that_works(room, node.work);
     serve_until_end(async { Ok(axum::serve(listener, app).await?) }).await

@@ -16,7 +16,7 @@ use axum::{
 use tokio::time::sleep;
 use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
-use tower_waiting_room::{WaitingRoomLayer, respond::reason_of, room::Store};
+use tower_waiting_room::{WaitingRoomLayer, respond::reason_of};
 use tracing::Span;
 
 use crate::{
@@ -30,12 +30,12 @@ use crate::{
 /// Tracing is the outermost layer, so that it also sees waiting visitors. The room comes before
 /// compression: its answers are small, and visitors who wait must not cost CPU time for
 /// compression.
-pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
+pub fn app(room: WaitingRoomLayer) -> Router {
     app_that_works(room, Duration::ZERO)
 }
 
 /// The shop behind its waiting room, with pages that take the time `work` to make.
-pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> Router {
+pub fn app_that_works(room: WaitingRoomLayer, work: Duration) -> Router {
     let worked = move |request: Request, next: Next| async move {
         if !work.is_zero() {
             sleep(work).await;

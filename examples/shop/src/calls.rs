@@ -222,15 +222,12 @@ mod tests {
     #[test]
     fn a_newcomer_takes_one_call_a_pass_none_and_a_renewal_one_that_extends_the_session() {
         run(async |clock| {
-            let config = WaitingRoomConfig::builder("shop")
-                .total_active_users(1)
-                .session_duration(MINUTE)
-                .cookie(CookieSettings::default().insecure())
-                .build()
-                .unwrap();
-            let rules = config.room().unwrap().clone();
+            let rules = RoomRules::new("shop", 1).with_session_duration(MINUTE);
             let store = CountedStore(MemoryStore::with_clock(rules, clock).unwrap());
-            let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+            let config = WaitingRoomConfig::builder("shop")
+                .room_store(store, StoreFailure::Wait)
+                .cookie(CookieSettings::default().insecure());
+            let layer = WaitingRoomLayer::new(config.build().unwrap());
             let shop = tells_calls(crate::app(layer));
             let mut visitor = TestClient::browser(shop.clone(), clock);
             let told = |it: &waiting_room_test::Seen| Calls::told(&it.headers).to_string();

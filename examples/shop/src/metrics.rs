@@ -7,7 +7,7 @@ use axum::{Router, routing::get};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_util::layers::FanoutBuilder;
 use tokio::time::interval;
-use tower_waiting_room::{WaitingRoomHandle, room::Store};
+use tower_waiting_room::WaitingRoomHandle;
 
 use crate::otlp::{Collector, Exports};
 
@@ -37,7 +37,7 @@ pub(crate) fn install(
 }
 
 /// Records the gauges once a second, for exports that no scrape triggers.
-pub(crate) fn keep_recording<St: Store>(handle: WaitingRoomHandle<St>) {
+pub(crate) fn keep_recording(handle: WaitingRoomHandle) {
     tokio::spawn(async move {
         let mut every = interval(RECORDED);
         loop {
@@ -51,10 +51,7 @@ pub(crate) fn keep_recording<St: Store>(handle: WaitingRoomHandle<St>) {
 ///
 /// The route is not behind the waiting room, so that Prometheus never waits in the line. A real
 /// shop would serve it on an address that visitors cannot reach.
-pub(crate) fn route<St: Store>(
-    prometheus: PrometheusHandle,
-    handle: WaitingRoomHandle<St>,
-) -> Router {
+pub(crate) fn route(prometheus: PrometheusHandle, handle: WaitingRoomHandle) -> Router {
     let exporter = prometheus.clone();
     tokio::spawn(async move {
         let mut every = interval(UPKEEP);

@@ -68,7 +68,8 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     let store = SiteStore::connect(open, rules, options, site)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
-    let room = WaitingRoomLayer::with_store(config, CountedStore(store), StoreFailure::Wait);
+    let config = config.into_builder().room_store(CountedStore(store), StoreFailure::Wait);
+    let room = WaitingRoomLayer::new(config.build()?);
     let listener = TcpListener::bind(node.listen).await?;
     let app = tells_calls(shop::app(room));
     serve_until_end(async { Ok(axum::serve(listener, app).await?) }).await

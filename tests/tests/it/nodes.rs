@@ -7,24 +7,23 @@ use http::{Request, Response, header};
 use redis::aio::ConnectionManager;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, token::CookieSettings,
+    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, room::RoomRules,
+    token::CookieSettings,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 /// A node of the shop, with a store on this server.
 async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
+    let rules = RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(300));
+    let options = RedisStoreOptions::new();
+    let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
     let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(2)
-        .session_duration(Duration::from_secs(300))
+        .room_store(store, on_failure)
         .cookie(CookieSettings::new())
         .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
-        .leave_path("/leave")
-        .build()
-        .unwrap();
-    let (rules, options) = (config.room().unwrap().clone(), RedisStoreOptions::new());
-    let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store, on_failure);
+        .leave_path("/leave");
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
 }
 

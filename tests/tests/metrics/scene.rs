@@ -23,7 +23,7 @@ use crate::stores::Remote;
 pub(crate) struct House {
     pub(crate) clock: ManualClock,
     pub(crate) store: Remote,
-    pub(crate) handle: WaitingRoomHandle<Remote>,
+    pub(crate) handle: WaitingRoomHandle,
     app: Router,
     runtime: Runtime,
 }
@@ -47,7 +47,8 @@ impl House {
         let config = config.build().unwrap();
         let rules = config.room().unwrap().clone();
         let store = Remote::new(rules, &clock);
-        let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+        let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
         let handle = layer.handle();
         let app = Router::new()
             .route("/", get(|| async { "inside" }))

@@ -288,7 +288,10 @@ impl WaitingRoomConfigBuilder {
     ///
     /// Returns an error if a field is invalid. The error names the first invalid field, the given
     /// value and the expected value.
-    pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
+    #[cfg_attr(not(feature = "room"), expect(unused_mut, reason = "only a room has a store"))]
+    pub fn build(mut self) -> Result<WaitingRoomConfig, ConfigError> {
+        #[cfg(feature = "room")]
+        self.adopt_rules()?;
         let Self { total_active_users, rules, events, seeds, mut config } = self;
         if let Some(file) = &config.rules_file {
             config.rates.limits.file = file.load_first()?;

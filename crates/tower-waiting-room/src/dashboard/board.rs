@@ -25,8 +25,9 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 use waiting_room_core::{
-    Store, StoreError, Timestamp,
+    StoreError, Timestamp,
     room::{RoomMode, RoomSnapshot},
+    time::Clock,
 };
 
 use super::{
@@ -44,8 +45,8 @@ use crate::{
 };
 
 /// The state that all routes of a dashboard share.
-pub(super) struct Board<St> {
-    pub(super) handle: WaitingRoomHandle<St>,
+pub(super) struct Board {
+    pub(super) handle: WaitingRoomHandle,
     pub(super) feed: Arc<Feed>,
     state: Mutex<State>,
     /// The task that samples, once it is started; `None` if the caller samples.
@@ -73,10 +74,10 @@ pub(super) struct State {
     pub(super) wait: WaitFigures,
 }
 
-impl<St: Store> Board<St> {
+impl Board {
     /// Creates a board, and starts its sampler if there is a runtime. Otherwise, the first request
     /// starts the sampler.
-    pub(super) fn new(handle: WaitingRoomHandle<St>) -> Arc<Self> {
+    pub(super) fn new(handle: WaitingRoomHandle) -> Arc<Self> {
         let board = Arc::new(Self::with(handle, Some(Mutex::default())));
         board.start();
         board
@@ -84,11 +85,11 @@ impl<St: Store> Board<St> {
 
     /// Creates a board that only the caller samples.
     #[cfg(test)]
-    pub(super) fn sampled_by_hand(handle: WaitingRoomHandle<St>) -> Arc<Self> {
+    pub(super) fn sampled_by_hand(handle: WaitingRoomHandle) -> Arc<Self> {
         Arc::new(Self::with(handle, None))
     }
 
-    fn with(handle: WaitingRoomHandle<St>, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
+    fn with(handle: WaitingRoomHandle, sampler: Option<Mutex<Option<AbortHandle>>>) -> Self {
         let feed = Arc::<Feed>::default();
         let streams = Arc::downgrade(&feed);
         handle.pipeline().dashboard_streams.register(streams);
@@ -128,7 +129,7 @@ impl<St: Store> Board<St> {
     pub(super) async fn sample(&self) {
         let room = self.snapshot().await;
         let pipeline = self.handle.pipeline();
-        let (now, tally) = (pipeline.store.now(), &pipeline.telemetry.tally);
+        let (now, tally) = (pipeline.clock.now(), &pipeline.telemetry.tally);
         // The gates are locked one after the other, and before the state is locked.
         let is_watched = self.feed.len() > 0;
         let gates = if is_watched { self.gates() } else { Vec::new() };
@@ -156,11 +157,11 @@ impl<St: Store> Board<St> {
 
     /// The name of the room.
     pub(super) fn name(&self) -> String {
-        self.handle.pipeline().store.rules().name().to_owned()
+        self.handle.pipeline().name().to_owned()
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.handle.pipeline().store.now()
+        self.handle.pipeline().clock.now()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -174,7 +175,7 @@ impl<St: Store> Board<St> {
 
     /// Returns the nodes of the room, or `None` if the store does not know them.
     pub(super) fn nodes(&self) -> Option<Vec<NodeFigures>> {
-        let nodes = self.handle.pipeline().store.nodes()?;
+        let nodes = self.handle.room()?.nodes()?;
         Some(NodeFigures::of(nodes, self.now()))
     }
 
@@ -219,7 +220,7 @@ impl<St: Store> Board<St> {
     }
 }
 
-impl<St> Drop for Board<St> {
+impl Drop for Board {
     fn drop(&mut self) {
         let sampler = self.sampler.take().map(Mutex::into_inner);
         let task = sampler.and_then(|it| it.unwrap_or_else(PoisonError::into_inner));
@@ -229,7 +230,7 @@ impl<St> Drop for Board<St> {
     }
 }
 
-impl<St> fmt::Debug for Board<St> {
+impl fmt::Debug for Board {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Board").finish_non_exhaustive()
     }

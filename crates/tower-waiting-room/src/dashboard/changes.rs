@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 use tokio::time::timeout;
-use waiting_room_core::{RoomRules, Store, StoreError, error::StoreErrorKind};
+use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind};
 
 use super::{
     access::Operator,
@@ -27,26 +27,20 @@ use super::{
 use crate::handle::RoomHandle;
 
 /// Answers with the effect of a change, in words, without making it.
-pub(super) async fn preview_change<St: Store>(
-    State(board): State<Arc<Board<St>>>,
-    request: Request,
-) -> Response {
+pub(super) async fn preview_change(State(board): State<Arc<Board>>, request: Request) -> Response {
     match previewed(&board, request).await {
         Ok(response) | Err(response) => response,
     }
 }
 
 /// Makes a change, and records it.
-pub(super) async fn make_change<St: Store>(
-    State(board): State<Arc<Board<St>>>,
-    request: Request,
-) -> Response {
+pub(super) async fn make_change(State(board): State<Arc<Board>>, request: Request) -> Response {
     match made(&board, request).await {
         Ok(response) | Err(response) => response,
     }
 }
 
-async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Response, Response> {
+async fn previewed(board: &Board, request: Request) -> Result<Response, Response> {
     let room = room(board)?;
     let body = body(request).await?;
     let rules = room.rules();
@@ -68,7 +62,7 @@ async fn previewed<St: Store>(board: &Board<St>, request: Request) -> Result<Res
     ))
 }
 
-async fn made<St: Store>(board: &Arc<Board<St>>, request: Request) -> Result<Response, Response> {
+async fn made(board: &Arc<Board>, request: Request) -> Result<Response, Response> {
     // The guard in front of all routes has inserted the operator.
     let Some(operator) = request.extensions().get::<Operator>().cloned() else {
         return Err(problem(StatusCode::FORBIDDEN, "denied", "there is no operator"));
@@ -87,9 +81,9 @@ async fn made<St: Store>(board: &Arc<Board<St>>, request: Request) -> Result<Res
 }
 
 /// Makes a change, and records it.
-async fn carry_out<St: Store>(
-    board: Arc<Board<St>>,
-    room: RoomHandle<St>,
+async fn carry_out(
+    board: Arc<Board>,
+    room: RoomHandle,
     operator: Operator,
     order: Order,
 ) -> Response {
@@ -132,8 +126,8 @@ async fn carry_out<St: Store>(
 
 /// Makes a change, if the rules are still those of the preview. Returns the rules before and after
 /// it, as the audit log describes them, and whether it was made.
-async fn apply<St: Store>(
-    room: &RoomHandle<St>,
+async fn apply(
+    room: &RoomHandle,
     change: Change,
     previewed: Option<&str>,
 ) -> (String, String, Result<bool, StoreError>) {
@@ -155,7 +149,7 @@ async fn apply<St: Store>(
 }
 
 #[expect(clippy::result_large_err, reason = "the response is sent at once")]
-fn room<St: Store>(board: &Board<St>) -> Result<RoomHandle<St>, Response> {
+fn room(board: &Board) -> Result<RoomHandle, Response> {
     let none = || problem(StatusCode::NOT_FOUND, "no_room", "the layer has no room to change");
     board.handle.room().ok_or_else(none)
 }

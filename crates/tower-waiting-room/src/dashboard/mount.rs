@@ -13,7 +13,6 @@ use axum::{
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use serde_json::json;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
-use waiting_room_core::Store;
 
 use super::{
     access::{Denied, Operator},
@@ -39,15 +38,15 @@ use crate::handle::WaitingRoomHandle;
 /// end, or on a listener of its own, but not behind the layer.
 /// If this function is called outside of a tokio runtime, the recording of figures begins with the
 /// first request.
-pub fn dashboard<St: Store>(
-    handle: WaitingRoomHandle<St>,
+pub fn dashboard(
+    handle: WaitingRoomHandle,
     auth: impl Fn(&Parts) -> Result<Operator, Denied> + Send + Sync + 'static,
 ) -> Router {
     routes(Board::new(handle), Arc::new(auth))
 }
 
 /// The routes of a board, behind the guard.
-pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
+pub(super) fn routes(board: Arc<Board>, auth: Auth) -> Router {
     Router::new()
         .route("/", get(page::show))
         .route("/events", get(events))
@@ -61,24 +60,20 @@ pub(super) fn routes<St: Store>(board: Arc<Board<St>>, auth: Auth) -> Router {
         .fallback(elsewhere)
         .method_not_allowed_fallback(not_with_this_method)
         .with_state(Arc::clone(&board))
-        .layer(from_fn_with_state(board, recording::<St>))
+        .layer(from_fn_with_state(board, recording))
         .layer(CsrfLayer::new().with_rejection_response(|_: ProtectionError| from_elsewhere()))
         // The guard is the outermost layer: it sees every request first, and every response last.
         .layer(from_fn_with_state(auth, guard))
 }
 
 /// Starts the recording of figures before any request is answered, unless it is running.
-async fn recording<St: Store>(
-    State(board): State<Arc<Board<St>>>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn recording(State(board): State<Arc<Board>>, request: Request, next: Next) -> Response {
     board.start();
     next.run(request).await
 }
 
 /// Opens a stream of events.
-async fn events<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn events(State(board): State<Arc<Board>>) -> Response {
     let stream = match board.feed.open() {
         Ok(stream) => stream,
         Err(why) => return no_stream(why),
@@ -103,7 +98,7 @@ fn no_stream(why: NoStream) -> Response {
     response
 }
 
-async fn history<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn history(State(board): State<Arc<Board>>) -> Response {
     board.sample_if_empty().await;
     let state = board.state();
     let minutes = state.history.minutes();
@@ -114,12 +109,12 @@ async fn history<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
     json(StatusCode::OK, &json!({ "seconds": seconds, "minutes": minutes }))
 }
 
-async fn audit<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn audit(State(board): State<Arc<Board>>) -> Response {
     let entries: Vec<_> = board.state().audit.entries().cloned().collect();
     json(StatusCode::OK, &json!({ "changes": entries }))
 }
 
-async fn status<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn status(State(board): State<Arc<Board>>) -> Response {
     match board.snapshot().await {
         Some(Ok(room)) => json(StatusCode::OK, &Status::new(&room, board.nodes())),
         Some(Err(error)) => problem(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", &error),
@@ -127,13 +122,13 @@ async fn status<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
     }
 }
 
-async fn csv<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn csv(State(board): State<Arc<Board>>) -> Response {
     board.sample_if_empty().await;
     let table = table(board.state().history.minutes());
     download("text/csv; charset=utf-8", "attachment; filename=\"waiting-room.csv\"", table)
 }
 
-async fn svg<St: Store>(State(board): State<Arc<Board<St>>>) -> Response {
+async fn svg(State(board): State<Arc<Board>>) -> Response {
     board.sample_if_empty().await;
     let chart = chart(&board.name(), board.state().history.minutes());
     download("image/svg+xml", "attachment; filename=\"waiting-room.svg\"", chart)

@@ -14,7 +14,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::{Layer, ServiceExt, service_fn};
-use waiting_room_core::{MemoryStore, Timestamp, time::ManualClock};
+use waiting_room_core::{Timestamp, time::ManualClock};
 
 use super::{
     access::{Denied, Operator},
@@ -29,7 +29,7 @@ use crate::{
 struct House {
     layer: WaitingRoomLayer,
     clock: ManualClock,
-    board: Arc<Board<MemoryStore>>,
+    board: Arc<Board>,
     router: Router,
 }
 

@@ -24,9 +24,7 @@ use std::{
 };
 
 use tokio::time::{MissedTickBehavior, interval};
-use waiting_room_core::{
-    ConfigError, MemoryStore, RoomRules, Store, Timestamp, error::ConfigErrorKind,
-};
+use waiting_room_core::{ConfigError, RoomRules, Timestamp, error::ConfigErrorKind};
 
 use self::controller::{Controller, Observation, RateStep};
 pub use self::tuning::{LastTuning, Tuning, TuningCause};
@@ -62,8 +60,8 @@ pub struct AutoTune {
 
 /// Changes `new_users_per_minute` while its future runs. [`WaitingRoomHandle::auto_tune`] creates a
 /// tuner.
-pub struct Tuner<St = MemoryStore> {
-    handle: WaitingRoomHandle<St>,
+pub struct Tuner {
+    handle: WaitingRoomHandle,
     gate: GateHandle,
     controller: Controller,
     last: LastTuning,
@@ -93,14 +91,14 @@ impl AutoTune {
     }
 }
 
-impl<St: Store> WaitingRoomHandle<St> {
+impl WaitingRoomHandle {
     /// Creates a tuner, which has an effect only while [`Tuner::run`] is polled.
     ///
     /// # Errors
     ///
     /// Returns an error if the layer has no room or no gate with this name, if the room has no limit
     /// on new users per minute, or if the bounds contradict each other.
-    pub fn auto_tune(&self, settings: AutoTune) -> Result<Tuner<St>, ConfigError> {
+    pub fn auto_tune(&self, settings: AutoTune) -> Result<Tuner, ConfigError> {
         let missing = |field, expected: &str| {
             Err(ConfigError::new(ConfigErrorKind::Missing, field, "missing", expected))
         };
@@ -123,7 +121,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 }
 
-impl<St: Store> Tuner<St> {
+impl Tuner {
     /// Returns access to the last decision, for a status page.
     #[must_use]
     pub fn last(&self) -> LastTuning {
@@ -221,7 +219,7 @@ impl<St: Store> Tuner<St> {
     }
 }
 
-impl<St> fmt::Debug for Tuner<St> {
+impl fmt::Debug for Tuner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tuner").field("gate", &self.gate).finish_non_exhaustive()
     }

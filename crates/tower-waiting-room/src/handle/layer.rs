@@ -4,9 +4,11 @@ use std::{fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "room")]
 use waiting_room_core::Timestamp;
-use waiting_room_core::{MemoryStore, Store, gate::DrainQueue};
+use waiting_room_core::{gate::DrainQueue, time::Clock};
 
 use super::{gate::GateHandle, limits::LimitsHandle};
+#[cfg(feature = "room")]
+use crate::room::Operated;
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
 
 /// Observes a layer and changes its rules while it serves requests.
@@ -14,35 +16,32 @@ use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
 /// [`WaitingRoomLayer::handle`](crate::WaitingRoomLayer::handle) returns this handle. This handle
 /// provides a handle to each part of the layer: the [room](Self::room), the [rate
 /// limits](Self::limits), and each [gate](Self::gate).
-pub struct WaitingRoomHandle<St = MemoryStore> {
-    pipeline: Arc<Pipeline<St>>,
+pub struct WaitingRoomHandle {
+    pipeline: Arc<Pipeline>,
 }
 
-impl<St: Store> WaitingRoomHandle<St> {
-    pub(crate) const fn new(pipeline: Arc<Pipeline<St>>) -> Self {
+impl WaitingRoomHandle {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
         Self { pipeline }
     }
 
     /// Returns the current time of the layer's clock.
     #[cfg(feature = "room")]
     pub(super) fn now(&self) -> Timestamp {
-        self.pipeline.store.now()
+        self.pipeline.clock.now()
     }
 
     /// Returns the state that the services of the layer share, from which the dashboard reads.
     #[cfg(feature = "dashboard")]
-    pub(crate) const fn pipeline(&self) -> &Arc<Pipeline<St>> {
+    pub(crate) const fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
 
     /// Returns the handle to the room, or `None` if the layer was configured without a room.
     #[cfg(feature = "room")]
     #[must_use]
-    pub fn room(&self) -> Option<super::room::RoomHandle<St>> {
-        self.pipeline
-            .room
-            .as_ref()
-            .map(|_| super::room::RoomHandle::new(Arc::clone(&self.pipeline)))
+    pub fn room(&self) -> Option<super::room::RoomHandle> {
+        self.pipeline.room.as_ref().map(|room| super::room::RoomHandle::new(room.operated()))
     }
 
     /// Returns the handle to the rate limits.
@@ -92,13 +91,14 @@ impl<St: Store> WaitingRoomHandle<St> {
             telemetry.rules_file_gauge(file.error().is_some());
         }
         #[cfg(feature = "room")]
-        if let Some(room) = &self.pipeline.room {
-            if let Some(streams) = &room.push {
+        if let Some(Operated { store, push }) =
+            self.pipeline.room.as_ref().map(|room| room.operated())
+        {
+            if let Some(streams) = push {
                 telemetry.push_gauge(streams.len());
             }
-            let store = &self.pipeline.store;
             let snapshot = store.snapshot().await;
-            telemetry.room_gauges(snapshot.as_ref().ok(), store.nodes(), store.now());
+            telemetry.room_gauges(snapshot.as_ref().ok(), store.nodes(), self.pipeline.clock.now());
         }
     }
 
@@ -168,9 +168,8 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// the shutdown begins.
     #[cfg(feature = "room")]
     pub fn end_push_streams(&self) {
-        if let Some(streams) = self.pipeline.room.as_ref().and_then(|room| room.push.as_ref()) {
-            streams.end_all();
-        }
+        let push = self.pipeline.room.as_ref().and_then(|room| room.operated().push);
+        push.iter().for_each(|streams| streams.end_all());
     }
 
     /// Ends the event streams of all [dashboards](crate::dashboard) of this layer, and refuses
@@ -206,13 +205,13 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 }
 
-impl<St> Clone for WaitingRoomHandle<St> {
+impl Clone for WaitingRoomHandle {
     fn clone(&self) -> Self {
         Self { pipeline: Arc::clone(&self.pipeline) }
     }
 }
 
-impl<St> fmt::Debug for WaitingRoomHandle<St> {
+impl fmt::Debug for WaitingRoomHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitingRoomHandle").finish_non_exhaustive()
     }

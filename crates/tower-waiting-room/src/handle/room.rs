@@ -4,14 +4,14 @@ use std::{fmt, sync::Arc};
 
 use tokio::time::Instant;
 use waiting_room_core::{
-    MemoryStore, RoomRules, Store, StoreError, Timestamp,
+    RoomRules, StoreError, Timestamp,
     room::{
-        RoomMode, RoomSnapshot,
+        RoomMode, RoomNode, RoomSnapshot,
         event::{Reveal, Schedule},
     },
 };
 
-use crate::pipeline::Pipeline;
+use crate::room::Operated;
 
 /// Observes a room and changes its rules while it is in use.
 ///
@@ -31,13 +31,14 @@ use crate::pipeline::Pipeline;
 /// # Ok(())
 /// # }
 /// ```
-pub struct RoomHandle<St = MemoryStore> {
-    pipeline: Arc<Pipeline<St>>,
+#[derive(Clone)]
+pub struct RoomHandle {
+    room: Operated,
 }
 
-impl<St: Store> RoomHandle<St> {
-    pub(super) const fn new(pipeline: Arc<Pipeline<St>>) -> Self {
-        Self { pipeline }
+impl RoomHandle {
+    pub(super) const fn new(room: Operated) -> Self {
+        Self { room }
     }
 
     /// Returns the room's current figures.
@@ -46,21 +47,27 @@ impl<St: Store> RoomHandle<St> {
     ///
     /// Returns an error if the store does not answer.
     pub async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        self.pipeline.store.snapshot().await
+        self.room.store.snapshot().await
+    }
+
+    /// Returns the nodes that share the room, or `None` if its store does not know them.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn nodes(&self) -> Option<Vec<RoomNode>> {
+        self.room.store.nodes()
     }
 
     /// Returns the rules in force as known to this node. During an event, these are the rules of the
     /// event.
     #[must_use]
     pub fn rules(&self) -> Arc<RoomRules> {
-        self.pipeline.store.rules()
+        self.room.store.rules()
     }
 
     /// Returns the events of the room, as known to this node. The result is empty for a store without
     /// events.
     #[must_use]
     pub fn schedule(&self) -> Schedule {
-        self.pipeline.store.plan().map(|plan| plan.schedule().clone()).unwrap_or_default()
+        self.room.store.plan().map(|plan| plan.schedule().clone()).unwrap_or_default()
     }
 
     /// Replaces the events of the room. Events are the same if they have the same name.
@@ -75,21 +82,21 @@ impl<St: Store> RoomHandle<St> {
     /// rules of the room or an event that has begun, or lacks a seed; if the store does not answer; or
     /// if the store does not support events. The source of the error names the field.
     pub async fn set_schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
-        self.pipeline.store.schedule(schedule).await
+        self.room.store.schedule(schedule).await
     }
 
     /// Returns the rules that will be in force at `at` if nothing is changed until then, for a
     /// preview of an event.
     #[must_use]
     pub fn rules_at(&self, at: Timestamp) -> RoomRules {
-        let store = &self.pipeline.store;
+        let store = &self.room.store;
         store.plan().map_or_else(|| (*store.rules()).clone(), |plan| plan.rules_at(at))
     }
 
     /// Returns what is published about the latest draw, or `None` before the first draw.
     #[must_use]
     pub fn reveal(&self) -> Option<Reveal> {
-        self.pipeline.store.plan().and_then(|plan| plan.reveal().cloned())
+        self.room.store.plan().and_then(|plan| plan.reveal().cloned())
     }
 
     /// Changes the maximum number of active visitors, and the maximum number of visitors who are
@@ -165,11 +172,9 @@ impl<St: Store> RoomHandle<St> {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        self.pipeline.store.configure(change).await?;
+        self.room.store.configure(Box::new(change)).await?;
         // A higher limit, or another mode, may have made slots free.
-        if let Some(streams) = self.pipeline.room.as_ref().and_then(|room| room.push.as_ref()) {
-            streams.call(Instant::now());
-        }
+        self.room.push.iter().for_each(|streams| streams.call(Instant::now()));
         Ok(())
     }
 
@@ -178,13 +183,7 @@ impl<St: Store> RoomHandle<St> {
     }
 }
 
-impl<St> Clone for RoomHandle<St> {
-    fn clone(&self) -> Self {
-        Self { pipeline: Arc::clone(&self.pipeline) }
-    }
-}
-
-impl<St> fmt::Debug for RoomHandle<St> {
+impl fmt::Debug for RoomHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RoomHandle").finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::Store;
+use waiting_room_core::time::Clock;
 
 use super::{order::Pipeline, stage::Stage};
 #[cfg(feature = "dashboard")]
@@ -16,29 +16,22 @@ use crate::{
     ambient::StageClock,
     config::{Enforcement, WaitingRoomConfig},
     gate::GateStage,
-    misconfiguration::Misconfiguration,
     rate::RateStage,
     request::Callers,
     respond::Responder,
-    room::StoreFailure,
     rules_file::FollowedFile,
     telemetry::Telemetry,
 };
 
-impl<St: Store> Pipeline<St> {
-    /// Builds the stages of a validated configuration. Reports settings that are probably not
-    /// intended, such as a store whose rules differ from the configuration.
-    ///
-    /// # Panics
-    ///
-    /// Never panics, because every stage was validated when the [`WaitingRoomConfig`] was built.
-    pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
+impl Pipeline {
+    /// Builds the stages of a validated configuration. Without a store for the room, all stages use
+    /// this clock.
+    pub(crate) fn new(config: WaitingRoomConfig, clock: impl Clock) -> Self {
         let is_uniform = config.is_uniform();
         let telemetry = Telemetry::new(Arc::clone(&config.name));
-        let source = store.clone();
-        // All stages use the clock of the store, so that the deadlines of tickets, passes, gates
-        // and limits are comparable. Only the timers for waits use tokio's clock.
-        let clock = StageClock::new(move || source.now());
+        // All stages use the clock of the room's store, so that the deadlines of tickets, passes,
+        // gates and limits are comparable. Only the timers for waits use tokio's clock.
+        let clock = config.room_options.clock(StageClock::new(move || clock.now()));
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("the limits were validated when the configuration was built");
         let followed = config
@@ -47,13 +40,8 @@ impl<St: Store> Pipeline<St> {
         // The rules file is read before the first request. The watch has to live as long as the
         // pipeline.
         let (rules_file, watch) = followed.unzip();
-        // The rules of the store take precedence, so the room limits in the configuration may not
-        // be in effect.
-        if config.room.as_ref().is_some_and(|rules| *store.given_rules() != *rules) {
-            telemetry.misconfigured(Misconfiguration::RulesDiffer);
-        }
         let room = config.room.as_ref().and_then(|rules| {
-            config.room_options.stage(rules, store.clone(), on_failure, telemetry.clone())
+            config.room_options.stage(rules, config.schedule, clock.clone(), telemetry.clone())
         });
         #[cfg(feature = "room")]
         let (push, transfer) = match (&room, config.enforcement) {
@@ -95,7 +83,7 @@ impl<St: Store> Pipeline<St> {
             _watch: watch.flatten(),
             bypass: config.bypass,
             preflight: config.preflight,
-            store,
+            clock,
             telemetry,
             #[cfg(feature = "dashboard")]
             dashboard_streams: DashboardStreams::default(),

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 
-use waiting_room_core::{Reason, Store, Ticket, Timestamp};
+use waiting_room_core::{Reason, Ticket, Timestamp, time::Clock};
 
 use super::stage::Stage;
 use crate::{
+    ambient::StageClock,
     gate::Permits,
     rate::RateReport,
     room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Undelivered, Visitor},
@@ -80,10 +81,10 @@ pub(crate) struct Opening {
 }
 
 impl RequestClock {
-    /// Returns the times of the request by the clock of `store`.
-    pub(super) fn times(&self, store: &impl Store) -> RequestTimes {
+    /// Returns the times of the request by `clock`.
+    pub(super) fn times(&self, clock: &StageClock) -> RequestTimes {
         self.0.get().unwrap_or_else(|| {
-            let now = store.now();
+            let now = clock.now();
             let times = RequestTimes { arrived: now, now };
             self.0.set(Some(times));
             times
@@ -91,9 +92,9 @@ impl RequestClock {
     }
 
     /// Reads the clock again, after a wait.
-    fn has_waited(&self, store: &impl Store) {
-        let arrived = self.times(store).arrived;
-        self.0.set(Some(RequestTimes { arrived, now: store.now() }));
+    fn has_waited(&self, clock: &StageClock) {
+        let arrived = self.times(clock).arrived;
+        self.0.set(Some(RequestTimes { arrived, now: clock.now() }));
     }
 }
 
@@ -120,14 +121,14 @@ impl Journey {
         }
     }
 
-    /// Returns the times of the request by the clock of `store`.
-    pub(super) fn times(&self, store: &impl Store) -> RequestTimes {
-        self.clock.times(store)
+    /// Returns the times of the request by `clock`.
+    pub(super) fn times(&self, clock: &StageClock) -> RequestTimes {
+        self.clock.times(clock)
     }
 
     /// Reads the clock again, after a wait.
-    pub(super) fn has_waited(&mut self, store: &impl Store) {
-        self.clock.has_waited(store);
+    pub(super) fn has_waited(&mut self, clock: &StageClock) {
+        self.clock.has_waited(clock);
     }
 
     /// Returns whether the journey of a request that the layer has answered is over: the answer has

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, Store, Timestamp, VisitorId, room::RoomMode};
+use waiting_room_core::{Reason, Timestamp, VisitorId, room::RoomMode};
 
 use super::{
     journey::{Journey, RequestClock, RequestTimes},
@@ -27,6 +27,7 @@ use super::{
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;
 use crate::{
+    ambient::StageClock,
     config::{DebugHeader, Enforcement, Preflight},
     gate::{GateStage, Gated, body_read_timeout},
     misconfiguration::Misconfiguration,
@@ -40,15 +41,14 @@ use crate::{
 };
 
 /// The stages of a layer and their settings, shared by all services that the layer creates.
-pub(crate) struct Pipeline<St> {
-    /// The store of the room. All stages use the clock of this store, even in a layer without a
-    /// room.
-    pub(crate) store: St,
+pub(crate) struct Pipeline {
+    /// The clock of all stages. With a room, it is the clock of the room's store.
+    pub(crate) clock: StageClock,
     /// The rate limit stage. The stage exists even without rate limits, because the operator's
     /// handle may add limits later.
     pub(crate) limits: RateStage,
     /// The room stage, or `None` in a layer that has only rate limits and gates.
-    pub(crate) room: Option<RoomStage<St>>,
+    pub(crate) room: Option<RoomStage>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
     /// Whether all requests pass the same stages, and no response states its reason.
@@ -90,7 +90,7 @@ pub(crate) enum Stop {
     Wait(Pending),
 }
 
-impl<St: Store> Pipeline<St> {
+impl Pipeline {
     /// Returns the head of a request, which the rules of this layer inspect. `findings` caches
     /// values that one rule has computed, such as the client's address, for later rules.
     pub(crate) fn head<'a, B>(
@@ -144,7 +144,7 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Preflight;
             } else {
                 (journey.visitor, journey.source) =
-                    room.identify(head, journey.times(&self.store).now);
+                    room.identify(head, journey.times(&self.clock).now);
             }
         }
         #[cfg(feature = "room")]
@@ -193,8 +193,8 @@ impl<St: Store> Pipeline<St> {
     ) -> ControlFlow<Stop> {
         // The wait may have been long, so the clock is read again: tickets, limits and gates have
         // to be checked against the current time.
-        journey.has_waited(&self.store);
-        let now = journey.times(&self.store).now;
+        journey.has_waited(&self.clock);
+        let now = journey.times(&self.clock).now;
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
@@ -309,7 +309,7 @@ impl<St: Store> Pipeline<St> {
         if policies.is_empty() {
             return Rated::Free;
         }
-        let now = || clock.times(&self.store).now;
+        let now = || clock.times(&self.clock).now;
         self.limits.charge(&policies, &self.callers.of(*head, visitor), &now)
     }
 
@@ -347,7 +347,7 @@ impl<St: Store> Pipeline<St> {
     #[inline(never)]
     fn enter_room(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let (now, rules) = (journey.times(&self.store).now, room.rules());
+        let (now, rules) = (journey.times(&self.clock).now, room.rules());
         // Only the room is suspended. The limits and gates stay in effect, because they protect the
         // service from individual clients even without a room.
         if rules.mode() == RoomMode::Suspended {
@@ -426,7 +426,7 @@ impl<St: Store> Pipeline<St> {
         // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
         // has been waiting since `arrived`.
         let (caller, RequestTimes { arrived, now }) =
-            (self.callers.of(*head, known(&journey.visitor)), journey.times(&self.store));
+            (self.callers.of(*head, known(&journey.visitor)), journey.times(&self.clock));
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 

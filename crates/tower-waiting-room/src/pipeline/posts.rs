@@ -12,8 +12,6 @@
 //!
 //! No store is asked about a transfer: the ticket of a link is due when the original is.
 
-use waiting_room_core::Store;
-
 use super::{
     journey::Journey,
     order::{Pipeline, Stop},
@@ -25,11 +23,11 @@ use crate::{
     room::{Opened, RoomStage, TRANSFER_HEADER, Visitor},
 };
 
-impl<St: Store> Pipeline<St> {
+impl Pipeline {
     /// Answers a request to one of the paths, or returns `None` for any other request.
     pub(super) fn posted(
         &self,
-        room: &RoomStage<St>,
+        room: &RoomStage,
         head: &RequestHead<'_>,
         journey: &Journey,
     ) -> Option<Stop> {
@@ -43,8 +41,8 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Answers a visitor who leaves.
-    fn leave(&self, room: &RoomStage<St>, head: &RequestHead<'_>, journey: &Journey) -> Stop {
-        let (visitor, now) = (&journey.visitor, journey.times(&self.store).now);
+    fn leave(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Stop {
+        let (visitor, now) = (&journey.visitor, journey.times(&self.clock).now);
         if let Visitor::Proven(Opened::Ticket(ticket)) = visitor
             && let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now)
         {
@@ -57,8 +55,8 @@ impl<St: Store> Pipeline<St> {
     ///
     /// The ticket of the request is charged first, whatever the answer is, because the rate limits do
     /// not apply to tickets. A client without one is charged against the limits.
-    fn transfer(&self, room: &RoomStage<St>, head: &RequestHead<'_>, journey: &Journey) -> Reply {
-        let (now, visitor) = (journey.times(&self.store).now, &journey.visitor);
+    fn transfer(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &Journey) -> Reply {
+        let (now, visitor) = (journey.times(&self.clock).now, &journey.visitor);
         let charge = |ticket| room.pace.charge(ticket, &self.callers.of(*head, None), now);
         let own = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),

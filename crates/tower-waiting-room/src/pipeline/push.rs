@@ -30,7 +30,7 @@ use http::{HeaderValue, Method, StatusCode, header::ACCEPT};
 use memchr::memmem;
 use tokio::time::Instant;
 use waiting_room_core::{
-    Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
+    Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict,
     error::StoreErrorKind,
     room::{QueueingMethod, RoomMode},
 };
@@ -48,7 +48,7 @@ use crate::{
     telemetry::StreamEnd,
 };
 
-impl<St: Store> Pipeline<St> {
+impl Pipeline {
     /// Returns whether a request asks for a push stream.
     pub(super) fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
         let streams = self.room.as_ref().and_then(|room| room.push.as_ref());
@@ -63,7 +63,7 @@ impl<St: Store> Pipeline<St> {
         head: &RequestHead<'_>,
         journey: &mut Journey,
     ) -> ControlFlow<Stop> {
-        let now = journey.times(&self.store).now;
+        let now = journey.times(&self.clock).now;
         let (room, streams) = match &self.room {
             Some(room @ RoomStage { push: Some(streams), .. }) => (room, streams),
             _ => return ControlFlow::Continue(()),
@@ -113,12 +113,12 @@ impl<St: Store> Pipeline<St> {
     /// or is admitted is `None` here, and has the same effect as on a poll.
     pub(super) fn stream_decided(
         &self,
-        room: &RoomStage<St>,
+        room: &RoomStage,
         journey: &mut Journey,
         verdict: &Result<Verdict, StoreError>,
     ) -> Option<Reply> {
         let mut opening = journey.opening.take()?;
-        let now = journey.times(&self.store).now;
+        let now = journey.times(&self.clock).now;
         match verdict {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let mut sealed = *ticket;

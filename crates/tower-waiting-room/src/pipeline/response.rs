@@ -21,7 +21,7 @@ use std::{
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Request, Response, StatusCode, header::CONNECTION};
 use smallvec::SmallVec;
-use waiting_room_core::{Reason, Store};
+use waiting_room_core::Reason;
 
 use super::{journey::Journey, order::Pipeline, reply::Reply};
 use crate::{
@@ -33,10 +33,10 @@ use crate::{
     respond::{
         CLOUDFLARE_COMMAND_HEADER, COMMAND_HEADER, OUTCOME_HEADER, REASON_HEADER, Unforwarded,
     },
-    room::{TokenSource, Visitor},
+    room::{RoomStage, TokenSource, Visitor},
 };
 
-impl<St: Store> Pipeline<St> {
+impl Pipeline {
     /// Inserts the handles for the application into the extensions of a request.
     ///
     /// The permit and charge handles of an outer layer are merged with the handles of this layer,
@@ -70,7 +70,7 @@ impl<St: Store> Pipeline<St> {
     /// Takes what a request holds until its response out of its journey, or returns `None` if it
     /// holds nothing.
     #[inline]
-    pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held<St>> {
+    pub(crate) fn held(self: &Arc<Self>, journey: &mut Journey) -> Option<Held> {
         self.holding(journey.report.take(), mem::take(&mut journey.permits))
     }
 
@@ -81,7 +81,7 @@ impl<St: Store> Pipeline<St> {
         self: &Arc<Self>,
         rated: Rated,
         extensions: &mut Extensions,
-    ) -> Option<Held<St>> {
+    ) -> Option<Held> {
         self.telemetry.verdict(&Reason::AdmittedLimits);
         let Rated::Pass(mut report) = rated else { return None };
         report.insert_extensions(extensions);
@@ -95,7 +95,7 @@ impl<St: Store> Pipeline<St> {
         self: &Arc<Self>,
         report: Option<Box<RateReport>>,
         permits: Permits,
-    ) -> Option<Held<St>> {
+    ) -> Option<Held> {
         let report = report.filter(|_| !self.rate_headers.is_empty());
         if report.is_none() && permits.is_empty() {
             return None;
@@ -210,8 +210,9 @@ impl<St: Store> Pipeline<St> {
             told.push(PolicyState { line: &own.line, decision: *decision });
         }
         // The current rules of the room are loaded only for answers that describe the room.
-        let rules = reply.is_of_room().then(|| self.store.rules());
-        let plan = rules.as_ref().and_then(|_| self.store.plan());
+        let told_of = self.room.as_ref().filter(|_| reply.is_of_room());
+        let rules = told_of.map(RoomStage::rules);
+        let plan = told_of.and_then(RoomStage::plan);
         // A client without cookies also gets the token in the body of the answer.
         let token = match (&self.room, &journey.token, journey.source) {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
@@ -228,7 +229,7 @@ impl<St: Store> Pipeline<St> {
                 token: token.as_deref(),
                 gets_cookie: journey.token.is_some() && journey.source == TokenSource::Cookie,
                 plan: plan.as_deref(),
-                now: journey.times(&self.store).now,
+                now: journey.times(&self.clock).now,
             })
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
@@ -266,14 +267,14 @@ const fn is_common(reason: &Reason) -> bool {
 }
 
 /// What a forwarded request in which no room has a part holds until its response.
-pub(crate) struct Held<St> {
+pub(crate) struct Held {
     /// The report of the limits that the headers of the response show, with the layer that writes
     /// them.
-    told: Option<(Arc<Pipeline<St>>, Box<RateReport>)>,
+    told: Option<(Arc<Pipeline>, Box<RateReport>)>,
     permits: Permits,
 }
 
-impl<St: Store> Held<St> {
+impl Held {
     /// Completes the application's response, and returns the permits that its body holds.
     pub(crate) fn finish<B>(mut self, response: &mut Response<B>) -> Permits {
         keep_for_body(&mut self.permits, response);

@@ -29,9 +29,10 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep_until};
 use waiting_room_core::{
-    Reason, Store, StoreError, Ticket, Timestamp, Verdict,
+    Reason, StoreError, Ticket, Timestamp, Verdict,
     error::StoreErrorKind,
     room::{RoomMode, event::Phase},
+    time::Clock,
 };
 
 use super::{journey::Opening, order::Pipeline, push::order};
@@ -48,8 +49,8 @@ use crate::{
 ///
 /// Dropping the stream closes it. The visitor keeps its place, and is away after one and a half
 /// check-in intervals unless it sends a request or opens another stream.
-pub(crate) struct EventStream<St> {
-    pipeline: Arc<Pipeline<St>>,
+pub(crate) struct EventStream {
+    pipeline: Arc<Pipeline>,
     place: StreamPlace,
     language: Option<Language>,
     /// The visitor's ticket as of the last answer of the store.
@@ -72,7 +73,7 @@ pub(crate) struct EventStream<St> {
     is_over: bool,
 }
 
-impl<St: Store> EventStream<St> {
+impl EventStream {
     /// The time between two looks of a stream at the front. Together with the call when a session
     /// ends on this node, it bounds the time for which a slot is free and its visitor does not know.
     const LOOK: Duration = Duration::from_millis(500);
@@ -87,13 +88,14 @@ impl<St: Store> EventStream<St> {
     const RECONNECT_MS: [u64; 2] = [1_000, 3_000];
 
     /// Begins the stream with the answer to the first question.
-    pub(crate) fn new(pipeline: Arc<Pipeline<St>>, opening: Opening) -> Option<Self> {
+    pub(crate) fn new(pipeline: Arc<Pipeline>, opening: Opening) -> Option<Self> {
         let Opening { place, language, told } = opening;
         let (ticket, reason) = told?;
         let now = Instant::now();
-        let draw = ticket.id.draw(pipeline.store.now().as_nanos());
+        let room = pipeline.room.as_ref()?;
+        let draw = ticket.id.draw(pipeline.clock.now().as_nanos());
         // Streams that were opened together do not end together.
-        let longest = place.push().longest(&pipeline.store.rules());
+        let longest = place.push().longest(&room.rules());
         let lifetime = longest - longest / 5 * low(draw >> 32, 1_000) / 1_000;
         let mut stream = Self {
             pipeline,
@@ -213,7 +215,7 @@ impl<St: Store> EventStream<St> {
             // The application is reached without the store, so there is nothing to wait for.
             Err(error)
                 if error.kind() != StoreErrorKind::Busy
-                    && room.admits_without_store(self.pipeline.store.now()) =>
+                    && room.admits_without_store(self.pipeline.clock.now()) =>
             {
                 self.turn(room, now);
             }
@@ -222,7 +224,7 @@ impl<St: Store> EventStream<St> {
     }
 
     /// Tells the visitor that it is its turn, unless it has been told already.
-    fn turn(&mut self, room: &RoomStage<St>, now: Instant) {
+    fn turn(&mut self, room: &RoomStage, now: Instant) {
         self.interval = Self::COMING;
         if self.turn_until.is_none() {
             self.turn_until = Some(now + Self::TURN);
@@ -232,15 +234,15 @@ impl<St: Store> EventStream<St> {
     }
 
     /// Tells the visitor its position, as often as the store asks for a check-in.
-    fn waits(&mut self, room: &RoomStage<St>, ticket: Ticket, reason: &Reason) {
+    fn waits(&mut self, room: &RoomStage, ticket: Ticket, reason: &Reason) {
         let is_news = self.turn_until.take().is_some()
             || self.interval.is_zero()
             || ticket.shown_position != self.ticket.shown_position
             || self.asked_at >= self.sent_at + Self::SHORTEST;
         self.ticket = ticket;
-        let now = self.pipeline.store.now();
+        let now = self.pipeline.clock.now();
         self.interval = ticket.retry_after(now).max(Self::LOOK);
-        if let Some(start) = self.look_at_start(now) {
+        if let Some(start) = self.look_at_start(room, now) {
             self.interval = self.interval.min(start);
         }
         if is_news {
@@ -252,8 +254,8 @@ impl<St: Store> EventStream<St> {
     /// Returns the time until this stream looks at the start of an event, if it waits for one. Clients
     /// that poll come back within a few seconds of the start, so that they do not all come at once.
     /// Streams need no such time, because most of them send nothing then.
-    fn look_at_start(&self, now: Timestamp) -> Option<Duration> {
-        let plan = self.pipeline.store.plan()?;
+    fn look_at_start(&self, room: &RoomStage, now: Timestamp) -> Option<Duration> {
+        let plan = room.plan()?;
         let Phase::Prequeue { event, .. } = plan.phase_at(now) else { return None };
         let spread = Duration::from_millis(low(self.ticket.id.draw(now.as_nanos()), 450).into());
         Some(event.start().since(now) + Self::AFTER_START + spread)
@@ -265,8 +267,8 @@ impl<St: Store> EventStream<St> {
     const SHORTEST: Duration = Duration::from_secs(5);
 
     /// Moves the stream to its place in the order of the line.
-    fn moves(&mut self, room: &RoomStage<St>, has_turn: bool) {
-        let order = order(&room.rules(), &self.ticket, self.pipeline.store.now());
+    fn moves(&mut self, room: &RoomStage, has_turn: bool) {
+        let order = order(&room.rules(), &self.ticket, self.pipeline.clock.now());
         self.place.moves(order, has_turn);
     }
 
@@ -277,15 +279,15 @@ impl<St: Store> EventStream<St> {
     }
 
     /// Renders an event.
-    fn render(&self, room: &RoomStage<St>, name: &str, reason: &Reason) -> Bytes {
-        let (rules, plan) = (room.rules(), self.pipeline.store.plan());
-        let (plan, now) = (plan.as_deref(), self.pipeline.store.now());
+    fn render(&self, room: &RoomStage, name: &str, reason: &Reason) -> Bytes {
+        let (rules, plan) = (room.rules(), room.plan());
+        let (plan, now) = (plan.as_deref(), self.pipeline.clock.now());
         let told = StreamFacts { rules: &rules, plan, ticket: &self.ticket, reason, now };
         self.pipeline.responder.event(name, self.language, &told)
     }
 }
 
-impl<St: Store> Body for EventStream<St> {
+impl Body for EventStream {
     type Data = Bytes;
     type Error = Infallible;
 

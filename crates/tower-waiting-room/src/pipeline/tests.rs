@@ -15,7 +15,7 @@ use std::{
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use tower::{Service, ServiceExt, service_fn};
 use waiting_room_core::{
-    MemoryStore, Quota, StoreError, Timestamp,
+    Quota, StoreError, Timestamp,
     rate::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore},
     time::ManualClock,
 };
@@ -26,7 +26,7 @@ use crate::{
     gate::Concurrency,
     rate::{RateLimit, RateStoreFailure},
     request::{Bypass, Key},
-    room::{StoreFailure, Visitor},
+    room::Visitor,
     service::WaitingRoom,
     token::{CookieSettings, KeyRing, TokenKey},
 };
@@ -72,18 +72,14 @@ impl RateStore for Generous {
 
 /// A pipeline with probes around its stages, and its clock.
 struct House {
-    pipeline: Arc<Pipeline<MemoryStore>>,
+    pipeline: Arc<Pipeline>,
     clock: ManualClock,
 }
 
 impl House {
     fn new(config: WaitingRoomConfigBuilder) -> Self {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-        let config = config.build().unwrap();
-        let rules =
-            config.room().cloned().unwrap_or_else(|| waiting_room_core::RoomRules::new("none", 1));
-        let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
-        let mut pipeline = Pipeline::new(config, store, StoreFailure::Wait);
+        let mut pipeline = Pipeline::new(config.build().unwrap(), clock.clone());
         pipeline.order = order;
         Self { pipeline: Arc::new(pipeline), clock }
     }

@@ -12,7 +12,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use waiting_room_core::{Pass, Reason, Store, StoreError, Verdict, error::StoreErrorKind};
+use waiting_room_core::{Pass, Reason, StoreError, Verdict, error::StoreErrorKind};
 
 use super::{
     journey::{Journey, RequestTimes},
@@ -24,7 +24,7 @@ use crate::{
     room::{Opened, RoomStage, Visitor},
 };
 
-impl<St: Store> Pipeline<St> {
+impl Pipeline {
     /// Applies the store's verdict, or the effect of a store failure, to a request. Returns `Break`
     /// with the reply if the request must not continue.
     pub(super) fn decided(
@@ -34,7 +34,7 @@ impl<St: Store> Pipeline<St> {
         mut verdict: Result<Verdict, StoreError>,
     ) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let now = journey.times(&self.store).now;
+        let now = journey.times(&self.clock).now;
         if verdict.is_err()
             && let Some(pass) = Self::valid_pass(room, journey)
         {
@@ -111,7 +111,7 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Returns the pass of a visitor whose session may still be active, if the pass is valid.
-    fn valid_pass(room: &RoomStage<St>, journey: &Journey) -> Option<Pass> {
+    fn valid_pass(room: &RoomStage, journey: &Journey) -> Option<Pass> {
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if room.may_return(pass) => Some(**pass),
             _ => None,
@@ -139,11 +139,11 @@ impl<St: Store> Pipeline<St> {
     /// its order of arrival.
     ///
     /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
-    fn keep_order(&self, room: &RoomStage<St>, journey: &mut Journey) {
+    fn keep_order(&self, room: &RoomStage, journey: &mut Journey) {
         let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
         // The ticket is checked as of the request's arrival, so that the time spent waiting for the
         // store does not count against the visitor.
-        let (rules, RequestTimes { arrived, now }) = (room.rules(), journey.times(&self.store));
+        let (rules, RequestTimes { arrived, now }) = (room.rules(), journey.times(&self.clock));
         if rules.has_lapsed(shown, arrived) {
             journey.visitor = Visitor::Outside(None);
         } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {
@@ -158,13 +158,8 @@ impl<St: Store> Pipeline<St> {
     /// visitor in the line keeps its order of arrival. A visitor with an expired pass keeps the
     /// pass, because the store may still let the session continue, and so does a visitor with a pass
     /// of another site.
-    fn overloaded(
-        &self,
-        room: &RoomStage<St>,
-        head: &RequestHead<'_>,
-        journey: &mut Journey,
-    ) -> Reply {
-        let now = journey.times(&self.store).now;
+    fn overloaded(&self, room: &RoomStage, head: &RequestHead<'_>, journey: &mut Journey) -> Reply {
+        let now = journey.times(&self.clock).now;
         // The check-in of a visitor in the line counts even though the store has not decided.
         self.keep_order(room, journey);
         let kept = match &journey.visitor {

@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
+use waiting_room_core::{
+    ConfigError, MemoryStore, RoomRules, error::ConfigErrorKind, room::event::Schedule,
+};
 
 use super::{
     Challenge, IdentityOf, PostPath, Push, RoomStage, StoreFailure, people::People,
-    streams::Streams,
+    store::SharedRoom, streams::Streams,
 };
 use crate::{
+    ambient::StageClock,
     telemetry::Telemetry,
     token::{CookieSettings, KeyRing, TokenKey, Transport},
 };
@@ -17,6 +20,8 @@ use crate::{
 /// A node's options for its room. These options have no effect in a layer without a room.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoomOptions {
+    /// The store of the room, or `None` to keep its state in the memory of this process.
+    pub(crate) store: Option<SharedRoom>,
     /// The keys that seal tokens, or `None` for a random key.
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
@@ -33,6 +38,11 @@ pub(crate) struct RoomOptions {
 }
 
 impl RoomOptions {
+    /// Returns the clock of the room: that of its store, or the given one.
+    pub(crate) fn clock(&self, given: StageClock) -> StageClock {
+        self.store.as_ref().map_or(given, |shared| shared.store.clock())
+    }
+
     /// Checks that the options are valid in combination with `rules`. The rules contain the layer's
     /// name even if the layer has no room.
     ///
@@ -90,19 +100,19 @@ impl RoomOptions {
         self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
     }
 
-    /// Creates the stage of the room that has these rules and keeps its state in `store`. Returns
-    /// `None` only if the `room` feature is disabled.
+    /// Creates the stage of the room that has these rules and this schedule. Without a store, the room
+    /// is in memory, and uses the given clock. Returns `None` only if the `room` feature is disabled.
     ///
     /// # Panics
     ///
     /// Panics only if the options have not been validated with the same rules.
-    pub(crate) fn stage<St: Store>(
+    pub(crate) fn stage(
         self,
         rules: &RoomRules,
-        store: St,
-        on_failure: StoreFailure,
+        schedule: Schedule,
+        clock: StageClock,
         telemetry: Telemetry,
-    ) -> Option<RoomStage<St>> {
+    ) -> Option<RoomStage> {
         // Only a room needs a key. A random key works, but the tokens that it seals cannot be
         // opened by other nodes or after a restart.
         let keys = self.keys.unwrap_or_else(|| {
@@ -116,7 +126,12 @@ impl RoomOptions {
         let transport = Transport::new(&self.cookie, rules.name())
             .expect("the cookie was validated when the config was built");
         let push = self.push.map(|push| Arc::new(Streams::new(push, telemetry.clone())));
-        let stage = RoomStage::new(store, on_failure, &keys, transport, push, telemetry);
+        let shared = self.store.unwrap_or_else(|| {
+            let store = MemoryStore::with_schedule(rules.clone(), schedule, clock.clone())
+                .expect("the rules and the events were validated when the config was built");
+            SharedRoom { store: Arc::new(store), on_failure: StoreFailure::Wait }
+        });
+        let stage = RoomStage::new(shared, clock, &keys, transport, push, telemetry);
         let stage = stage.with_newcomers(self.challenge, self.identity);
         Some(stage.with_paths(self.leave_path, self.transfer_path).with_people(self.people))
     }

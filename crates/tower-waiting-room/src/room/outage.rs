@@ -101,6 +101,17 @@ pub(crate) enum Question {
     Stay(Ticket),
 }
 
+impl Question {
+    /// Returns the visitor whom the question is about.
+    pub(super) fn asker(&self) -> VisitorId {
+        match self {
+            Self::CheckIn(ticket) | Self::Stay(ticket) => ticket.id,
+            Self::Enter(id) => *id,
+            Self::Return(pass, id, back) => back.map_or(*id, |_| pass.id),
+        }
+    }
+}
+
 /// Tracks whether the store answers, and decides in the store's place if the policy requires it.
 #[derive(Debug)]
 pub(crate) struct Outage {

@@ -24,13 +24,10 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
-use tokio::time::Instant;
 use waiting_room_core::{
-    Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
-    room::{
-        Renewal,
-        event::{Phase, RoomPlan},
-    },
+    Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    room::event::{Phase, RoomPlan},
+    time::Clock,
 };
 
 use super::{
@@ -44,6 +41,7 @@ use super::{
     post_path::PostPath,
     renewal::PassRenewal,
     sessions::{Sessions, Stale},
+    store::{Operated, RoomStore, SharedRoom},
     streams::Streams,
     visit::Visit,
 };
@@ -55,8 +53,9 @@ use crate::{
 };
 
 /// The room of a layer: its store, its tokens, and the memory of this node.
-pub(crate) struct RoomStage<St> {
-    store: St,
+pub(crate) struct RoomStage {
+    store: Arc<dyn RoomStore>,
+    clock: StageClock,
     tokens: Tokens,
     identities: Identities,
     transport: Transport,
@@ -103,32 +102,31 @@ pub(crate) struct Token {
     max_age: Duration,
 }
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// The longest time that a renewal is expected to take to reach the store. A pass that becomes
     /// due within this time is renewed now, because the visitor may return a whole session later,
     /// and the session must not have lapsed by then.
     const UNDER_WAY: Duration = Duration::from_millis(250);
 
-    /// Creates the stage for a room whose state is in `store`.
+    /// Creates the stage for a room whose state is in the store of `shared`, which has this clock.
     ///
     /// `keys` seal the tokens. A secret derived from the sealing key also hashes the networks in
     /// visitor ids, so all nodes with the same sealing key agree on these hashes.
     pub(crate) fn new(
-        store: St,
-        on_failure: StoreFailure,
+        shared: SharedRoom,
+        clock: StageClock,
         keys: &KeyRing,
         transport: Transport,
         push: Option<Arc<Streams>>,
         telemetry: Telemetry,
     ) -> Self {
-        let source = store.clone();
-        let clock = StageClock::new(move || source.now());
+        let SharedRoom { store, on_failure } = shared;
         let pace = CheckInPace::new().expect("the quotas are constants that a limiter accepts");
         Self {
             tokens: Tokens::new(keys, store.rules().name()),
             identities: Identities::new(keys),
             transport,
-            sessions: Arc::new(Sessions::new(clock, telemetry.clone())),
+            sessions: Arc::new(Sessions::new(clock.clone(), telemetry.clone())),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             moves: Arc::default(),
             pace,
@@ -138,6 +136,7 @@ impl<St: Store> RoomStage<St> {
             leave_path: None,
             transfer_path: None,
             people: People::default(),
+            clock,
             store,
             telemetry,
         }
@@ -190,9 +189,19 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
+    /// Returns what the operator of the room observes and changes.
+    pub(crate) fn operated(&self) -> Operated {
+        Operated { store: Arc::clone(&self.store), push: self.push.clone() }
+    }
+
     /// Returns the current rules of the room.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         self.store.rules()
+    }
+
+    /// Returns what is planned for the room, or `None` if it has no events.
+    pub(crate) fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.store.plan()
     }
 
     /// Returns `true` unless the pass is from another site, its session has ended, or it may lapse before
@@ -233,7 +242,7 @@ impl<St: Store> RoomStage<St> {
         visitor: &Visitor,
         head: &RequestHead<'_>,
     ) -> BoxFuture<Result<Verdict, StoreError>> {
-        let now = self.store.now();
+        let now = self.clock.now();
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass))
@@ -268,33 +277,15 @@ impl<St: Store> RoomStage<St> {
     /// # Cancel safety
     ///
     /// As for [`ask`](Self::ask), except that the visitor has not been admitted, unless the store has
-    /// no [`stay`](Store::stay) of its own.
+    /// no [`stay`](waiting_room_core::Store::stay) of its own.
     pub(crate) fn stay(&self, ticket: Ticket) -> BoxFuture<Result<Verdict, StoreError>> {
         self.put(Question::Stay(ticket), Duration::ZERO)
     }
 
     /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
     fn put(&self, question: Question, after: Duration) -> BoxFuture<Result<Verdict, StoreError>> {
-        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
         let ends = Arc::clone(&self.sessions.ends);
-        let asker = match &question {
-            Question::CheckIn(ticket) | Question::Stay(ticket) => ticket.id,
-            Question::Enter(id) => *id,
-            Question::Return(pass, id, back) => back.map_or(*id, |_| pass.id),
-        };
-        Box::pin(async move {
-            if !after.is_zero() {
-                tokio::time::sleep(after).await;
-            }
-            let mut owed = ends.take_owed(asker);
-            while let Some(id) = owed.next() {
-                if let Err(error) = store.leave(id).await {
-                    return outage.unanswered(&store, question, error);
-                }
-                owed.is_told();
-            }
-            outage.ask(&store, question).await
-        })
+        self.store.ask(question, after, ends, Arc::clone(&self.outage))
     }
 
     /// Decides how a request with a valid pass continues. Returns the token of a pass that another
@@ -330,24 +321,8 @@ impl<St: Store> RoomStage<St> {
             Stale::GoOn => (None, None),
             Stale::Take(renewed) => (Some(self.pass_token(&renewed, now)), None),
             Stale::Renew(renewing) => {
-                // The future owns `renewing`. If the future is dropped without an outcome,
-                // `renewing` is dropped too, and the visitor's next request may try again.
-                let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
                 let ends_by = self.ends_by(&pass);
-                let asked = Box::pin(async move {
-                    match outage.renew(&store, pass).await {
-                        Ok(Renewal::Renew(mut renewed)) => {
-                            renewed.expires_at = renewed.expires_at.min(ends_by);
-                            renewing.renewed(renewed);
-                            Some(renewed)
-                        }
-                        Ok(Renewal::End) => {
-                            renewing.ended(&pass);
-                            None
-                        }
-                        Err(_) => None,
-                    }
-                });
+                let asked = self.store.renew(pass, ends_by, renewing, Arc::clone(&self.outage));
                 // A pass that is due because of its age expires before a whole session is over, so
                 // it is worth waiting for the fresh pass.
                 let patience = match rules.is_renewal_due(&pass, heard) {
@@ -477,13 +452,7 @@ impl<St: Store> RoomStage<St> {
     /// Ends a session in the store. If the call fails or is dropped, the end is put back on the
     /// list, and a later request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
-        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let (mut owed, push) = (self.sessions.ends.take_end(id), self.push.clone());
-        Box::pin(async move {
-            if outage.noted(&store, store.leave(id).await).is_ok() {
-                owed.is_told();
-                push.iter().for_each(|streams| streams.call(Instant::now()));
-            }
-        })
+        let owed = self.sessions.ends.take_end(id);
+        self.store.leave(owed, self.push.clone(), Arc::clone(&self.outage))
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use http::{Request, Response};
 use tower_layer::Layer;
 use tower_service::Service;
-use waiting_room_core::{ConfigError, MemoryStore, Store, error::ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::{
     Route,
@@ -26,28 +26,27 @@ use crate::{
 /// A layer with several rooms, each for its own hosts and paths.
 ///
 /// See the [module docs](super) for an example. Each room keeps its own
-/// [handle](WaitingRoomLayer::handle), limits, gates and metrics. All rooms of one such layer have
-/// stores of the same type.
-pub struct WaitingRooms<St = MemoryStore> {
-    rooms: Arc<Rooms<St>>,
+/// [handle](WaitingRoomLayer::handle), limits, gates and metrics.
+pub struct WaitingRooms {
+    rooms: Arc<Rooms>,
 }
 
 /// Builds [`WaitingRooms`].
 #[must_use]
-pub struct WaitingRoomsBuilder<St = MemoryStore> {
+pub struct WaitingRoomsBuilder {
     routes: Vec<(Route, usize)>,
-    pipelines: Vec<Arc<Pipeline<St>>>,
+    pipelines: Vec<Arc<Pipeline>>,
 }
 
 /// The rooms of a layer. There is at least one.
-struct Rooms<St> {
+struct Rooms {
     table: Table,
-    pipelines: Vec<Arc<Pipeline<St>>>,
+    pipelines: Vec<Arc<Pipeline>>,
 }
 
-impl<St: Store> WaitingRooms<St> {
+impl WaitingRooms {
     /// Starts a layer without rooms.
-    pub const fn builder() -> WaitingRoomsBuilder<St> {
+    pub const fn builder() -> WaitingRoomsBuilder {
         WaitingRoomsBuilder { routes: Vec::new(), pipelines: Vec::new() }
     }
 
@@ -59,12 +58,12 @@ impl<St: Store> WaitingRooms<St> {
     }
 }
 
-impl<St: Store> WaitingRoomsBuilder<St> {
+impl WaitingRoomsBuilder {
     /// Adds a room, and the routes that belong to it.
     pub fn room(
         mut self,
         routes: impl IntoIterator<Item = Route>,
-        layer: WaitingRoomLayer<St>,
+        layer: WaitingRoomLayer,
     ) -> Self {
         let room = self.pipelines.len();
         self.routes.extend(routes.into_iter().map(|route| (route, room)));
@@ -79,7 +78,7 @@ impl<St: Store> WaitingRoomsBuilder<St> {
     /// Returns an error if there is no room, if a room has no route, if a route is malformed or
     /// belongs to two rooms, if two rooms have the same name or the same cookie, or if the path of a
     /// room's push streams, its path to leave or its path of transfers belongs to no route of the room.
-    pub fn build(self) -> Result<WaitingRooms<St>, ConfigError> {
+    pub fn build(self) -> Result<WaitingRooms, ConfigError> {
         if self.pipelines.is_empty() {
             let expected = "at least one room";
             return Err(ConfigError::new(ConfigErrorKind::Missing, "rooms", "empty", expected));
@@ -118,11 +117,7 @@ impl<St: Store> WaitingRoomsBuilder<St> {
     }
 
     /// Compares a room with those that were added before.
-    fn compare(
-        &self,
-        before: &[Arc<Pipeline<St>>],
-        room: &Pipeline<St>,
-    ) -> Result<(), ConfigError> {
+    fn compare(&self, before: &[Arc<Pipeline>], room: &Pipeline) -> Result<(), ConfigError> {
         for other in before {
             if other.name() == room.name() {
                 let expected = "a name that no other room has; one room may have several routes";
@@ -148,8 +143,8 @@ fn contradicts(
     ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
 }
 
-impl<S, St> Layer<S> for WaitingRooms<St> {
-    type Service = RoutedService<S, St>;
+impl<S> Layer<S> for WaitingRooms {
+    type Service = RoutedService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
         RoutedService { inner, rooms: Arc::clone(&self.rooms) }
@@ -159,20 +154,19 @@ impl<S, St> Layer<S> for WaitingRooms<St> {
 /// A service behind several rooms, created by [`WaitingRooms`].
 ///
 /// The service is always ready, as is a [`WaitingRoom`](crate::service::WaitingRoom).
-pub struct RoutedService<S, St = MemoryStore> {
+pub struct RoutedService<S> {
     inner: S,
-    rooms: Arc<Rooms<St>>,
+    rooms: Arc<Rooms>,
 }
 
-impl<S, St, B, ResBody> Service<Request<B>> for RoutedService<S, St>
+impl<S, B, ResBody> Service<Request<B>> for RoutedService<S>
 where
     S: Service<Request<B>, Response = Response<ResBody>> + Clone,
-    St: Store,
     B: 'static,
 {
     type Response = Response<ResponseBody<ResBody>>;
     type Error = S::Error;
-    type Future = ResponseFuture<S, St, B>;
+    type Future = ResponseFuture<S, B>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
@@ -193,31 +187,31 @@ where
     }
 }
 
-impl<St> Clone for WaitingRooms<St> {
+impl Clone for WaitingRooms {
     fn clone(&self) -> Self {
         Self { rooms: Arc::clone(&self.rooms) }
     }
 }
 
-impl<S: Clone, St> Clone for RoutedService<S, St> {
+impl<S: Clone> Clone for RoutedService<S> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), rooms: Arc::clone(&self.rooms) }
     }
 }
 
-impl<St> fmt::Debug for WaitingRooms<St> {
+impl fmt::Debug for WaitingRooms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitingRooms").field("routes", &self.rooms.table).finish_non_exhaustive()
     }
 }
 
-impl<St> fmt::Debug for WaitingRoomsBuilder<St> {
+impl fmt::Debug for WaitingRoomsBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitingRoomsBuilder").field("routes", &self.routes).finish_non_exhaustive()
     }
 }
 
-impl<S: fmt::Debug, St> fmt::Debug for RoutedService<S, St> {
+impl<S: fmt::Debug> fmt::Debug for RoutedService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RoutedService").field("inner", &self.inner).finish_non_exhaustive()
     }

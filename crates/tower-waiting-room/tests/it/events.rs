@@ -7,7 +7,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, error::Error, time::Duration};
 use http::Request;
 use serde_json::Value;
 use tower_waiting_room::{
-    WaitingRoomConfig, WaitingRoomLayer,
+    WaitingRoomConfig,
     config::WaitingRoomConfigBuilder,
     respond::{JsonProfile, Page},
     room::{

@@ -12,14 +12,14 @@ use std::{
 use http::{Request, Response, StatusCode, request::Builder};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Quota, RateLimit, StoreFailure, WaitingRoomConfig, WaitingRoomLayer,
+    Quota, RateLimit, StoreFailure, WaitingRoomConfig,
     config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
     room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
-use crate::support::{House, Visitor, config, foreign_posts, post};
+use crate::support::{House, Visitor, config, foreign_posts, on_store, post};
 
 fn leavable() -> WaitingRoomConfigBuilder {
     config().debug_header(DebugHeader::On).leave_path("/leave")
@@ -109,13 +109,13 @@ impl Store for Moody {
     }
 }
 
-fn moody() -> (House<Moody>, Moody) {
+fn moody() -> (House, Moody) {
     let config = leavable().build().unwrap();
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let rules = config.room().unwrap().clone();
     let inner = MemoryStore::with_clock(rules, clock.clone()).unwrap();
     let store = Moody { inner, mood: Arc::default() };
-    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    let layer = on_store(config, store.clone(), StoreFailure::Wait);
     (House::with_store(layer, clock), store)
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use http::Request;
 use tower_waiting_room::{
-    KeyRing, StoreFailure, WaitingRoomLayer,
+    KeyRing, StoreFailure,
     config::WaitingRoomConfigBuilder,
     room::{
         MemoryStore, PassHome, QueueingMethod, RoomRules, RoomSnapshot, SessionRenewal, Store,
@@ -21,7 +21,7 @@ use tower_waiting_room::{
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
-use crate::support::{House, Seen, Visitor, config, key, post};
+use crate::support::{House, Seen, Visitor, config, key, on_store, post};
 
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
@@ -107,41 +107,41 @@ fn site_at(
     config: WaitingRoomConfigBuilder,
     now: Timestamp,
     on_failure: StoreFailure,
-) -> (House<SiteRoom>, SiteRoom) {
+) -> (House, SiteRoom) {
     let (config, clock) = (config.build().unwrap(), ManualClock::new(now));
     let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
     let home = number.map(|number| PassHome::new(number, 7, 3));
     let mood = Arc::new(AtomicU8::new(Mood::Work as u8));
     let room = SiteRoom { inner, home, mood, asked: Arc::default() };
-    let layer = WaitingRoomLayer::with_store(config, room.clone(), on_failure);
+    let layer = on_store(config, room.clone(), on_failure);
     (House::with_store(layer, clock), room)
 }
 
-fn site(number: u16, config: WaitingRoomConfigBuilder) -> (House<SiteRoom>, SiteRoom) {
+fn site(number: u16, config: WaitingRoomConfigBuilder) -> (House, SiteRoom) {
     site_at(Some(number), config, START, StoreFailure::Wait)
 }
 
 /// Another node of a site.
-fn another_node(house: &House<SiteRoom>, room: SiteRoom) -> House<SiteRoom> {
+fn another_node(house: &House, room: SiteRoom) -> House {
     let config = config().build().unwrap();
-    let layer = WaitingRoomLayer::with_store(config, room, StoreFailure::Wait);
+    let layer = on_store(config, room, StoreFailure::Wait);
     House::with_store(layer, house.clock.clone())
 }
 
 /// Two sites with one slot each.
-fn two_sites() -> [(House<SiteRoom>, SiteRoom); 2] {
+fn two_sites() -> [(House, SiteRoom); 2] {
     [site(1, config()), site(2, config())]
 }
 
 /// A visitor whom a site has admitted.
-async fn admitted(house: &House<SiteRoom>) -> Visitor {
+async fn admitted(house: &House) -> Visitor {
     let mut visitor = Visitor::default();
     assert_eq!(visitor.get(house).await.reason, "admitted:slot");
     visitor
 }
 
 /// A request of a client that reads JSON.
-async fn poll(visitor: &mut Visitor, house: &House<SiteRoom>) -> Seen {
+async fn poll(visitor: &mut Visitor, house: &House) -> Seen {
     visitor.send(house, Request::get("/").header("accept", "application/json")).await
 }
 

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::{Request, request::Builder};
 use tower_waiting_room::{
-    ClientIp, KeyRing, StoreFailure, TrustedProxies, WaitingRoomLayer,
+    ClientIp, KeyRing, StoreFailure, TrustedProxies,
     config::{DebugHeader, Enforcement, Misconfiguration, WaitingRoomConfigBuilder},
     request::PeerAddr,
     room::{MemoryStore, PlacesPerNetwork},
     time::{ManualClock, Timestamp},
 };
 
-use crate::support::{House, Seen, Visitor, config, key};
+use crate::support::{House, Seen, Visitor, config, key, on_store};
 
 fn shares(places: PlacesPerNetwork) -> WaitingRoomConfigBuilder {
     config().places_per_network(places)
@@ -199,7 +199,7 @@ async fn nodes_with_the_same_keys_take_an_address_for_the_same_network_and_other
     let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
     let node = |keys: KeyRing| {
         let config = one().keys(keys).build().unwrap();
-        let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+        let layer = on_store(config, store.clone(), StoreFailure::Wait);
         House::with_store(layer, clock.clone())
     };
     let house = node(KeyRing::new(key(1)));

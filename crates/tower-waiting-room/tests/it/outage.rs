@@ -14,13 +14,14 @@ use futures_util::FutureExt;
 use http::Request;
 use tokio::time::timeout;
 use tower_waiting_room::{
-    StoreFailure, WaitingRoomLayer,
+    StoreFailure, WaitingRoomConfig,
+    config::WaitingRoomConfigBuilder,
     room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
-use crate::support::{House, Seen, Visitor, config};
+use crate::support::{House, Seen, Visitor, config, on_store};
 
 /// A memory store that a test can disconnect.
 #[derive(Clone)]
@@ -96,13 +97,13 @@ impl Store for Remote {
 }
 
 /// One of two nodes of a room with six slots.
-fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
+fn house(on_failure: StoreFailure) -> (House, Remote) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
     let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
     let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
     let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
-    let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
+    let layer = on_store(config, remote.clone(), on_failure);
     (House::with_store(layer, clock), remote)
 }
 
@@ -110,7 +111,7 @@ fn local_share() -> StoreFailure {
     StoreFailure::LocalShare { nodes: NonZeroU32::new(2).unwrap() }
 }
 
-fn codes(house: &House<Remote>) -> Vec<&'static str> {
+fn codes(house: &House) -> Vec<&'static str> {
     house.layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
 }
 
@@ -128,7 +129,7 @@ async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_
         let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
         let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
         let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
-        let layer = WaitingRoomLayer::with_store(config, remote.clone(), StoreFailure::Wait);
+        let layer = on_store(config, remote.clone(), StoreFailure::Wait);
         remote.cut();
         let seen = Visitor::default().get(&House::with_store(layer, clock)).await;
         assert_eq!(seen.header("retry-after"), Some(retry_after), "{session:?}, {refresh:?}");
@@ -145,19 +146,36 @@ async fn a_store_that_may_forget_what_it_was_told_is_reported_once_it_says_so() 
     assert_eq!(codes(&house), ["peer_unknown", "store_may_evict"]);
 }
 
-#[tokio::test]
-async fn a_store_that_was_made_with_other_rules_than_the_layer_is_reported() {
-    let rules = |slots| config().total_active_users(slots).build().unwrap();
-    for (slots, expected) in [(6, &[] as &[_]), (7, &["rules_differ"])] {
-        let inner = MemoryStore::new(rules(slots).room().unwrap().clone()).unwrap();
-        let layer = WaitingRoomLayer::with_store(rules(6), inner, StoreFailure::Wait);
-        let told = layer.handle().misconfigurations();
-        assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), expected);
-    }
+#[test]
+fn a_room_has_the_rules_of_its_store() {
+    let rules = RoomRules::new("shop", 6).with_session_duration(Duration::from_secs(70));
+    let store = MemoryStore::new(rules.clone()).unwrap();
+    let bare = || WaitingRoomConfig::builder("shop").room_store(store.clone(), StoreFailure::Wait);
+    let config = bare().build().unwrap();
+    assert_eq!(config.room(), Some(&rules));
+    // A configuration may have the same rules, as one from a file does.
+    let again = config.into_builder().total_active_users(6).build().unwrap();
+    assert_eq!(again.room(), Some(&rules));
+    let same = bare().total_active_users(6).session_duration(Duration::from_secs(70));
+    assert_eq!(same.build().unwrap().room(), Some(&rules));
+
+    let error = |config: WaitingRoomConfigBuilder| config.build().unwrap_err().to_string();
+    assert_eq!(
+        error(bare().total_active_users(7).session_duration(Duration::from_secs(70))),
+        "room_store is a store with total_active_users = 6, expected total_active_users = 7, as in \
+         the configuration, or no rules in it"
+    );
+    assert!(error(bare().total_active_users(6)).starts_with("room_store is a store with session"));
+    assert!(error(bare().line_capacity(7)).starts_with("room_store is a store with"));
+    let other = WaitingRoomConfig::builder("sale").room_store(store.clone(), StoreFailure::Wait);
+    assert_eq!(
+        error(other),
+        "room_store is one of \"shop\", expected a store of the room \"sale\""
+    );
 }
 
 /// Admits newcomers until the room is full.
-async fn fill(house: &House<Remote>) {
+async fn fill(house: &House) {
     while newcomer(house).await.1 == "admitted:slot" {}
 }
 
@@ -172,7 +190,7 @@ fn waiting_since(seen: &Seen) -> String {
     since.as_str().unwrap_or_else(|| panic!("{}", seen.body)).to_owned()
 }
 
-async fn newcomer(house: &House<Remote>) -> (Visitor, String) {
+async fn newcomer(house: &House) -> (Visitor, String) {
     let mut visitor = Visitor::default();
     let reason = visitor.get(house).await.reason;
     (visitor, reason)

@@ -31,8 +31,8 @@ pub(crate) const PATH: &str = "/waiting-room/events";
 
 /// A room whose time is the paused time of tokio.
 #[derive(Clone)]
-struct Room<St = MemoryStore> {
-    layer: WaitingRoomLayer<St>,
+struct Room {
+    layer: WaitingRoomLayer,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,8 @@ impl Clock for PausedClock {
 }
 
 /// A visitor with its cookie.
-struct Visitor<St = MemoryStore> {
-    room: Room<St>,
+struct Visitor {
+    room: Room,
     cookie: Option<String>,
     headers: HeaderMap,
 }
@@ -90,20 +90,20 @@ impl Room {
     }
 }
 
-impl<St: Store> Room<St> {
-    fn visitor(&self) -> Visitor<St> {
+impl Room {
+    fn visitor(&self) -> Visitor {
         Visitor { room: self.clone(), cookie: None, headers: HeaderMap::new() }
     }
 
     /// A visitor who has a slot.
-    async fn guest(&self) -> Visitor<St> {
+    async fn guest(&self) -> Visitor {
         let mut guest = self.visitor();
         assert_eq!(guest.get("/").await.status, StatusCode::OK);
         guest
     }
 
     /// A visitor with a place in the line, and its open stream.
-    async fn streaming(&self) -> (Visitor<St>, Stream) {
+    async fn streaming(&self) -> (Visitor, Stream) {
         let mut visitor = self.visitor();
         visitor.get("/").await;
         let stream = visitor.open().await;
@@ -111,7 +111,7 @@ impl<St: Store> Room<St> {
     }
 
     /// This many visitors who arrive one after the other, with their streams.
-    async fn crowd(&self, visitors: usize) -> Vec<(Visitor<St>, Stream)> {
+    async fn crowd(&self, visitors: usize) -> Vec<(Visitor, Stream)> {
         let mut crowd: Vec<_> = (0..visitors).map(|_| self.visitor()).collect();
         for visitor in &mut crowd {
             visitor.get("/").await;
@@ -125,7 +125,7 @@ impl<St: Store> Room<St> {
     }
 }
 
-impl<St: Store> Visitor<St> {
+impl Visitor {
     async fn send(&mut self, request: http::request::Builder) -> Answer {
         let mut request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
         request.headers_mut().extend(self.headers.clone());

@@ -24,7 +24,7 @@ use tower_waiting_room::{
 };
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
-use crate::support::{House, Visitor, config, key};
+use crate::support::{House, Visitor, config, key, on_store};
 
 #[tokio::test]
 async fn a_visitor_who_comes_back_in_time_stays_in_for_ever() {
@@ -161,12 +161,12 @@ impl Store for Moody {
 }
 
 /// A layer with such a store, the store, and a pass that is due for renewal.
-async fn stale(mood: Mood) -> (WaitingRoomLayer<Moody>, Moody, String) {
+async fn stale(mood: Mood) -> (WaitingRoomLayer, Moody, String) {
     aged(mood, Duration::from_secs(10)).await
 }
 
 /// The same with a pass of this age. It expires at an age of 90 s.
-async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer<Moody>, Moody, String) {
+async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer, Moody, String) {
     let house = House::new(config().total_active_users(9));
     let mut ann = Visitor::default();
     ann.get(&house).await;
@@ -176,7 +176,7 @@ async fn aged(mood: Mood, age: Duration) -> (WaitingRoomLayer<Moody>, Moody, Str
         MemoryStore::with_clock(config.room().unwrap().clone(), house.clock.clone()).unwrap();
     let (clock, calls, renewals) = (house.clock.clone(), Arc::default(), Arc::default());
     let store = Moody { inner, clock, mood, calls, renewals };
-    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    let layer = on_store(config, store.clone(), StoreFailure::Wait);
     (layer, store, ann.cookie.unwrap())
 }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use http::Request;
 use tower_waiting_room::{
-    StoreFailure, WaitingRoomLayer,
+    StoreFailure,
     room::{MemoryStore, SessionRenewal},
     time::{ManualClock, Timestamp},
 };
 
-use crate::support::{House, Visitor, config};
+use crate::support::{House, Visitor, config, on_store};
 
 /// The ways to end a session, as headers that the test application understands.
 const WAYS: [(&str, &str); 4] = [
@@ -168,7 +168,7 @@ fn two_nodes(renewal: SessionRenewal) -> [House; 2] {
     let config = || config().session_renewal(renewal).build().unwrap();
     let store = MemoryStore::with_clock(config().room().unwrap().clone(), clock.clone()).unwrap();
     [(); 2].map(|()| {
-        let layer = WaitingRoomLayer::with_store(config(), store.clone(), StoreFailure::Wait);
+        let layer = on_store(config(), store.clone(), StoreFailure::Wait);
         House::with_store(layer, clock.clone())
     })
 }

@@ -16,7 +16,7 @@ use tower_waiting_room::{
     KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     rate::{ChargeHandle, OverSoftLimit},
-    room::{MemoryStore, Store},
+    room::{Store, StoreFailure},
     time::{Clock, ManualClock, Timestamp},
     token::CookieSettings,
 };
@@ -27,8 +27,8 @@ pub(crate) const INSIDE: &str = "inside";
 
 /// A layer with its clock, and the number of requests that reached the application.
 #[derive(Clone)]
-pub(crate) struct House<St = MemoryStore> {
-    pub(crate) layer: WaitingRoomLayer<St>,
+pub(crate) struct House {
+    pub(crate) layer: WaitingRoomLayer,
     pub(crate) clock: ManualClock,
     pub(crate) forwarded: Arc<AtomicU32>,
 }
@@ -107,13 +107,23 @@ impl House {
     }
 }
 
-impl<St: Store> House<St> {
+/// A layer whose room is in this store, which was created with the rules of the configuration.
+pub(crate) fn on_store(
+    config: WaitingRoomConfig,
+    store: impl Store,
+    on_failure: StoreFailure,
+) -> WaitingRoomLayer {
+    let config = config.into_builder().room_store(store, on_failure);
+    WaitingRoomLayer::new(config.build().unwrap())
+}
+
+impl House {
     /// A house with a store of the test's own, which reads this clock.
-    pub(crate) fn with_store(layer: WaitingRoomLayer<St>, clock: ManualClock) -> Self {
+    pub(crate) fn with_store(layer: WaitingRoomLayer, clock: ManualClock) -> Self {
         Self { layer, clock, forwarded: Arc::default() }
     }
 
-    pub(crate) fn handle(&self) -> WaitingRoomHandle<St> {
+    pub(crate) fn handle(&self) -> WaitingRoomHandle {
         self.layer.handle()
     }
 
@@ -216,15 +226,11 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    pub(crate) async fn get<St: Store>(&mut self, house: &House<St>) -> Seen {
+    pub(crate) async fn get(&mut self, house: &House) -> Seen {
         self.send(house, Request::get("/")).await
     }
 
-    pub(crate) async fn send<St: Store>(
-        &mut self,
-        house: &House<St>,
-        request: http::request::Builder,
-    ) -> Seen {
+    pub(crate) async fn send(&mut self, house: &House, request: http::request::Builder) -> Seen {
         let request = match &self.cookie {
             Some(cookie) => request.header("cookie", format!("__Host-wr-shop={cookie}")),
             None => request,
@@ -239,7 +245,7 @@ impl Visitor {
     }
 
     /// Gets a ticket, waits for as long as `Retry-After` states, and gets a place with it.
-    pub(crate) async fn queue<St: Store>(&mut self, house: &House<St>) -> Seen {
+    pub(crate) async fn queue(&mut self, house: &House) -> Seen {
         let first = self.get(house).await;
         assert!(!first.is_inside(), "the room should be full");
         house.advance(first.header("retry-after").unwrap().parse().unwrap());

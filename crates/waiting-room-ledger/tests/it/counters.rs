@@ -128,9 +128,9 @@ async fn applications_at_two_sites_that_count_admit_the_limit_and_queue_beyond_i
     assert!(world.status().await.contains("counting: sites 2, active 0\n"));
     let sites = world.sites.each_ref().map(|store| {
         let key = TokenKey::from_bytes([7; 32]);
-        let config = WaitingRoomConfig::builder("shop").total_active_users(2 * LIMIT);
-        let config = config.keys(KeyRing::new(key)).build().unwrap();
-        let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+        let config =
+            WaitingRoomConfig::builder("shop").room_store(store.clone(), StoreFailure::Wait);
+        let layer = WaitingRoomLayer::new(config.keys(KeyRing::new(key)).build().unwrap());
         Router::new().route("/", get(|| async { "inside" })).layer(layer)
     });
     let mut cookie = None;

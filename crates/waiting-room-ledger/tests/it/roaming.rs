@@ -18,7 +18,7 @@ use tokio::{
 use tower::ServiceExt;
 use tower_waiting_room::{
     KeyRing, Reason, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
-    respond::reason_of,
+    respond::reason_of, room::RoomRules,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_ledger::{
@@ -77,12 +77,6 @@ async fn application(
     escrow: EscrowRules,
 ) -> Router {
     let [(_, pass), ..] = escrow.times();
-    let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(1_000)
-        .session_duration(pass * 8 / 9)
-        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
-        .build()
-        .unwrap();
     let client = redis::Client::open(server.url()).unwrap();
     let open = move || {
         let client = client.clone();
@@ -90,9 +84,12 @@ async fn application(
     };
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(2));
     let site = SiteOptions::new(SiteId::new(site), escrow, [ledger.to_owned()], keys());
-    let rules = config.room().unwrap().clone();
+    let rules = RoomRules::new("shop", 1_000).with_session_duration(pass * 8 / 9);
     let store = SiteStore::connect(open, rules, options, site).await.unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let config = WaitingRoomConfig::builder("shop")
+        .room_store(store, StoreFailure::Wait)
+        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     let out = || async { [("waiting-room-command", "revoke")] };
     Router::new().route("/", get(|| async { "inside" })).route("/out", get(out)).layer(layer)
 }

@@ -282,15 +282,14 @@ async fn the_front_of_a_line_is_admitted_to_a_slot_from_elsewhere_while_it_check
 /// A site as an application builds it, with a key for tokens of its own.
 async fn application(server: &EngineServer, site: u16, ledger: &str) -> Router {
     let key = TokenKey::from_bytes([u8::try_from(site).unwrap(); 32]);
+    let rules = RoomRules::new("shop", 2 * LIMIT);
+    let store = join(server, site, (ledger, LASTING), rules).await.unwrap();
     let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(2 * LIMIT)
+        .room_store(store, StoreFailure::Wait)
         .keys(KeyRing::new(key))
         .build()
         .unwrap();
-    let rules = config.room().unwrap().clone();
-    let store = join(server, site, (ledger, LASTING), rules).await.unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
-    Router::new().route("/", get(|| async { "inside" })).layer(layer)
+    Router::new().route("/", get(|| async { "inside" })).layer(WaitingRoomLayer::new(config))
 }
 
 /// Sends a request with a cookie or none. Returns whether it was let in, and its cookie.

@@ -312,7 +312,8 @@ async fn a_layer_takes_a_store_that_was_given_the_events_of_its_configuration() 
         let clock = ManualClock::new(at(200));
         let options = patient().clock(clock).schedule(config.schedule().clone());
         let store = connect(&server, rules, options).await.unwrap();
-        let layer = WaitingRoomLayer::try_with_store(config, store, StoreFailure::Wait).unwrap();
+        let config = config.into_builder().room_store(store, StoreFailure::Wait);
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
         let room = layer.handle().room().unwrap();
         assert_eq!(room.rules_at(at(300)).mode(), RoomMode::Auto);
         assert_eq!(room.rules_at(at(299)).mode(), RoomMode::QueueAll);

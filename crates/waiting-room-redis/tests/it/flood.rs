@@ -118,7 +118,8 @@ async fn room_on_defaults(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router
 }
 
 fn room_on(store: RedisStore, config: WaitingRoomConfig, ran: &Arc<AtomicU32>) -> Router {
-    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Admit);
+    let config = config.into_builder().room_store(store, StoreFailure::Admit);
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     service(ran, |router| router.layer(layer))
 }
 

@@ -10,7 +10,7 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_waiting_room::{KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer};
-use waiting_room_core::{Store, Timestamp, time::ManualClock};
+use waiting_room_core::{RoomRules, Store, Timestamp, time::ManualClock};
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
@@ -18,16 +18,14 @@ use crate::support::{connect_to, on_each, start};
 
 /// Starts a node of a room for two visitors, which knows persons by a header.
 async fn node(server: &EngineServer, clock: &ManualClock) -> (Router, RedisStore) {
-    let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(2)
-        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
-        .identity(|head| Some(head.headers().get("x-login")?.to_str().ok()?.to_owned()))
-        .build()
-        .unwrap();
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(5)).clock(clock.clone());
-    let rules = config.room().unwrap().clone();
+    let rules = RoomRules::new("shop", 2);
     let store = connect_to(server.port(), rules, options).await.unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    let config = WaitingRoomConfig::builder("shop")
+        .room_store(store.clone(), StoreFailure::Wait)
+        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
+        .identity(|head| Some(head.headers().get("x-login")?.to_str().ok()?.to_owned()));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     (Router::new().route("/", get(|| async { "inside" })).layer(layer), store)
 }
 

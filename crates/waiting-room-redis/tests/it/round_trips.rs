@@ -7,7 +7,7 @@ use tower::ServiceExt;
 use tower_waiting_room::{
     KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, respond::reason_of,
 };
-use waiting_room_core::{Timestamp, time::ManualClock};
+use waiting_room_core::{RoomRules, Timestamp, time::ManualClock};
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStoreOptions;
 
@@ -20,16 +20,14 @@ const SESSION: u64 = 80;
 
 /// Starts a node of a room for one visitor, with pages that take no time.
 async fn node(link: &Link, clock: &ManualClock) -> Router {
-    let config = WaitingRoomConfig::builder("shop")
-        .total_active_users(1)
-        .session_duration(Duration::from_secs(SESSION))
-        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
-        .build()
-        .unwrap();
+    let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(SESSION));
     // Long enough for a busy machine: the test is about the round trip, not the deadline.
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(5)).clock(clock.clone());
-    let store = connect_to(link.port, config.room().unwrap().clone(), options).await.unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let store = connect_to(link.port, rules, options).await.unwrap();
+    let config = WaitingRoomConfig::builder("shop")
+        .room_store(store, StoreFailure::Wait)
+        .keys(KeyRing::new(TokenKey::from_bytes([7; 32])));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
 }
 

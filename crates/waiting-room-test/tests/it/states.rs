@@ -40,8 +40,8 @@ fn a_slot_that_becomes_free_goes_to_the_first_in_line_and_not_to_a_newcomer() {
         let occupants = state.reach(&store, clock).await.unwrap();
         store.leave(occupants.active[0].id).await.unwrap();
 
-        let config = config(3).build().unwrap();
-        let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+        let config = config(3).room_store(store.clone(), StoreFailure::Wait);
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
         let mut newcomer = TestClient::api(open_shop().layer(layer), clock);
         let seen = newcomer.get("/").await;
         assert_eq!(seen.reason.unwrap().to_string(), "queued:behind_others");

@@ -157,7 +157,8 @@ async fn the_nodes_of_a_shared_room_are_listed() {
         };
         let rules = config.room().unwrap().clone();
         let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await.unwrap();
-        let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+        let config = config.into_builder().room_store(store, StoreFailure::Wait);
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
         routers.push(dashboard(layer.handle(), |_| Ok(Operator::new("ann"))));
     }
     let router = routers.remove(0);

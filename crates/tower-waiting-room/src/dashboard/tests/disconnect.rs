@@ -76,7 +76,8 @@ async fn a_change_is_made_and_recorded_although_its_operator_disconnects() {
     let config = config().build().unwrap();
     let inner = MemoryStore::new(config.room().unwrap().clone()).unwrap();
     let store = Slow { inner, asked: Arc::default(), allowed: Arc::new(Semaphore::new(0)) };
-    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    let config = config.into_builder().room_store(store.clone(), StoreFailure::Wait);
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     let board = Board::sampled_by_hand(layer.handle());
     let router = routes(Arc::clone(&board), Arc::new(|_: &_| Ok(Operator::new("Ann"))));
     let body = Body::from(r#"{"action":"drain","confirm":"shop"}"#);

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::{runtime::Builder, time::sleep};
 use tower::ServiceExt;
-use waiting_room_core::{MemoryStore, Timestamp, time::ManualClock};
+use waiting_room_core::{Timestamp, time::ManualClock};
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ use super::{
 use crate::{Concurrency, Key, Quota, RateLimit, WaitingRoomLayer};
 
 /// A dashboard that samples by itself, and the clock of its layer.
-fn sampling() -> (Arc<Board<MemoryStore>>, Router, ManualClock) {
+fn sampling() -> (Arc<Board>, Router, ManualClock) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_040));
     let layer = WaitingRoomLayer::with_clock(config().build().unwrap(), clock.clone());
     let board = Board::new(layer.handle());

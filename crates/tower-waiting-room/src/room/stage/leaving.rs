@@ -10,7 +10,7 @@ use std::future::ready;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use waiting_room_core::{Store, Timestamp};
+use waiting_room_core::Timestamp;
 
 use super::RoomStage;
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     token::{Identities, Opened, TokenSource},
 };
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// Returns whether a request asks to leave.
     pub(crate) fn is_leave(&self, head: &RequestHead<'_>) -> bool {
         self.leave_path.as_ref().is_some_and(|path| path.is_asked(head))

@@ -4,8 +4,9 @@
 use std::net::IpAddr;
 
 use waiting_room_core::{
-    Pass, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
     room::{HeadStart, RoomMode},
+    time::Clock,
 };
 
 use super::RoomStage;
@@ -16,7 +17,7 @@ use crate::{
     token::{Identities, Verified},
 };
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// Sets what the room grants to some visitors.
     pub(in crate::room) fn with_people(self, people: People) -> Self {
         Self { people, ..self }
@@ -87,7 +88,7 @@ impl<St: Store> RoomStage<St> {
     /// A store remembers for a limited time that a visitor has left, and not beyond a loss of its
     /// memory, so the pass must not be older than that.
     pub(super) fn resuming(&self, pass: &Verified<Pass>, head: &RequestHead<'_>) -> Option<Ticket> {
-        let (grace, now, rules) = (self.people.grace?, self.store.now(), self.store.rules());
+        let (grace, now, rules) = (self.people.grace?, self.clock.now(), self.store.rules());
         let is_known = pass.last_check_in >= self.store.remembers_since()
             && now < pass.last_check_in + rules.tickets_void_after();
         // The session of a visitor that has logged in since then belongs to no person.

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, Reason, Store, StoreError, Ticket, Timestamp, Verdict, room::SessionRenewal,
+    Pass, Reason, StoreError, Ticket, Timestamp, Verdict, room::SessionRenewal,
 };
 
 use super::RoomStage;
@@ -18,7 +18,7 @@ use crate::{
     token::{Tokens, Verified},
 };
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// Returns whether the session of a pass that is not accepted may still be active. If so, the
     /// store is asked about it.
     pub(crate) fn may_return(&self, pass: &Pass) -> bool {

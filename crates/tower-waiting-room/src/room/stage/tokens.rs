@@ -1,7 +1,7 @@
 //! The tokens that the room issues, and their way into a response.
 
 use http::HeaderMap;
-use waiting_room_core::{Pass, Store, Ticket, Timestamp};
+use waiting_room_core::{Pass, Ticket, Timestamp};
 
 use super::RoomStage;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     token::{TokenSource, Tokens},
 };
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// Returns the name of the room's cookie.
     pub(crate) fn cookie_name(&self) -> &str {
         self.transport.cookie_name()

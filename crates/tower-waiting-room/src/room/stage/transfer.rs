@@ -12,7 +12,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
-use waiting_room_core::{Store, Ticket, Timestamp};
+use waiting_room_core::{Ticket, Timestamp};
 
 use super::RoomStage;
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 /// The header in which the script of the other device sends the token of a link.
 pub(crate) const TRANSFER_HEADER: HeaderName = HeaderName::from_static("waiting-room-transfer");
 
-impl<St: Store> RoomStage<St> {
+impl RoomStage {
     /// Returns whether a request asks for a link, or comes with one.
     pub(crate) fn is_transfer(&self, head: &RequestHead<'_>) -> bool {
         self.transfer_path.as_ref().is_some_and(|path| path.is_asked(head))

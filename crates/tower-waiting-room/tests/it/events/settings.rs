@@ -157,7 +157,7 @@ async fn a_store_without_the_events_of_the_configuration_is_refused() {
         tower_waiting_room::room::MemoryStore::new(config.room().unwrap().clone()).unwrap()
     };
     let without = store(&config());
-    let refused = WaitingRoomLayer::try_with_store(config(), without, StoreFailure::Wait);
+    let refused = config().into_builder().room_store(without, StoreFailure::Wait).build();
     let error = refused.unwrap_err().to_string();
     assert!(
         error.starts_with("events is a list with \"doors\", expected only events of"),

@@ -6,7 +6,7 @@ use tower_waiting_room::{
 };
 
 use super::{again, of, position, queued};
-use crate::support::{House, Visitor, config};
+use crate::support::{House, Visitor, config, on_store};
 
 /// Sessions of 80 s, whose passes expire after 90 s, and a minute of grace.
 fn graceful() -> WaitingRoomConfigBuilder {
@@ -132,8 +132,7 @@ async fn another_node_gives_no_grace_to_a_session_that_was_left() {
     let store = tower_waiting_room::room::MemoryStore::with_clock(rules, clock.clone()).unwrap();
     let node = || {
         let failure = tower_waiting_room::room::StoreFailure::Wait;
-        let layer =
-            tower_waiting_room::WaitingRoomLayer::with_store(config(), store.clone(), failure);
+        let layer = on_store(config(), store.clone(), failure);
         House::with_store(layer, clock.clone())
     };
     let (one, two) = (node(), node());

@@ -12,6 +12,7 @@ use tower_waiting_room::{
 use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
 use super::*;
+use crate::support::on_store;
 
 /// A store that can be cut off, with the default implementation of `stay`.
 #[derive(Clone)]
@@ -74,13 +75,13 @@ impl Store for Plain {
     }
 }
 
-fn room(policy: StoreFailure) -> (Room<Plain>, Arc<AtomicBool>) {
+fn room(policy: StoreFailure) -> (Room, Arc<AtomicBool>) {
     let config = lasting().build().unwrap();
     let rules = config.room().unwrap().clone();
     let store = MemoryStore::with_clock(rules, PausedClock(Instant::now())).unwrap();
     let is_cut = Arc::<AtomicBool>::default();
     let store = Plain { store, is_cut: Arc::clone(&is_cut) };
-    (Room { layer: WaitingRoomLayer::with_store(config, store, policy) }, is_cut)
+    (Room { layer: on_store(config, store, policy) }, is_cut)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,111 @@
+//! The store of a room, which was created with the rules of its room.
+//!
+//! The rules are written once. A program gives them to the store, and the configuration takes them from
+//! there; or they are in a configuration file, from which the program creates the store. In the second
+//! case there are two copies, and [`build`](WaitingRoomConfigBuilder::build) checks that they agree.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use waiting_room_core::{
+    ConfigError, RoomRules, Store, error::ConfigErrorKind, room::event::Event,
+};
+
+use super::builder::WaitingRoomConfigBuilder;
+use crate::room::{SharedRoom, StoreFailure};
+
+impl WaitingRoomConfigBuilder {
+    /// Keeps the state of the room in a store, such as `RedisStore` from the `waiting-room-redis` crate,
+    /// which all nodes share. By default, it is in the memory of this process.
+    ///
+    /// The room has the rules and the events with which the store was created, so the builder needs
+    /// none of them. If it has some, such as those of a configuration file from which the store was
+    /// created, they must be the same.
+    ///
+    /// `on_failure` determines how visitors without a valid pass are treated while the store does
+    /// not answer. The policy has no default, because admitting every visitor is wrong for scarce
+    /// goods, and refusing every visitor is wrong for ordinary content. Requests with a valid pass
+    /// are always forwarded.
+    ///
+    /// ```
+    /// use tower_waiting_room::{
+    ///     StoreFailure, WaitingRoomConfig, WaitingRoomLayer,
+    ///     room::{MemoryStore, RoomRules},
+    /// };
+    ///
+    /// let store = MemoryStore::new(RoomRules::new("shop", 200))?;
+    /// let config =
+    ///     WaitingRoomConfig::builder("shop").room_store(store, StoreFailure::Wait).build()?;
+    /// assert_eq!(config.room().map(RoomRules::total_active_users), Some(200));
+    /// let layer = WaitingRoomLayer::new(config);
+    /// # let _ = layer;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn room_store(mut self, store: impl Store, on_failure: StoreFailure) -> Self {
+        self.config.room_options.store = Some(SharedRoom { store: Arc::new(store), on_failure });
+        self
+    }
+
+    /// Takes the rules from the store of the room, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store has another name or other rules, or lacks an event.
+    pub(super) fn adopt_rules(&mut self) -> Result<(), ConfigError> {
+        let Some(SharedRoom { store, .. }) = &self.config.room_options.store else {
+            return Ok(());
+        };
+        let given = store.given_rules();
+        let none = RoomRules::new(&*self.config.name, RoomRules::MAX_USERS);
+        let users = self.total_active_users.unwrap_or(given.total_active_users());
+        let has_rules = self.total_active_users.is_some() || self.rules != none;
+        if given.name() != &*self.config.name {
+            let expected = format!("a store of the room {:?}", self.config.name);
+            return Err(contradicts("room_store", format!("one of {:?}", given.name()), expected));
+        }
+        if has_rules {
+            same(&self.rules.clone().with_total_active_users(users), &given)?;
+        }
+        let plan = store.plan();
+        let has = |event: &Event| {
+            plan.as_ref().is_some_and(|plan| plan.schedule().event(event.name()).is_some())
+        };
+        if let Some(missing) = self.events.iter().find(|event| !has(event)) {
+            let given = format!("a list with {:?}", missing.name());
+            let expected = "only events of the store of the room: give it the schedule of the \
+                            configuration first, if it supports events";
+            return Err(contradicts("events", given, expected));
+        }
+        self.total_active_users = Some(users);
+        self.rules = RoomRules::clone(&given);
+        Ok(())
+    }
+}
+
+/// Checks that the rules of a configuration are those of the store.
+fn same(own: &RoomRules, given: &RoomRules) -> Result<(), ConfigError> {
+    if own == given {
+        return Ok(());
+    }
+    let fields = |rules| match serde_json::to_value(rules) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => serde_json::Map::new(),
+    };
+    let own = fields(own);
+    let given = fields(given);
+    let (name, own) = own
+        .iter()
+        .find(|(name, own)| given.get(*name) != Some(*own))
+        .map_or(("rules", &Value::Null), |(name, own)| (name, own));
+    let given = format!("a store with {name} = {}", given.get(name).unwrap_or(&Value::Null));
+    let expected = format!("{name} = {own}, as in the configuration, or no rules in it");
+    Err(contradicts("room_store", given, expected))
+}
+
+fn contradicts(
+    field: &'static str,
+    given: String,
+    expected: impl std::fmt::Display,
+) -> ConfigError {
+    ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
+}

@@ -1,0 +1,215 @@
+//! The store of a room, whatever its type is.
+//!
+//! Core's [`Store`] is made for those who implement it: a store is cloned, and each verb is a future of
+//! a type of its own. [`RoomStore`] is its form behind a pointer, so no type of this crate names the
+//! store. A method is one call of this node, with all that belongs to it: the ends of sessions that
+//! come first, and what the node does if the store does not answer. A call therefore takes one boxed
+//! future, and no verb is boxed by itself.
+
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use waiting_room_core::{
+    Pass, RoomRules, Store, StoreError, Timestamp, Verdict,
+    room::{
+        PassHome, Renewal, RoomNode, RoomSnapshot,
+        event::{RoomPlan, Schedule},
+    },
+};
+
+use super::{
+    ends::{Ends, Owed},
+    outage::{BoxFuture, Outage, Question, StoreFailure},
+    sessions::Renewing,
+    streams::Streams,
+};
+use crate::ambient::StageClock;
+
+/// The store of a room, and the policy for its outages.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedRoom {
+    pub(crate) store: Arc<dyn RoomStore>,
+    pub(crate) on_failure: StoreFailure,
+}
+
+/// What the operator of a room observes and changes.
+#[derive(Clone)]
+pub(crate) struct Operated {
+    pub(crate) store: Arc<dyn RoomStore>,
+    pub(crate) push: Option<Arc<Streams>>,
+}
+
+/// A change of the rules of a room.
+type Change<'a> = Box<dyn Fn(RoomRules) -> RoomRules + Send + 'a>;
+
+/// A future that may borrow the store.
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A [`Store`], behind a pointer. The methods that return no future are those of [`Store`].
+pub(crate) trait RoomStore: Send + Sync {
+    /// Returns the clock of the store.
+    fn clock(&self) -> StageClock;
+
+    fn remembers_since(&self) -> Timestamp;
+
+    fn rules(&self) -> Arc<RoomRules>;
+
+    fn plan(&self) -> Option<Arc<RoomPlan>>;
+
+    fn given_rules(&self) -> Arc<RoomRules>;
+
+    fn present(&self) -> Option<u32>;
+
+    fn nodes(&self) -> Option<Vec<RoomNode>>;
+
+    fn home(&self) -> Option<PassHome>;
+
+    /// Puts a question to the store `after` this time, once the ends of sessions have been delivered.
+    fn ask(
+        &self,
+        question: Question,
+        after: Duration,
+        ends: Arc<Ends>,
+        outage: Arc<Outage>,
+    ) -> BoxFuture<Result<Verdict, StoreError>>;
+
+    /// Renews a pass, whose session does not last beyond `ends_by`, and tells the outcome to
+    /// `renewing`.
+    fn renew(
+        &self,
+        pass: Pass,
+        ends_by: Timestamp,
+        renewing: Renewing,
+        outage: Arc<Outage>,
+    ) -> BoxFuture<Option<Pass>>;
+
+    /// Delivers these ends of sessions, and calls the push streams of the visitors who wait for the
+    /// slots.
+    fn leave(&self, owed: Owed, push: Option<Arc<Streams>>, outage: Arc<Outage>) -> BoxFuture<()>;
+
+    fn snapshot(&self) -> Answer<'_, RoomSnapshot>;
+
+    fn configure<'a>(&'a self, change: Change<'a>) -> Answer<'a, ()>;
+
+    fn schedule(&self, schedule: Schedule) -> Answer<'_, ()>;
+}
+
+impl<St: Store> RoomStore for St {
+    fn clock(&self) -> StageClock {
+        let store = self.clone();
+        StageClock::new(move || Store::now(&store))
+    }
+
+    fn remembers_since(&self) -> Timestamp {
+        Store::remembers_since(self)
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        Store::rules(self)
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        Store::plan(self)
+    }
+
+    fn given_rules(&self) -> Arc<RoomRules> {
+        Store::given_rules(self)
+    }
+
+    fn present(&self) -> Option<u32> {
+        Store::present(self)
+    }
+
+    fn nodes(&self) -> Option<Vec<RoomNode>> {
+        Store::nodes(self)
+    }
+
+    fn home(&self) -> Option<PassHome> {
+        Store::home(self)
+    }
+
+    fn ask(
+        &self,
+        question: Question,
+        after: Duration,
+        ends: Arc<Ends>,
+        outage: Arc<Outage>,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        let store = self.clone();
+        Box::pin(async move {
+            if !after.is_zero() {
+                tokio::time::sleep(after).await;
+            }
+            let mut owed = ends.take_owed(question.asker());
+            while let Some(id) = owed.next() {
+                if let Err(error) = Store::leave(&store, id).await {
+                    return outage.unanswered(&store, question, error);
+                }
+                owed.is_told();
+            }
+            outage.ask(&store, question).await
+        })
+    }
+
+    fn renew(
+        &self,
+        pass: Pass,
+        ends_by: Timestamp,
+        renewing: Renewing,
+        outage: Arc<Outage>,
+    ) -> BoxFuture<Option<Pass>> {
+        let store = self.clone();
+        // The future owns `renewing`. If the future is dropped without an outcome, `renewing` is
+        // dropped too, and the visitor's next request may try again.
+        Box::pin(async move {
+            match outage.renew(&store, pass).await {
+                Ok(Renewal::Renew(mut renewed)) => {
+                    renewed.expires_at = renewed.expires_at.min(ends_by);
+                    renewing.renewed(renewed);
+                    Some(renewed)
+                }
+                Ok(Renewal::End) => {
+                    renewing.ended(&pass);
+                    None
+                }
+                Err(_) => None,
+            }
+        })
+    }
+
+    fn leave(
+        &self,
+        mut owed: Owed,
+        push: Option<Arc<Streams>>,
+        outage: Arc<Outage>,
+    ) -> BoxFuture<()> {
+        let store = self.clone();
+        Box::pin(async move {
+            while let Some(id) = owed.next() {
+                if outage.noted(&store, Store::leave(&store, id).await).is_err() {
+                    return;
+                }
+                owed.is_told();
+                push.iter().for_each(|streams| streams.call(Instant::now()));
+            }
+        })
+    }
+
+    fn snapshot(&self) -> Answer<'_, RoomSnapshot> {
+        Box::pin(Store::snapshot(self))
+    }
+
+    fn configure<'a>(&'a self, change: Change<'a>) -> Answer<'a, ()> {
+        Box::pin(Store::configure(self, change))
+    }
+
+    fn schedule(&self, schedule: Schedule) -> Answer<'_, ()> {
+        Box::pin(Store::schedule(self, schedule))
+    }
+}
+
+impl fmt::Debug for dyn RoomStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoomStore").finish_non_exhaustive()
+    }
+}
