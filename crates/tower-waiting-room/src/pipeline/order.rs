@@ -111,7 +111,7 @@ impl<St: Store> Pipeline<St> {
     pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let flow = match self.rated(journey, rated) {
             Break(stop) => self.in_effect(journey, stop),
-            go_on => go_on,
+            Continue(()) => Continue(()),
         };
         self.counted(journey, flow)
     }
@@ -212,11 +212,11 @@ impl<St: Store> Pipeline<St> {
         // in shadow mode a refusal after a wait has no effect.
         let in_effect = match flow {
             Break(stop) => self.in_effect(journey, stop),
-            go_on => go_on,
+            Continue(()) => Continue(()),
         };
         let flow = match in_effect {
             Continue(()) => self.run(head, journey),
-            stop => stop,
+            Break(stop) => Break(stop),
         };
         self.counted(journey, flow)
     }

@@ -238,9 +238,9 @@ impl Reply {
         };
         let reason = match because {
             RefusedBecause::Drained => Reason::RefusedGateDrained,
+            RefusedBecause::Evicted | RefusedBecause::Full => Reason::RefusedGateFull,
             RefusedBecause::Shed => Reason::RefusedGateShed,
             RefusedBecause::TimedOut => Reason::RefusedGateTimeout,
-            _ => Reason::RefusedGateFull,
         };
         Self::refused(reason, retry_after, By::Gate(gate, because))
     }

@@ -198,7 +198,11 @@ impl Responder {
                 let (html, _) = self.page.html(answer).ok().flatten()?;
                 (self.prepared.waiting_page.as_ref()?, html)
             }
-            _ => return None,
+            ClientKind::Grpc
+            | ClientKind::Json
+            | ClientKind::Navigation
+            | ClientKind::Problem
+            | ClientKind::Text => return None,
         };
         Some(assembled(headers, answer.status, body, answer.language, it, client))
     }

@@ -179,7 +179,7 @@ impl Door for Faulty {
         self.asked += 1;
         let token = token.map(|token| match token {
             Token::Ticket(ticket) => Token::Ticket(self.misread(ticket)),
-            pass => pass,
+            Token::Pass(pass) => Token::Pass(pass),
         });
         let reply = self.desk.ask(token, id, now);
         match (reply, token) {
