@@ -268,7 +268,7 @@ impl<St: Store> Pipeline<St> {
                 pending.skip();
                 Continue(())
             }
-            stop => Break(stop),
+            stop @ (Stop::Reply(_) | Stop::Wait(_)) => Break(stop),
         }
     }
 
@@ -395,7 +395,11 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            visitor => {
+            visitor @ (Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown) => {
                 // A visitor whose session may still be active is not challenged.
                 let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
                     if room.may_return(pass) || room.may_move(pass, now));
@@ -453,6 +457,6 @@ fn known(visitor: &Visitor) -> Option<VisitorId> {
     match visitor {
         Visitor::Inside(pass) => Some(pass.id),
         Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
-        _ => None,
+        Visitor::Outside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
     }
 }

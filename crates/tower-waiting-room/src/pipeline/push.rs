@@ -79,7 +79,13 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 return stop(Reply::nothing_to_push(Reason::AdmittedPass));
             }
-            _ => return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None)),
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => {
+                return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None));
+            }
         };
         if rules.mode() == RoomMode::Suspended {
             return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));

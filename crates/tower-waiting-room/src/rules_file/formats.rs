@@ -187,7 +187,10 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
             Value::Nothing
         }
         ScalarStyle::Plain => Value::Plain(text),
-        _ => Value::Text(text),
+        ScalarStyle::SingleQuoted
+        | ScalarStyle::DoubleQuoted
+        | ScalarStyle::Literal
+        | ScalarStyle::Folded => Value::Text(text),
     }
 }
 

@@ -184,7 +184,7 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
         for (store, id) in stores.iter().zip([1, 2].map(VisitorId::new)) {
             let ticket = eventually(async || match store.enter(id).await.unwrap() {
                 Verdict::Wait { ticket, reason: Reason::Prequeue } => Some(ticket),
-                _ => {
+                Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. } => {
                     store.leave(id).await.unwrap();
                     None
                 }

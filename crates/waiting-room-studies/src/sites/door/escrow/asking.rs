@@ -139,7 +139,7 @@ impl EscrowDoor {
                         self.take(who, limit, pass);
                         let say = match limit {
                             Limit::Active if is_returning => Say::Prolong(now + self.session),
-                            limit => self.admitted(who, limit, now),
+                            limit @ (Limit::Active | Limit::New) => self.admitted(who, limit, now),
                         };
                         self.tell(who, say);
                     }
