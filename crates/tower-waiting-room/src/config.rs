@@ -17,6 +17,7 @@ mod room;
 #[cfg(feature = "room")]
 mod store;
 
+#[doc(no_inline)]
 pub use waiting_room_core::error::ConfigErrorKind;
 
 pub use self::{

@@ -24,6 +24,7 @@
 //! by several nodes. A running request is never interrupted: it
 //! continues even if its permit is taken back or the limit is lowered.
 
+mod by_key;
 mod concurrency;
 mod few;
 mod lease;
@@ -34,6 +35,7 @@ mod stage;
 mod sweeper;
 mod waiting;
 
+#[doc(no_inline)]
 pub use waiting_room_core::gate::{
     AdaptiveLimit, AdaptiveRules, Aimd, Demand, Discipline, DrainQueue, FixedLimit, GateOutcomes,
     GateSnapshot, Gradient2, NodeShare, PermitOutcome, Sample, SharedConcurrency, Tenants, Vegas,

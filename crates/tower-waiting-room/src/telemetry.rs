@@ -60,15 +60,13 @@ mod tally;
 mod visits;
 
 #[cfg(feature = "metrics")]
-use std::ops::Add;
+use std::{collections::HashMap, ops::Add, sync::RwLock};
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-#[cfg(feature = "metrics")]
-use dashmap::DashMap;
 use waiting_room_core::{Reason, StoreError};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
@@ -99,7 +97,7 @@ pub(crate) struct Telemetry {
     /// The counters for all other reasons. The only variable parts of a reason are names from the
     /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
-    others: Arc<DashMap<Reason, metrics::Counter>>,
+    others: Arc<RwLock<HashMap<Reason, metrics::Counter>>>,
     /// The counter of first tickets.
     #[cfg(all(feature = "metrics", feature = "room"))]
     first_touches: Arc<Frequent>,
@@ -175,18 +173,24 @@ impl Telemetry {
         }
         // Looking up a counter allocates its labels, so each counter is cached after its first use.
         #[cfg(feature = "metrics")]
-        match reason {
-            Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
-            Reason::AdmittedPass => self.passes.increment(|| self.verdicts(reason)),
-            _ => match self.others.get(reason) {
-                Some(counter) => counter.increment(1),
-                None => {
-                    let counter = self.verdicts(reason);
-                    counter.increment(1);
-                    self.others.insert(reason.clone(), counter);
-                }
-            },
+        if *reason == Reason::AdmittedLimits {
+            self.limits.increment(|| self.verdicts(reason));
+        } else if *reason == Reason::AdmittedPass {
+            self.passes.increment(|| self.verdicts(reason));
+        } else if !self.increment_known(reason) {
+            let counter = self.verdicts(reason);
+            counter.increment(1);
+            let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+            others.insert(reason.clone(), counter);
         }
+    }
+
+    /// Increments the counter for a reason, if it was looked up before.
+    #[cfg(feature = "metrics")]
+    fn increment_known(&self, reason: &Reason) -> bool {
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let counter = others.get(reason);
+        counter.inspect(|counter| counter.increment(1)).is_some()
     }
 
     /// Looks up the counter for a reason.
@@ -215,7 +219,9 @@ impl Telemetry {
             "error" => match error.kind() {
                 StoreErrorKind::Busy => "busy",
                 StoreErrorKind::Timeout => "timeout",
-                _ => "unavailable",
+                StoreErrorKind::Rules
+                | StoreErrorKind::Unavailable
+                | StoreErrorKind::Unsupported => "unavailable",
             },
         )
         .increment(1);
@@ -233,7 +239,7 @@ impl Telemetry {
         match what {
             Rate::Allowed => limit.allowed.increment(|| self.decisions(name, what)),
             Rate::Refused => limit.refused.increment(|| self.decisions(name, what)),
-            _ => self.decisions(name, what).increment(1),
+            Rate::OverShadow | Rate::OverSoft => self.decisions(name, what).increment(1),
         }
     }
 
@@ -271,10 +277,12 @@ impl Telemetry {
             tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
         }
         #[cfg(feature = "metrics")]
-        match what {
-            GateEvent::AdmittedFast => gate.allowed.increment(|| self.outcomes(&gate.name, what)),
-            GateEvent::Full => gate.refused.increment(|| self.outcomes(&gate.name, what)),
-            _ => self.outcomes(&gate.name, what).increment(1),
+        if what == GateEvent::AdmittedFast {
+            gate.allowed.increment(|| self.outcomes(&gate.name, what));
+        } else if what == GateEvent::Full {
+            gate.refused.increment(|| self.outcomes(&gate.name, what));
+        } else {
+            self.outcomes(&gate.name, what).increment(1);
         }
     }
 

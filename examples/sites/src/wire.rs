@@ -135,7 +135,7 @@ impl Heard {
                     wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |wanted| wanted.1);
                 wants.1 > had
             }
-            _ => false,
+            ToGlobal::Join(_) | _ => false,
         }
     }
 }

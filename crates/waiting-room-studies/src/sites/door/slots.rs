@@ -149,7 +149,9 @@ fn rules(policy: Policy, scenario: &Scenario) -> NodeRules {
     let policy = match policy {
         Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },
         Policy::Even => SlotPolicy::Even,
-        _ => SlotPolicy::Counters,
+        Policy::Counters | Policy::Escrow | Policy::Ideal | Policy::IdealHolds => {
+            SlotPolicy::Counters
+        }
     };
     NodeRules::new(limits(scenario), policy).pacing(if settings.is_paced {
         Pacing::Linear
