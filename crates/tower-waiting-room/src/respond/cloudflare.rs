@@ -18,8 +18,6 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
-#[cfg(feature = "cloudflare")]
-pub(super) use self::variables::Variable;
 use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
 

@@ -14,12 +14,15 @@ use minijinja::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    Answer, answer::WaitSeconds, cloudflare::CfWaitingRoom, i18n::Phrase, iso::Iso, look::Look,
+    Answer,
+    answer::WaitSeconds,
+    cloudflare::CfWaitingRoom,
+    i18n::Phrase,
+    iso::Iso,
+    look::Look,
+    own_page::{direction, is_unsent, progress},
 };
-use crate::{
-    ambient::random_bytes,
-    request::{ClientKind, Language},
-};
+use crate::{ambient::random_bytes, request::Language};
 
 /// A parsed template.
 pub(super) struct Template {
@@ -198,74 +201,6 @@ impl Serialize for Labels {
             (name, applies.then(|| self.language.phrase(*phrase)))
         }))
     }
-}
-
-/// Returns the value of the `dir` attribute in a language.
-pub(super) fn direction(language: Language) -> &'static str {
-    if language.is_right_to_left() { "rtl" } else { "ltr" }
-}
-
-/// Returns the default page's fixed text with this name, or `None` if the name is unknown.
-pub(super) fn label(name: &str) -> Option<Phrase> {
-    LABELS.iter().find(|(of, _)| *of == name).map(|(_, phrase)| *phrase)
-}
-
-/// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
-/// submit the form again, because a reload sends a GET request and would drop the input.
-pub(super) fn is_unsent(answer: &Answer) -> bool {
-    answer.kind == ClientKind::Navigation && !answer.is_safe
-}
-
-/// Returns the percentage of the total expected wait that has passed: the time waited so far,
-/// divided by the sum of this time and the median remaining wait. Returns `None` if either time is
-/// unknown.
-pub(super) fn progress(answer: &Answer) -> Option<u64> {
-    let waited = answer.now.since(answer.waiting_since?).as_secs();
-    let total = waited.saturating_add(answer.wait?.p50.as_secs());
-    Some(100 * waited / total.max(1))
-}
-
-/// Appends a string, escaped for HTML like the values in a template.
-pub(super) fn escape(text: &str, html: &mut String) {
-    let mut rest = text;
-    while let Some(at) = first_escaped(rest.as_bytes()) {
-        html.push_str(&rest[..at]);
-        html.push_str(match rest.as_bytes()[at] {
-            b'"' => "&quot;",
-            b'&' => "&amp;",
-            b'\'' => "&#x27;",
-            b'/' => "&#x2f;",
-            b'<' => "&lt;",
-            _ => "&gt;",
-        });
-        rest = &rest[at + 1..];
-    }
-    html.push_str(rest);
-}
-
-/// Returns the index of the first byte that has to be escaped, or `None` if there is none.
-fn first_escaped(text: &[u8]) -> Option<usize> {
-    // Most texts contain no such byte. The bytes of a block are checked at once, and the last block
-    // may overlap the one before it.
-    let is_clean = match (text.last_chunk::<16>(), text.first_chunk::<8>(), text.last_chunk::<8>())
-    {
-        (Some(last), ..) => text.as_chunks::<16>().0.iter().all(is_clean) && is_clean(last),
-        (None, Some(first), Some(last)) => is_clean(first) && is_clean(last),
-        _ => false,
-    };
-    if is_clean { None } else { text.iter().position(|it| is_escaped(*it)) }
-}
-
-/// Returns whether no byte of a block has to be escaped.
-#[inline]
-fn is_clean<const N: usize>(block: &[u8; N]) -> bool {
-    !block.iter().fold(false, |any, it| any | is_escaped(*it))
-}
-
-/// Returns whether a byte is escaped in HTML: `"`, `&`, `'`, `/`, `<` or `>`. Two of these bytes
-/// differ from their successors in one bit only.
-const fn is_escaped(byte: u8) -> bool {
-    (byte | 1 == b'\'') | (byte | 2 == b'>') | (byte == b'"') | (byte == b'/')
 }
 
 /// The names of the fixed texts of the default page.

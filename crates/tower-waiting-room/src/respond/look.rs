@@ -202,7 +202,7 @@ fn clipped(text: &str) -> &str {
 }
 
 /// The background of the card in light mode, and in dark mode. These are the `--card` colours of
-/// `page.html`.
+/// `page.css`.
 const LIGHT_CARD: Colour = Colour([0xff, 0xff, 0xff]);
 const DARK_CARD: Colour = Colour([0x1b, 0x18, 0x24]);
 
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn the_cards_are_those_of_the_page() {
-        let page = &*super::super::own_page::SOURCE;
+        let style = super::super::own_page::STYLE;
         for card in [LIGHT_CARD, DARK_CARD] {
-            assert!(page.contains(&format!("--card: {card};")), "{card}");
+            assert!(style.contains(&format!("--card: {card};")), "{card}");
         }
     }
 

@@ -12,6 +12,14 @@ use crate::{
     },
 };
 
+static SOURCE: LazyLock<String> = LazyLock::new(|| {
+    let page = include_str!("../page.html")
+        .replace("  /* push.js */\n", include_str!("../push.js"))
+        .replace("  /* transfer.js */\n", include_str!("../transfer.js"));
+    let lines = page.split_inclusive('\n');
+    lines.filter(|line| !line.trim_start().starts_with("//")).collect()
+});
+
 thread_local! {
     /// The page as a template.
     static TEMPLATE: Template = Template::parse(SOURCE.clone()).unwrap();
@@ -98,41 +106,45 @@ fn the_buffer_of_a_page_is_large_enough() {
     for answer in sample::answers() {
         let page = page("Midsummer Festival", true);
         let rendered = page.render(&answer);
-        let (_, flat) = page.page_in(answer.language).cases[0].get().unwrap();
-        assert!(rendered.len() <= flat.len + ROOM);
+        let frame = page.frames[answer.language.index()].get().unwrap();
+        assert!(rendered.len() <= frame.len + ROOM);
     }
 }
 
-#[test]
-fn a_page_in_more_cases_than_are_kept_is_that_of_the_template_engine() {
-    let page = page("Midsummer Festival", true);
-    for answer in sample::answers().chain(sample::answers()) {
-        assert_eq!(page.render(&answer), expected(&answer, &page));
-    }
-    let cases = &page.page_in(Language::ENGLISH).cases;
-    assert!(cases.iter().all(|case| case.get().is_some()), "there are more than {}", cases.len());
+/// Returns the CSP source expression of the only element of this name in a page.
+fn source_of(html: &str, name: &str) -> String {
+    let [begin, end] = [format!("<{name}>"), format!("</{name}>")];
+    let content = html.split_once(&begin).unwrap().1.split_once(&end).unwrap().0;
+    source(content)
 }
 
 #[test]
-fn a_text_after_the_end_of_a_block_is_in_no_block() {
-    let source = "a{% if labels.unsent %}b{% elif message.number %}c{% else %}d{% endif %}{e{# f #} {{- lang }}\n";
-    let steps = split(source, Language::GERMAN, &Look::default());
-    let text = format!("{steps:?}");
-    assert_eq!(
-        text,
-        "[Text(\"a\"), Unless(IsUnsent, 4), Text(\"b\"), Jump(8), Unless(HasNumber, 7), \
-         Text(\"c\"), Jump(8), Text(\"d\"), Text(\"{ede\")]"
-    );
-}
-
-#[test]
-#[should_panic(expected = "is not a slot of the page")]
-fn an_unknown_expression_is_found_at_once() {
-    split("{{ message.titel }}", Language::ENGLISH, &Look::default());
+fn the_constant_hashes_are_those_of_the_style_and_the_script() {
+    let html = OwnPage::new(Look::default()).render(&sample::placed());
+    assert_eq!(source_of(&html, "style"), STYLE_SOURCE);
+    assert_eq!(source_of(&html, "script"), SCRIPT_SOURCE);
 }
 
 #[test]
 fn a_refusal_without_a_time_offers_no_link() {
     let rejected = OwnPage::new(Look::default()).render(&sample::refusal(Reason::RefusedReject));
     assert!(!rejected.contains("class=\"button\"") && rejected.contains("data-retry=\"20\""));
+}
+
+#[test]
+fn a_character_is_escaped_wherever_it_is_in_a_text() {
+    let escaped = |text: &str| {
+        let mut html = String::new();
+        escape(text, &mut html);
+        html
+    };
+    for len in 0..20 {
+        let text = "a\u{e9}0.".chars().cycle().take(len).collect::<String>();
+        assert_eq!(escaped(&text), text);
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let (before, after) = text.split_at(at);
+            assert_eq!(escaped(&[before, "<", after].concat()), [before, "&lt;", after].concat());
+        }
+    }
+    assert_eq!(escaped("\"&'/<>"), "&quot;&amp;&#x27;&#x2f;&lt;&gt;");
 }
