@@ -31,7 +31,7 @@ use super::{
     headers::{VARIES_BY, of_type},
     json,
     kept::{self, LayerId, PageKey},
-    prepared::{FinishedBody, NOSNIFF, Prepared, over_limit},
+    prepared::{FinishedBody, NOSNIFF, Prepared, PreparedHeaders, over_limit},
     problem,
 };
 use crate::{
@@ -108,22 +108,24 @@ impl Responder {
         if matches!(facts.about, About::Pace) && client.kind != ClientKind::Grpc {
             return too_often(facts, client.is_program());
         }
-        self.frequent(facts, &client).unwrap_or_else(|| self.on_demand(facts, &client))
+        match self.frequent(facts, &client) {
+            Some((headers, body)) => headers.assembled(body, facts, &client),
+            None => self.on_demand(facts, &client),
+        }
     }
 
-    /// Renders a frequent answer, with prepared headers. Returns `None` for any other answer, and if
-    /// the body cannot be rendered.
-    #[inline]
-    fn frequent(&self, facts: &Unforwarded<'_>, client: &Client) -> Option<Response<Bytes>> {
+    /// Renders the body of a frequent answer, and returns its prepared headers. Returns `None` for any
+    /// other answer, and if the body cannot be rendered.
+    fn frequent(&self, facts: &Unforwarded<'_>, client: &Client) -> Option<Frequent<'_>> {
         let prepared = &self.prepared;
         match facts.about {
             About::Limit if client.is_program() => {
-                let body = FinishedBody::english(StatusCode::TOO_MANY_REQUESTS, over_limit(facts));
-                Some(prepared.limit.assembled(body, facts, client))
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                Some((&prepared.limit, FinishedBody::english(status, over_limit(facts))))
             }
             About::Gate(status) if client.is_program() => {
-                let body = FinishedBody::english(status, prepared.document(facts.reason, status)?);
-                Some(prepared.gate.assembled(body, facts, client))
+                let document = prepared.document(facts.reason, status)?;
+                Some((&prepared.gate, FinishedBody::english(status, document)))
             }
             About::Limit => self.refused_page(StatusCode::TOO_MANY_REQUESTS, facts, client),
             About::Gate(status) | About::Service(status) => {
@@ -142,7 +144,7 @@ impl Responder {
         status: StatusCode,
         facts: &Unforwarded<'_>,
         client: &Client,
-    ) -> Option<Response<Bytes>> {
+    ) -> Option<Frequent<'_>> {
         let headers = self.prepared.refused_page.as_ref()?;
         // A template may show the token, which is for one visitor only.
         let is_page = client.kind == ClientKind::Navigation && facts.outcome == Outcome::Refuse;
@@ -161,11 +163,11 @@ impl Responder {
         let render =
             || self.page.html(&self.answer(facts, client, language)).ok().flatten().ok_or(());
         let content = kept::page(key, facts.now, render).ok()?;
-        Some(headers.assembled(FinishedBody { status, language, content }, facts, client))
+        Some((headers, FinishedBody { status, language, content }))
     }
 
     /// Renders the answer to a client that waits, or to a poll.
-    fn about_room(&self, facts: &Unforwarded<'_>, client: &Client) -> Option<Response<Bytes>> {
+    fn about_room(&self, facts: &Unforwarded<'_>, client: &Client) -> Option<Frequent<'_>> {
         let is_waiting = facts.outcome == Outcome::Wait;
         let headers = match client.kind {
             ClientKind::Json if client.is_poll => &self.prepared.poll,
@@ -184,8 +186,8 @@ impl Responder {
             ClientKind::Navigation => self.page.html(&answer).ok().flatten()?.0,
             _ => json::body(&answer).ok()?,
         };
-        let body = FinishedBody { status: answer.status, language: answer.language, content };
-        Some(headers.assembled(body, facts, client))
+        let Answer { status, language, .. } = answer;
+        Some((headers, FinishedBody { status, language, content }))
     }
 
     /// Renders an answer with the closure of the application. Returns `None` if the closure leaves
@@ -268,6 +270,9 @@ impl Responder {
         answer
     }
 }
+
+/// Prepared headers, and the body of the answer.
+type Frequent<'a> = (&'a PreparedHeaders, FinishedBody);
 
 /// Creates the answer to a ticket that is shown too often.
 ///

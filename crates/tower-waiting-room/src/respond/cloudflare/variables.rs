@@ -1,5 +1,6 @@
 //! The fields of `cfWaitingRoom` by name, for page templates.
 
+#[cfg(feature = "cloudflare")]
 use std::borrow::Cow;
 
 use super::{CfWaitingRoom, Iso};
