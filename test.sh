@@ -75,7 +75,7 @@ else
 fi
 
 step "each feature by itself"
-for feature in "" axum cloudflare config-file dashboard metrics page room rules-file tonic; do
+for feature in "" axum cloudflare config-file dashboard metrics room rules-file tonic; do
     cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
         -- -D warnings
 done
@@ -91,6 +91,9 @@ step "tests"
 # The tests with foreign clients mostly wait for those clients, so there are more threads than
 # cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
+
+step "languages: each built-in one has every sentence"
+scripts/untranslated.py
 
 step "the quick start of the guide, followed from cargo new"
 scripts/newcomer.sh

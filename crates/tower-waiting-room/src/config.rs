@@ -28,5 +28,5 @@ pub use self::{
 pub use crate::misconfiguration::Misconfiguration;
 
 #[cfg(test)]
-#[cfg(all(feature = "config-file", feature = "page", feature = "room", feature = "rules-file"))]
+#[cfg(all(feature = "config-file", feature = "room", feature = "rules-file"))]
 mod tests;

@@ -61,7 +61,7 @@ pub use waiting_room_core::rate::{Algorithm, Alignment, KeyCensus, Refusals};
 
 #[cfg(feature = "rules-file")]
 pub(crate) use self::condition::{Condition, Literal};
-#[cfg(all(test, feature = "page", feature = "room", feature = "rules-file"))]
+#[cfg(all(test, feature = "room", feature = "rules-file"))]
 pub(crate) use self::limit::Cost;
 pub(crate) use self::{
     config::RateConfig,

@@ -30,7 +30,7 @@ pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
 pub(crate) use self::{
     policy_line::{MAX_NAME_LEN, QUOTA_EXCEEDED, quota_exceeded},
     profile::{Field, HeaderPart},
-    report::{PolicyLine, PolicyState, Report, ReportKey, value as number, whole_seconds, write},
+    report::{PolicyLine, PolicyState, Report, value as number, whole_seconds, write},
 };
 
 #[cfg(test)]

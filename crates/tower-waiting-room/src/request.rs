@@ -34,7 +34,6 @@ mod matcher;
 mod negotiation;
 mod path;
 mod path_rule;
-mod recent;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;

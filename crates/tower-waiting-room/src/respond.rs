@@ -25,63 +25,55 @@
 //! This module makes no decisions about requests, reads no clock and does not query the room.
 
 // Refusing a flood of requests must cost next to nothing. Most requests in a flood come from
-// programs, so refusals of programs by a limit or a gate are prepared at start-up (`responder`).
+// programs, so refusals of programs by a limit or a gate are prepared at start-up (`prepared`).
 // All other answers are rendered on demand (`form`). The rate limit headers come from
 // `rate_headers`.
 
 mod answer;
 mod cloudflare;
 mod event;
-mod finished;
 mod form;
 mod grpc;
 mod headers;
-#[cfg(feature = "page")]
-mod html;
 mod i18n;
 mod iso;
 mod json;
 mod kept;
-#[cfg(feature = "page")]
 mod look;
 mod message;
 #[cfg(feature = "cloudflare")]
 mod mustache;
-#[cfg(feature = "page")]
 mod own_page;
-#[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
 mod prepared;
 mod problem;
 mod refusal;
 mod responder;
-#[cfg(any(feature = "page", test))]
+#[cfg(any(feature = "room", test))]
 mod sample;
 mod sentences;
 mod statuses;
 #[cfg(feature = "room")]
 mod stream_event;
-mod unforwarded;
+#[cfg(feature = "room")]
+mod template;
 
 #[cfg(feature = "dashboard")]
 pub(crate) use self::iso::Iso;
-#[cfg(not(feature = "page"))]
-pub(crate) use self::page::Page;
-#[cfg(feature = "page")]
-pub use self::page::Page;
 #[cfg(feature = "room")]
 pub(crate) use self::stream_event::StreamFacts;
+pub(crate) use self::{
+    answer::{About, Unforwarded},
+    headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
+    refusal::{Refusal, Shapes},
+    responder::Responder,
+    statuses::Statuses,
+};
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},
     event::EventFacts,
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
     message::Message,
-};
-pub(crate) use self::{
-    headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
-    refusal::{Refusal, Shapes},
-    responder::Responder,
-    statuses::Statuses,
-    unforwarded::{About, Unforwarded},
+    page::Page,
 };
 pub use crate::request::client::ClientKind;

@@ -1,5 +1,5 @@
 //! The layer with any set of its features, also with none. Unlike the other tests, these run
-//! without a room, a page and a rules file too.
+//! without a room and a rules file too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
@@ -29,7 +29,7 @@ async fn visit(layer: &WaitingRoomLayer) -> (http::response::Parts, Option<Strin
 }
 
 #[tokio::test]
-async fn a_browser_over_a_limit_gets_a_page_or_else_english_text() {
+async fn a_browser_over_a_limit_gets_a_page_in_its_language() {
     let limit = RateLimit::new("all", Quota::per_minute(1), Key::global());
     let config = WaitingRoomConfig::builder("api").rate_limit(limit).build().unwrap();
     let layer = WaitingRoomLayer::new(config);
@@ -39,19 +39,9 @@ async fn a_browser_over_a_limit_gets_a_page_or_else_english_text() {
     assert_eq!(reason.as_deref(), Some("refused:rate:all"));
     let header = |name| head.headers.get(name).unwrap().to_str().unwrap();
     assert_eq!(header(header::RETRY_AFTER), "60");
-    if cfg!(feature = "page") {
-        assert_eq!(header(header::CONTENT_TYPE), "text/html; charset=utf-8");
-        assert_eq!(header(header::CONTENT_LANGUAGE), "de");
-        assert!(text.starts_with("<!doctype html>"), "{text}");
-    } else {
-        assert_eq!(header(header::CONTENT_TYPE), "text/plain; charset=utf-8");
-        assert_eq!(header(header::CONTENT_LANGUAGE), "en");
-        assert_eq!(
-            text,
-            "That was a little too fast. Too many requests came from you in a short time. Please try \
-             again in 1 minute.\n"
-        );
-    }
+    assert_eq!(header(header::CONTENT_TYPE), "text/html; charset=utf-8");
+    assert_eq!(header(header::CONTENT_LANGUAGE), "de");
+    assert!(text.starts_with("<!doctype html>"), "{text}");
 }
 
 #[tokio::test]
@@ -70,7 +60,7 @@ fn a_field_of_a_missing_feature_is_refused_as_unknown() {
     for (field, value, is_known) in [
         ("cookie", "{}", cfg!(feature = "room")),
         ("keys", "[]", cfg!(feature = "room")),
-        ("page", "\"<p>\"", cfg!(feature = "page")),
+        ("page", "\"<p>\"", cfg!(feature = "room")),
         ("rate_limits_file", "\"\"", cfg!(feature = "rules-file")),
         ("status", "{}", cfg!(feature = "room")),
         ("total_active_users", "0", cfg!(feature = "room")),

@@ -262,7 +262,8 @@ impl WaitingRoomConfigBuilder {
 
     /// Sets the page for waiting browsers. The default is a built-in page in the visitor's
     /// language.
-    #[cfg(feature = "page")]
+    ///
+    /// The settings of the page are checked by [`build`](Self::build).
     pub fn page(mut self, page: Page) -> Self {
         self.config.page = page;
         self
@@ -315,6 +316,7 @@ impl WaitingRoomConfigBuilder {
         config.room_options.validate(&rules, total_active_users.is_some())?;
         config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
         config.statuses.validate()?;
+        config.page = config.page.checked()?;
         if config.bypass.len() > Self::MAX_BYPASS {
             let given = format!("{} rules", config.bypass.len());
             let expected = format!("at most {}", Self::MAX_BYPASS);

@@ -17,7 +17,7 @@
 #[cfg(feature = "room")]
 mod events;
 mod gates;
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 mod page;
 mod rates;
 #[cfg(feature = "room")]
@@ -30,7 +30,7 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 #[cfg(feature = "room")]
 use self::events::EventFile;
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 use self::page::PageFile;
 #[cfg(feature = "room")]
 use self::room::{
@@ -140,7 +140,7 @@ pub(super) struct ConfigFile {
     preflight: Preflight,
     /// The page: the source text (not the path) of a template that replaces the default page, or
     /// its settings.
-    #[cfg(feature = "page")]
+    #[cfg(feature = "room")]
     page: Option<PageFile>,
     /// The source text of a Mustache template of Cloudflare Waiting Room, instead of `page`.
     #[cfg(feature = "cloudflare")]
@@ -289,7 +289,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
             }
             builder = builder.page(crate::respond::Page::mustache(template)?);
         }
-        #[cfg(feature = "page")]
+        #[cfg(feature = "room")]
         if let Some(page) = file.page {
             builder = builder.page(page.page()?);
         }

@@ -150,7 +150,6 @@ fn a_file_and_the_builder_mean_the_same() {
 }
 
 #[test]
-#[cfg(feature = "page")]
 fn a_page_in_a_file_is_a_template_or_settings() {
     let config = |page: &str| {
         let file = format!(

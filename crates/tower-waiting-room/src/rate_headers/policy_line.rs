@@ -5,8 +5,6 @@
 //! only shares these strings or appends digits to them. Serializing the strings for each request
 //! would make refusals expensive.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use waiting_room_core::{ConfigError, Quota, Reason, error::ConfigErrorKind, rate::Algorithm};
@@ -106,9 +104,7 @@ impl PolicyLine {
         let limit = bounded(limit);
         let reason = Reason::RefusedRate(name.to_owned().into()).to_string();
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
             name: name.into(),
             problem: quota_exceeded(&[name], &reason, &detail).map_err(|_| malformed())?.into(),
             detail,

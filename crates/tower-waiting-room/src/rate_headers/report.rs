@@ -2,12 +2,12 @@
 //!
 //! [`Report`] combines the constant strings of the policies that apply with the numbers in their
 //! decisions. This code runs for every response, so it avoids formatting. Small numbers are static
-//! strings, large numbers are cached per thread, and other values are joined in one allocation.
+//! strings, and other values are joined in one allocation.
 //!
 //! Durations and Unix times are rounded up, so that a client that obeys them never comes back too
 //! early.
 
-use std::{cell::RefCell, cmp::Reverse, time::Duration};
+use std::{cmp::Reverse, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -19,8 +19,6 @@ use super::profile::{Field, HeaderPart};
 /// policy.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyLine {
-    /// The identity of the strings. Only clones have the same, and it is never 0.
-    pub(super) id: u64,
     /// The name of the limit or the gate: 1 to 128 printable ASCII characters.
     pub(super) name: Box<str>,
     /// The reason for a refusal, as an English sentence.
@@ -69,25 +67,6 @@ pub(crate) struct Report<'a> {
     is_redirect: bool,
 }
 
-/// All values on which the headers about at most one policy depend. Equal keys have equal headers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReportKey {
-    /// The identity of the policy's strings, or 0 without a policy.
-    line: u64,
-    remaining: u64,
-    /// The time until the quota grows, in whole seconds, and its end as a Unix time.
-    reset: [u64; 2],
-    retry_after: Option<u64>,
-}
-
-impl ReportKey {
-    /// Returns a number in which the values that differ most often are mixed.
-    pub(crate) fn mixed(&self) -> u64 {
-        let retry_after = self.retry_after.unwrap_or_default().wrapping_mul(11);
-        self.line.wrapping_mul(5).wrapping_add(retry_after).wrapping_add(self.remaining)
-    }
-}
-
 impl<'a> Report<'a> {
     /// Creates a report on these policies. `retry_after` is in whole seconds, and `None` unless the
     /// request was refused and may be repeated.
@@ -103,19 +82,6 @@ impl<'a> Report<'a> {
     pub(super) fn of_status(mut self, status: StatusCode) -> Self {
         self.is_redirect = status.is_redirection();
         self
-    }
-
-    /// Returns the key of the headers, or `None` if several policies apply.
-    pub(crate) fn key(&self) -> Option<ReportKey> {
-        let retry_after = self.retry_after;
-        match self.told {
-            [] => Some(ReportKey { line: 0, remaining: 0, reset: [0; 2], retry_after }),
-            [PolicyState { line, decision: Decision { remaining, reset, .. } }] => {
-                let reset = [seconds(*reset), unix_seconds(self.now + *reset)];
-                Some(ReportKey { line: line.id, remaining: *remaining, reset, retry_after })
-            }
-            _ => None,
-        }
     }
 
     /// Adds these fields to `headers`. Values are appended to existing lists. If the response
@@ -288,42 +254,15 @@ const SEPARATOR: &str = ", ";
 /// no allocation.
 pub(crate) fn value(number: u64) -> HeaderValue {
     let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
-    small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
+    if let Some(numeral) = small {
+        return HeaderValue::from_static(numeral);
+    }
+    // `from_str` allocates as many bytes as there are digits. The integer conversion of the `http`
+    // crate would reserve room for the longest possible integer.
+    let number = bounded(number);
+    HeaderValue::from_str(itoa::Buffer::new().format(number))
+        .unwrap_or_else(|_| HeaderValue::from(number))
 }
-
-/// Returns a number of at least four digits as a header value.
-///
-/// Most large numbers are shared by many responses: timestamps, such as the end of a window, and the
-/// lengths of bodies. Each thread caches the most recent numbers, timestamps apart from others. The
-/// lowest bits of a number select its cache entry, so consecutive seconds do not collide.
-fn large(number: u64) -> HeaderValue {
-    RECENT.with_borrow_mut(|recent| {
-        let [low, ..] = number.to_le_bytes();
-        let recent = &mut recent[usize::from(number >= FIRST_TIMESTAMP)];
-        let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
-        if *kept != number {
-            // `from_str` allocates as many bytes as there are digits. The integer conversion of the
-            // `http` crate would reserve room for the longest possible integer.
-            let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
-            (*kept, *value) = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
-        }
-        value.clone()
-    })
-}
-
-thread_local! {
-    /// The cached numbers of at least 1 000 with their digits. The number 0 marks an unused entry.
-    static RECENT: RefCell<[[(u64, HeaderValue); RECENT_LEN]; 2]> = const {
-        RefCell::new([const { [const { (0, HeaderValue::from_static("0")) }; RECENT_LEN] }; 2])
-    };
-}
-
-/// The least number that is taken for a timestamp: a second of the year 2001.
-const FIRST_TIMESTAMP: u64 = 1_000_000_000;
-
-/// The number of cache entries for timestamps, and for other numbers. The number is a power of two, so that the low bits of the cached
-/// numbers spread over all entries.
-const RECENT_LEN: usize = 64;
 
 /// Caps a number at the largest integer that a structured field can contain (RFC 9651 section
 /// 3.3.1).
@@ -395,17 +334,6 @@ mod tests {
             assert_eq!(value(number), number.to_string());
         }
         assert_eq!(value(u64::MAX), "999999999999999");
-    }
-
-    #[test]
-    fn a_timestamp_and_the_length_of_a_body_keep_their_entries() {
-        let length = 10_240 + 7;
-        let time = 1_700_000_000_u64.next_multiple_of(RECENT_LEN as u64) + 7;
-        let both = || [length, time].map(value);
-        let addresses =
-            |values: &[HeaderValue; 2]| values.each_ref().map(|it| it.as_bytes().as_ptr());
-        let (first, second) = (both(), both());
-        assert_eq!(addresses(&first), addresses(&second), "a number was formatted again");
     }
 
     #[test]

@@ -20,11 +20,8 @@
 //!
 //! Apart from [`is_native_grpc`], the code in this module runs only for requests that are not
 //! forwarded. A flood of refusals must be cheap, and a client can send new headers with every
-//! request. The parsers are therefore bounded and do not allocate memory, and the results for
-//! recent header values are remembered. Misleading headers do no harm: their only effect is that
-//! the client gets an answer in a form that it cannot read.
-
-use std::cell::RefCell;
+//! request. The parsers are therefore bounded and do not allocate memory. Misleading headers do no
+//! harm: their only effect is that the client gets an answer in a form that it cannot read.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
@@ -36,7 +33,6 @@ use super::{
     accept::{Offer, Preference},
     language::Language,
     negotiation::Languages,
-    recent::Recent,
 };
 
 /// The request header that marks a poll by the script of the waiting page.
@@ -119,16 +115,8 @@ impl Client {
 
 impl Languages {
     /// Returns the language that a client prefers according to the headers of its request.
-    ///
-    /// Without the `page` feature, all answers are in English.
     pub(crate) fn of(&self, headers: &HeaderMap) -> Language {
-        if !cfg!(feature = "page") {
-            return Language::ENGLISH;
-        }
-        let negotiate = |list: &[u8]| {
-            let compute = |list: &[u8]| (self.id(), self.negotiate(list));
-            LANGUAGES.with_borrow_mut(|it| it.get_if(list, |(of, _)| of == self.id(), compute)).1
-        };
+        let negotiate = |list: &[u8]| self.negotiate(list);
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN, negotiate);
         language.unwrap_or(self.default())
     }
@@ -281,11 +269,10 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
-    let read = |list: &[u8]| PREFERENCES.with_borrow_mut(|it| it.get(list, Preference::of));
     let preference = match asked {
-        AcceptHeader::Line(line) => read(cut(line, MAX_ACCEPT_LEN)),
+        AcceptHeader::Line(line) => Preference::of(cut(line, MAX_ACCEPT_LEN)),
         AcceptHeader::Nothing | AcceptHeader::Lines => {
-            combined(headers, &ACCEPT, MAX_ACCEPT_LEN, read).flatten()
+            combined(headers, &ACCEPT, MAX_ACCEPT_LEN, Preference::of).flatten()
         }
     };
     match preference.map(|it| if page { it.any } else { it.data }) {
@@ -334,15 +321,6 @@ fn cut(list: &[u8], limit: usize) -> &[u8] {
     }
     let end = list[..limit].iter().rposition(|byte| *byte == b',');
     &list[..end.unwrap_or(0)]
-}
-
-thread_local! {
-    /// A cache of the preferences in recent `Accept` headers.
-    static PREFERENCES: RefCell<Recent<Option<Preference>, MAX_ACCEPT_LEN>> = RefCell::new(Recent::new());
-
-    /// A cache of the languages chosen for recent `Accept-Language` headers, each with the set of
-    /// languages from which it was chosen.
-    static LANGUAGES: RefCell<Recent<(u32, Language), MAX_ACCEPT_LANGUAGE_LEN>> = RefCell::new(Recent::new());
 }
 
 const HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");

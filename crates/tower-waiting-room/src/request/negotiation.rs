@@ -6,8 +6,6 @@
 //! an extension, and allocates several lists. Tests compare the choice between the variants of a
 //! language with the `unic-langid` crate and its table of likely subtags.
 
-#[cfg(feature = "page")]
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::{cmp::Reverse, sync::LazyLock};
 
 use super::{
@@ -18,8 +16,6 @@ use super::{
 /// The languages between which the clients of one layer can choose.
 #[derive(Clone, Debug)]
 pub(crate) struct Languages {
-    /// Distinguishes this set from all other sets of the process, in caches.
-    id: u32,
     /// The language for clients that accept no other.
     default: Language,
     /// The languages, sorted by their primary subtags. Languages with the same primary subtag are in
@@ -37,7 +33,6 @@ struct AvailableLanguage {
     variant: Variant,
     language: Language,
     /// Whether the primary subtag is not that of the language's own tag.
-    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "needed if languages are added"))]
     is_alias: bool,
 }
 
@@ -45,8 +40,11 @@ impl Languages {
     /// Returns the built-in languages, with English as the default.
     pub(crate) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Languages> = LazyLock::new(|| {
-            let (id, default, starts) = (0, Language::ENGLISH, Box::new([0; LETTERS * LETTERS]));
-            let mut languages = Languages { id, default, offers: Vec::new(), starts };
+            let mut languages = Languages {
+                default: Language::ENGLISH,
+                offers: Vec::new(),
+                starts: Box::new([0; LETTERS * LETTERS]),
+            };
             let aliases = ALIASES.iter().map(|(alias, language)| AvailableLanguage {
                 is_alias: true,
                 ..AvailableLanguage::new(alias, *language)
@@ -60,9 +58,9 @@ impl Languages {
     }
 
     /// Adds a language. It replaces the language with the same tag.
-    #[cfg(feature = "page")]
+    #[cfg(feature = "room")]
     pub(crate) fn with(&self, language: Language) -> Self {
-        let mut languages = Self { id: new_id(), ..self.clone() };
+        let mut languages = self.clone();
         let replaced = |it: Language| it.tag() == language.tag();
         if replaced(self.default) {
             languages.default = language;
@@ -81,9 +79,8 @@ impl Languages {
     }
 
     /// Sets the language for clients that accept no other.
-    #[cfg(feature = "page")]
     pub(crate) fn with_default(&self, default: Language) -> Self {
-        Self { id: new_id(), default, ..self.clone() }
+        Self { default, ..self.clone() }
     }
 
     /// Sorts the languages by their primary subtags, and updates the index.
@@ -99,14 +96,12 @@ impl Languages {
     }
 
     /// Returns the language with exactly this tag.
-    #[cfg(feature = "page")]
     pub(crate) fn tagged(&self, tag: &str) -> Option<Language> {
         let mut languages = self.offers.iter().map(|offer| offer.language);
         languages.find(|language| language.tag().eq_ignore_ascii_case(tag))
     }
 
     /// Returns the tags of all languages.
-    #[cfg(feature = "page")]
     pub(crate) fn tags(&self) -> Vec<&'static str> {
         let named = self.offers.iter().filter(|offer| !offer.is_alias);
         named.map(|offer| offer.language.tag()).collect()
@@ -115,11 +110,6 @@ impl Languages {
     /// Returns the language for clients that accept no other.
     pub(crate) const fn default(&self) -> Language {
         self.default
-    }
-
-    /// Returns the identity of this set, for caches.
-    pub(super) const fn id(&self) -> u32 {
-        self.id
     }
 
     /// Returns the language that an `Accept-Language` header prefers.
@@ -346,13 +336,6 @@ const ALIASES: [(&str, Language); 9] = [
     ("tl", Language::FILIPINO),
     ("yue", Language::CHINESE_TRADITIONAL),
 ];
-
-/// Returns an identity for a set of languages.
-#[cfg(feature = "page")]
-fn new_id() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
 
 /// The number of letters with which a primary subtag may begin.
 const LETTERS: usize = 26;

@@ -10,7 +10,7 @@
 //! The numbers are coarser than those in this crate's own object: waits are in whole minutes, and
 //! unless the order is random, there is only one value for the wait.
 
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 mod variables;
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
-#[cfg(feature = "cloudflare")]
+#[cfg(feature = "room")]
 pub(super) use self::variables::Variable;
 use super::{Answer, answer::whole_minutes, iso::Iso};
 use crate::rate_headers::whole_seconds;
@@ -184,7 +184,7 @@ impl CfWaitingRoom {
 }
 
 /// Template variables that are not fields of the JSON response.
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 impl CfWaitingRoom {
     /// The names of all variables: the fields of the JSON response, and two that only templates
     /// have.

@@ -84,6 +84,5 @@ fn text(answer: &Answer) -> Response<Bytes> {
     of_type("text/plain; charset=utf-8", text)
 }
 
-#[cfg(test)]
-#[cfg(feature = "page")]
+#[cfg(all(test, feature = "room"))]
 mod tests;

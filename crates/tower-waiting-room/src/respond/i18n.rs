@@ -1,10 +1,13 @@
 //! The sentences of answers in each language.
 //!
 //! Each language has one file in `i18n/`, in the Fluent format, with the plural rules of CLDR. To
-//! add a built-in language, add a file, a line in `request/language.rs` and a line in `rules.rs`.
-//! Tests then require the file to contain every sentence of [`Phrase`], in the same order, with every
-//! plural form of the language. Without the `page` feature, every sentence is in English.
+//! add a built-in language, add a file, a line in `request/language.rs` and a line in `texts.rs`.
 //! Applications add languages at start-up (`added.rs`).
+//!
+//! To add a sentence, add a line to [`Phrase`] and the English sentence to `en.ftl`. A language without
+//! the sentence has the English one. `scripts/untranslated.py` lists what is not translated, and fails
+//! if there is anything, so that each release is complete. In a translated file, the sentences are in
+//! the order of [`Phrase`], with every plural form of the language.
 //!
 //! A waiting page has up to seven sentences with numbers, and an attacker may request many pages. A
 //! file is therefore parsed once per process, when it is first needed, into constant pieces and
@@ -12,18 +15,17 @@
 //! Tests compare each sentence with the output of the `fluent-bundle` crate, which needs about 50
 //! times as many instructions.
 
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 mod added;
 #[cfg_attr(
-    not(any(feature = "page", test)),
+    not(any(feature = "room", test)),
     expect(dead_code, reason = "only the texts of added languages are checked")
 )]
 mod parse;
-mod plural;
 mod rules;
 mod texts;
 
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 pub(super) use self::added::{MAX_TEXTS_LEN, add};
 
 /// The arguments of a sentence. A sentence uses at most two of them.
@@ -43,10 +45,6 @@ macro_rules! phrases {
     ($($id:ident = $name:literal,)+) => {
         /// A sentence, in any language.
         #[derive(Clone, Copy, Debug)]
-        #[cfg_attr(
-            not(any(feature = "page", test)),
-            expect(dead_code, reason = "some are for the page only")
-        )]
         pub(super) enum Phrase { $($id),+ }
 
         /// The names of the sentences in the files.

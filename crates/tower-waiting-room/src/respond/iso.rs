@@ -1,7 +1,5 @@
 //! Points in time in ISO 8601 format, as answers contain them.
 
-use std::cell::Cell;
-
 use serde::{Serialize, Serializer};
 use waiting_room_core::Timestamp;
 
@@ -25,7 +23,12 @@ impl Iso {
         // The days and the milliseconds of a day fit in 32 bits, in which divisions cost less.
         let (days, millis) = (self.0.as_millis() / 86_400_000, self.0.as_millis() % 86_400_000);
         let (days, millis) = (low_bits(days), low_bits(millis));
-        let mut text = midnight(days);
+        let [year, month, day] = date(days);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        write_two(&mut text, 0, year / 100);
+        write_two(&mut text, 2, year % 100);
+        write_two(&mut text, 5, month);
+        write_two(&mut text, 8, day);
         let (seconds, millis) = (millis / 1_000, millis % 1_000);
         write_two(&mut text, 11, seconds / 3_600);
         write_two(&mut text, 14, seconds / 60 % 60);
@@ -34,30 +37,6 @@ impl Iso {
         text[22] = digit(millis % 10);
         text
     }
-}
-
-/// Formats the beginning of a day. Almost all times in answers are on the current day, so each thread
-/// remembers its last result.
-fn midnight(days: u32) -> [u8; Iso::LEN] {
-    MIDNIGHT.with(|last| {
-        let (of, text) = last.get();
-        if of == Some(days) {
-            return text;
-        }
-        let [year, month, day] = date(days);
-        let mut text = *b"0000-00-00T00:00:00.000Z";
-        write_two(&mut text, 0, year / 100);
-        write_two(&mut text, 2, year % 100);
-        write_two(&mut text, 5, month);
-        write_two(&mut text, 8, day);
-        last.set((Some(days), text));
-        text
-    })
-}
-
-thread_local! {
-    /// The last day that was formatted, in days since 1970-01-01, and its beginning.
-    static MIDNIGHT: Cell<(Option<u32>, [u8; Iso::LEN])> = const { Cell::new((None, [0; Iso::LEN])) };
 }
 
 /// Returns the year, the month and the day of the month, for a number of days since 1970-01-01.

@@ -7,10 +7,7 @@
 //!
 //! The second object is part of the answer only if `JsonProfile::Cloudflare` is configured.
 //!
-//! Clients request this answer every few seconds, so both objects are written without serde, into a
-//! buffer that each thread keeps. The fields are documented in `docs/answers.md`.
-
-use std::cell::RefCell;
+//! Clients request this answer every few seconds, so both objects are written without serde. The fields are documented in `docs/answers.md`.
 
 use bytes::Bytes;
 use http::Response;
@@ -41,23 +38,15 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
 ///
 /// Returns an error under the same condition as [`response`].
 pub(super) fn body(answer: &Answer) -> Result<Bytes, Failure> {
-    BUFFER.with_borrow_mut(|body| {
-        body.clear();
-        body.extend_from_slice(b"{\"waitingRoom\":");
-        WaitingRoom::new(answer).write(body)?;
-        if answer.has_cloudflare_object() {
-            body.extend_from_slice(b",\"cfWaitingRoom\":");
-            CfWaitingRoom::new(answer).write(body);
-        }
-        body.push(b'}');
-        // A copy of the right length needs one allocation, and a vector with room to spare two.
-        Ok(Bytes::copy_from_slice(body))
-    })
-}
-
-thread_local! {
-    /// The buffer in which this thread writes answers. An answer is at most a few KiB long.
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    let mut body = Vec::with_capacity(USUAL_LEN);
+    body.extend_from_slice(b"{\"waitingRoom\":");
+    WaitingRoom::new(answer).write(&mut body)?;
+    if answer.has_cloudflare_object() {
+        body.extend_from_slice(b",\"cfWaitingRoom\":");
+        CfWaitingRoom::new(answer).write(&mut body);
+    }
+    body.push(b'}');
+    Ok(body.into())
 }
 
 /// The `waitingRoom` object. Fields that do not apply are `null`, except for `isApproximate`,
@@ -141,7 +130,6 @@ impl<'a> WaitingRoom<'a> {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut number = itoa::Buffer::new();
-        out.reserve(USUAL_LEN);
         out.extend_from_slice(b"{\"room\":");
         text(self.room, out)?;
         field(out, ",\"status\":\"", self.status);

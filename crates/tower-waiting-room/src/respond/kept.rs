@@ -91,7 +91,7 @@ pub(super) enum Reuse {
     Allowed,
     /// The page contains a nonce, which must be new in every response.
     #[cfg_attr(
-        not(any(feature = "page", test)),
+        not(any(feature = "room", test)),
         expect(dead_code, reason = "only a template has nonces")
     )]
     Forbidden,

@@ -1,31 +1,26 @@
 //! Pages in the Mustache language, as Cloudflare Waiting Room uses them (`custom_page_html`).
 //!
-//! The engine (`ramhorns`) accepts some templates that no author can mean: it renders an unknown
-//! name as nothing, and a section that never ends as text. The tags of a template are therefore
-//! read before the engine sees it, and each mistake is an error with its line:
-//!
 //! ```text
-//! source ─► tags ─► known names, closed sections, bounds ─► engine ─► page
-//!            └─ spaces and comments removed, so that the engine reads each tag as the author did
+//! source ─► tags ─► known names, closed sections, bounds ─► steps ─► page
 //! ```
 //!
+//! The language permits templates that no author can mean: an unknown name is rendered as nothing,
+//! and a section need not end. Here, each mistake is an error with its line, which is found before
+//! the first visitor arrives.
+//!
 //! All values come from this crate and are short, a section is rendered at most once, and the
-//! number of tags is limited. The size of a page and the time to render it are therefore bounded
-//! before the first visitor arrives.
+//! number of tags is limited. The size of a page and the time to render it are therefore bounded.
 
 mod tags;
 
-use ramhorns::{Content, Section, encoding::Encoder, traits::ContentSequence};
-
-use self::tags::Mistake;
-use super::{
-    Answer,
-    cloudflare::{CfWaitingRoom, Variable},
-};
+use self::tags::{Mistake, Step};
+use super::{Answer, cloudflare::CfWaitingRoom, own_page::escape};
 
 /// A template in the Mustache language, after its checks.
 pub(super) struct MustachePage {
-    template: ramhorns::Template<'static>,
+    steps: Vec<Step>,
+    /// The length of all constant texts, in bytes.
+    len: usize,
 }
 
 impl MustachePage {
@@ -39,79 +34,42 @@ impl MustachePage {
     ///
     /// Returns what is wrong with the template, and the line of the mistake.
     pub(super) fn parse(source: &str) -> Result<Self, Mistake> {
-        let clean = tags::checked(source, is_variable)?;
-        let template = ramhorns::Template::new(clean);
-        // The checks find every mistake that the engine reports, so the line is not known here.
-        let template = template.map_err(|error| Mistake { line: 0, what: error.to_string() })?;
-        Ok(Self { template })
+        let steps = tags::steps(source, CfWaitingRoom::VARIABLES)?;
+        let texts = steps.iter().filter_map(|step| match step {
+            Step::Text(text) => Some(text.len()),
+            _ => None,
+        });
+        Ok(Self { len: texts.sum(), steps })
     }
 
     /// Renders the page for an answer.
     pub(super) fn render(&self, answer: &Answer) -> String {
-        self.template.render(&PageValues(CfWaitingRoom::new(answer)))
+        let values = CfWaitingRoom::new(answer);
+        let mut html = String::with_capacity(self.len + self.len / 4);
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
+            match step {
+                Step::Skip { name, when, to } => {
+                    let is_truthy = values.variable(name).is_some_and(|value| value.is_truthy());
+                    if is_truthy == *when {
+                        at = *to;
+                    }
+                }
+                Step::Text(text) => html.push_str(text),
+                Step::Value { name, is_escaped } => {
+                    let value = values.variable(name);
+                    let text = value.as_ref().map(|value| value.text()).unwrap_or_default();
+                    if *is_escaped {
+                        escape(&text, &mut html);
+                    } else {
+                        html.push_str(&text);
+                    }
+                }
+            }
+        }
+        html
     }
-}
-
-/// The variables of one page.
-struct PageValues(CfWaitingRoom);
-
-impl PageValues {
-    /// Renders what a tag with this name stands for. Returns `false` if there is no such variable.
-    fn with<E>(
-        &self,
-        name: &str,
-        render: impl FnOnce(&Variable<'_>) -> Result<(), E>,
-    ) -> Result<bool, E> {
-        let Some(value) = self.0.variable(name) else { return Ok(false) };
-        render(&value)?;
-        Ok(true)
-    }
-}
-
-/// The engine asks for each name in the template.
-impl Content for PageValues {
-    fn render_field_escaped<E: Encoder>(
-        &self,
-        _: u64,
-        name: &str,
-        encoder: &mut E,
-    ) -> Result<bool, E::Error> {
-        self.with(name, |value| encoder.write_escaped(&value.text()))
-    }
-
-    fn render_field_unescaped<E: Encoder>(
-        &self,
-        _: u64,
-        name: &str,
-        encoder: &mut E,
-    ) -> Result<bool, E::Error> {
-        self.with(name, |value| encoder.write_unescaped(&value.text()))
-    }
-
-    fn render_field_section<C: ContentSequence, E: Encoder>(
-        &self,
-        _: u64,
-        name: &str,
-        section: Section<'_, C>,
-        encoder: &mut E,
-    ) -> Result<bool, E::Error> {
-        self.with(name, |value| if value.is_truthy() { section.render(encoder) } else { Ok(()) })
-    }
-
-    fn render_field_inverse<C: ContentSequence, E: Encoder>(
-        &self,
-        _: u64,
-        name: &str,
-        section: Section<'_, C>,
-        encoder: &mut E,
-    ) -> Result<bool, E::Error> {
-        self.with(name, |value| if value.is_truthy() { Ok(()) } else { section.render(encoder) })
-    }
-}
-
-/// Returns whether a template may contain a variable of this name.
-fn is_variable(name: &str) -> bool {
-    CfWaitingRoom::VARIABLES.contains(&name)
 }
 
 #[cfg(test)]

@@ -1,32 +1,95 @@
-//! Headers of answers, prepared at start-up.
+//! Answers that are prepared at start-up, as far as possible.
 //!
 //! An answer has 5 to 14 headers, many of them constant. Inserting a header hashes its name,
 //! and growing the map hashes all names again. The headers of frequent answers are therefore
-//! inserted once, at start-up: an answer clones the map, and sets the few values that vary.
+//! inserted once, at start-up: an answer clones the map, and sets the few values that vary. The documents for programs are rendered at start-up.
 
+use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
     header::{
-        CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, REFRESH, RETRY_AFTER,
-        SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH,
+        CONTENT_TYPE, REFRESH, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
+use waiting_room_core::{Reason, Timestamp};
 
 use super::{
-    Outcome, Page,
-    finished::{self, HeadersKey, PreparedId},
-    headers::{OUTCOME_HEADER, VARIES_BY},
+    About, Answer, Outcome, Page, Unforwarded,
+    headers::{EXPOSED, OUTCOME_HEADER, VARIES_BY},
     problem,
 };
 use crate::{
-    rate_headers::{Field, HeaderPart, Report, number},
-    request::Language,
+    rate_headers::{Field, HeaderPart, Report, number, quota_exceeded},
+    request::{Client, ClientKind, Language},
 };
+
+/// The prepared headers for common answers, and the prepared documents for refusals by gates.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// The headers for programs that exceed a limit. The limit provides the document.
+    pub(super) limit: PreparedHeaders,
+    /// The headers for programs that a gate refuses.
+    pub(super) gate: PreparedHeaders,
+    /// The headers for programs that wait.
+    pub(super) waiting: PreparedHeaders,
+    /// The headers for the script of the waiting page.
+    pub(super) poll: PreparedHeaders,
+    /// The headers of the page for browsers that limits or gates refuse, if they can be prepared.
+    pub(super) refused_page: Option<PreparedHeaders>,
+    /// The headers of the waiting page, if they can be prepared.
+    pub(super) waiting_page: Option<PreparedHeaders>,
+    /// The documents of gates: one for each combination of a reason and a status.
+    documents: Vec<(Reason, StatusCode, Bytes)>,
+}
+
+impl Prepared {
+    /// Prepares the answers of a layer that sends the rate limit headers `fields` and shows `page`.
+    pub(super) fn new(fields: &'static [Field], page: &Page) -> Self {
+        let documents = GATE_REASONS.into_iter().flat_map(|reason| {
+            GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
+        });
+        // A refusal by a limit omits the header with the outcome, because its document states the
+        // limit, and every header adds to the cost of a flood.
+        let outcome = (OUTCOME_HEADER, Outcome::Refuse.as_str());
+        Self {
+            limit: PreparedHeaders::of_document(fields, &[]),
+            gate: PreparedHeaders::of_document(fields, &[outcome]),
+            waiting: PreparedHeaders::of_json(false),
+            poll: PreparedHeaders::of_json(true),
+            refused_page: PreparedHeaders::of_refused_page(page, fields),
+            waiting_page: PreparedHeaders::of_waiting_page(page),
+            documents: documents.collect(),
+        }
+    }
+
+    /// Returns the document of a refusal by a gate. Returns `None` if no document is prepared for
+    /// the reason and the status: for example, if the client has disconnected.
+    pub(super) fn document(&self, reason: &Reason, status: StatusCode) -> Option<Bytes> {
+        // There are at most twelve documents, so a linear search is as fast as a map.
+        let mut documents = self.documents.iter();
+        let (.., document) = documents.find(|(of, with, _)| of == reason && *with == status)?;
+        Some(document.clone())
+    }
+}
+
+/// The body of an answer with prepared headers.
+pub(super) struct FinishedBody {
+    pub(super) status: StatusCode,
+    pub(super) language: Language,
+    pub(super) content: Bytes,
+}
+
+impl FinishedBody {
+    /// Returns a document for programs, which is in English.
+    pub(super) fn english(status: StatusCode, content: Bytes) -> Self {
+        Self { status, language: Language::default(), content }
+    }
+}
 
 /// The headers of one kind of answer.
 #[derive(Debug)]
 pub(super) struct PreparedHeaders {
-    id: PreparedId,
     /// All headers. A header that varies has an empty value until it is set.
     headers: HeaderMap,
     /// All headers, and an empty `Set-Cookie` header as the last one. A copied map has no room to spare, so
@@ -39,7 +102,7 @@ pub(super) struct PreparedHeaders {
 
 /// The value of a header that varies.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Varying {
+enum Varying {
     /// The tag of the language.
     Language,
     /// The length of the body.
@@ -54,7 +117,7 @@ pub(super) enum Varying {
 
 /// The values of the headers that vary.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'a> {
+struct Values<'a> {
     pub(super) language: Language,
     /// The length of the body in bytes.
     pub(super) length: usize,
@@ -65,10 +128,7 @@ pub(super) struct Values<'a> {
 impl PreparedHeaders {
     /// Prepares the headers of refusals by limits and gates for programs, with the additional
     /// headers in `besides`.
-    pub(super) fn of_document(
-        fields: &'static [Field],
-        besides: &[(HeaderName, &'static str)],
-    ) -> Self {
+    fn of_document(fields: &'static [Field], besides: &[(HeaderName, &'static str)]) -> Self {
         let besides = besides.iter().map(|(name, value)| (name.clone(), constant(value)));
         // RFC 6585 section 4 forbids caches to store a 429, but not every cache supports that
         // status.
@@ -79,7 +139,7 @@ impl PreparedHeaders {
 
     /// Prepares the headers of JSON about the room. `Content-Language` is for answers with
     /// sentences.
-    pub(super) fn of_json(has_text: bool) -> Self {
+    fn of_json(has_text: bool) -> Self {
         let fixed = [(CONTENT_TYPE, constant("application/json")), NO_STORE];
         let language = has_text.then_some(LANGUAGE);
         Self::new(fixed, [OUTCOME, RETRY, LENGTH].into_iter().chain(language))
@@ -87,13 +147,13 @@ impl PreparedHeaders {
 
     /// Prepares the headers of pages of refusals by limits and gates, unless they differ from
     /// response to response.
-    pub(super) fn of_refused_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
+    fn of_refused_page(page: &Page, fields: &'static [Field]) -> Option<Self> {
         Self::of_page(page, [LANGUAGE, RETRY, LENGTH].into_iter().chain(reports(fields)))
     }
 
     /// Prepares the headers of the waiting page for a request that may be repeated, unless they
     /// differ from response to response.
-    pub(super) fn of_waiting_page(page: &Page) -> Option<Self> {
+    fn of_waiting_page(page: &Page) -> Option<Self> {
         Self::of_page(page, [LANGUAGE, (REFRESH, RETRY.1), RETRY, LENGTH].into_iter())
     }
 
@@ -124,27 +184,32 @@ impl PreparedHeaders {
         debug_assert_eq!(headers.len(), parts.len(), "no name occurs twice");
         let mut with_cookie = headers.clone();
         with_cookie.insert(SET_COOKIE, HeaderValue::from_static(""));
-        Self { id: PreparedId::new(), headers, with_cookie, parts: parts.into() }
+        Self { headers, with_cookie, parts: parts.into() }
     }
 
-    /// Returns the headers of a refusal, which may have been set for another request with the same
-    /// values.
-    pub(super) fn of_refusal(&self, values: &Values<'_>) -> HeaderMap {
-        let Values { language, length, outcome, report } = *values;
-        // The headers for several policies are set each time.
-        let Some(report) = report.key() else { return self.with(values) };
-        let key = HeadersKey { prepared: self.id, report, language, length, outcome };
-        finished::headers(key, || self.with(values))
-    }
-
-    /// Copies the headers, and sets the values that vary.
-    pub(super) fn with(&self, values: &Values<'_>) -> HeaderMap {
-        self.copied(&self.headers, values)
-    }
-
-    /// Does the same, and adds an empty `Set-Cookie` header, whose value the caller sets.
-    pub(super) fn with_cookie(&self, values: &Values<'_>) -> HeaderMap {
-        self.copied(&self.with_cookie, values)
+    /// Assembles a response from the headers and a finished body.
+    pub(super) fn assembled(
+        &self,
+        body: FinishedBody,
+        facts: &Unforwarded<'_>,
+        client: &Client,
+    ) -> Response<Bytes> {
+        let FinishedBody { status, language, content } = body;
+        let length = content.len();
+        let mut response = Response::new(if client.is_head { Bytes::new() } else { content });
+        *response.status_mut() = status;
+        let values = Values { language, length, outcome: facts.outcome, report: facts.report() };
+        let gets_cookie = facts.gets_cookie && matches!(facts.about, About::Room(..));
+        let prepared = if gets_cookie { &self.with_cookie } else { &self.headers };
+        *response.headers_mut() = self.copied(prepared, &values);
+        // Every further header adds to the cost of a flood, and only scripts of other origins need
+        // permission to read headers.
+        if client.has_origin {
+            let headers = response.headers_mut();
+            headers.entry(VARY).or_insert(HeaderValue::from_static(VARIES_BY));
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+        }
+        response
     }
 
     /// Copies a map that begins with all headers, and sets the values that vary.
@@ -171,6 +236,38 @@ impl PreparedHeaders {
     }
 }
 
+/// Returns the problem document for the limits that a request exceeds: the prepared document for a
+/// single limit, and otherwise a new document that names all exceeded limits.
+pub(super) fn over_limit(facts: &Unforwarded<'_>) -> Bytes {
+    let mut violated = facts.violated();
+    match (violated.next(), violated.next()) {
+        (Some(only), None) => only.line.problem.clone(),
+        _ => {
+            let names: Vec<&str> = facts.violated().map(|told| told.line.name()).collect();
+            let details: Vec<&str> = facts.violated().map(|told| &*told.line.detail).collect();
+            let (reason, detail) = (facts.reason.to_string(), details.join(" "));
+            quota_exceeded(&names, &reason, &detail).unwrap_or_default().into()
+        }
+    }
+}
+
+/// Renders the problem document of a gate, in English. The document names neither the gate nor a
+/// time, so that one document serves all requests.
+fn document(reason: &Reason, status: StatusCode) -> Bytes {
+    let client = Client {
+        kind: ClientKind::Problem,
+        has_origin: false,
+        is_head: false,
+        is_poll: false,
+        is_safe: false,
+    };
+    // The document of a gate contains neither the name of the room nor a time.
+    let (outcome, now) = (Outcome::Refuse, Timestamp::ZERO);
+    let (language, reason) = (Language::default(), reason.clone());
+    let answer = Answer::new("".into(), &client, language, outcome, reason, status, now);
+    problem::document(&answer).unwrap_or_default().into()
+}
+
 /// Returns the headers that report limits.
 fn reports(fields: &'static [Field]) -> impl Iterator<Item = (HeaderName, Varying)> {
     fields.iter().map(|field| (field.name.clone(), Varying::Report(field.part)))
@@ -193,6 +290,18 @@ fn without_empty(headers: HeaderMap) -> HeaderMap {
     let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
+
+/// The reasons for which a gate refuses a request whose client is still connected.
+const GATE_REASONS: [Reason; 4] = [
+    Reason::RefusedGateDrained,
+    Reason::RefusedGateFull,
+    Reason::RefusedGateShed,
+    Reason::RefusedGateTimeout,
+];
+
+/// The statuses that a gate's refusal may have.
+const GATE_STATUSES: [StatusCode; 3] =
+    [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 #[cfg(test)]
 mod tests {
@@ -218,7 +327,8 @@ mod tests {
 
     #[test]
     fn a_header_without_a_value_is_left_out() {
-        let headers = |retry_after| prepared().with(&values(retry_after));
+        let prepared = prepared();
+        let headers = |retry_after| prepared.copied(&prepared.headers, &values(retry_after));
         let all = [
             "cache-control: no-store",
             "content-language: de",
@@ -231,8 +341,9 @@ mod tests {
 
     #[test]
     fn a_cookie_follows_the_same_headers() {
-        let mut headers = prepared().with_cookie(&values(Some(7)));
+        let prepared = prepared();
+        let mut headers = prepared.copied(&prepared.with_cookie, &values(Some(7)));
         assert_eq!(headers.remove(SET_COOKIE).unwrap(), "");
-        assert_eq!(lines(headers), lines(prepared().with(&values(Some(7)))));
+        assert_eq!(lines(headers), lines(prepared.copied(&prepared.headers, &values(Some(7)))));
     }
 }

@@ -10,7 +10,7 @@
 //! | up to 90 min | minutes |
 //! | longer | hours |
 
-use std::{borrow::Cow, cell::RefCell, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use waiting_room_core::room::WaitEstimate;
 
@@ -49,20 +49,9 @@ impl Sentences {
         self.0.sentence(Phrase::LineAbout, args)
     }
 
-    /// Returns the sentence about the time for which a place is kept. The rules of the room determine
-    /// this time, so each thread remembers its last sentence in each language.
+    /// Returns the sentence about the time for which a place is kept.
     pub(super) fn keep(self, retention: Duration) -> Cow<'static, str> {
-        KEEP.with_borrow_mut(|keep| {
-            let last = &mut keep[self.0.index()];
-            match last {
-                Some((time, sentence)) if *time == retention => sentence.clone(),
-                _ => {
-                    let sentence = self.with(Phrase::Keep, &self.span(retention));
-                    *last = Some((retention, sentence.clone()));
-                    sentence
-                }
-            }
-        })
+        self.with(Phrase::Keep, &self.span(retention))
     }
 
     /// Returns the sentence about the time to retry, or `None` if no retry can succeed.
@@ -146,15 +135,6 @@ impl Sentences {
     }
 }
 
-/// A retention, with the sentence about it.
-type Keep = (Duration, Cow<'static, str>);
-
-thread_local! {
-    /// The last sentence of [`Sentences::keep`] in each language, by [`Language::index`].
-    static KEEP: RefCell<[Option<Keep>; Language::MAX]> =
-        const { RefCell::new([const { None }; Language::MAX]) };
-}
-
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -162,7 +142,6 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
 #[cfg(test)]
-#[cfg(feature = "page")]
 mod tests {
     use super::*;
     use crate::respond::sample;
@@ -196,17 +175,6 @@ mod tests {
         ];
         for (language, count, expected) in cases {
             assert_eq!(told(language, count), expected);
-        }
-    }
-
-    #[test]
-    fn a_place_is_kept_for_as_long_as_the_rules_say_in_each_language() {
-        for (minutes, language) in [5, 10, 5].into_iter().zip(Language::ALL.into_iter().cycle()) {
-            for language in [language, Language::ENGLISH] {
-                let keep = Sentences(language).keep(Duration::from_secs(60 * minutes));
-                let expected = Sentences(language).span(Duration::from_secs(60 * minutes));
-                assert!(keep.contains(&*expected), "{keep}");
-            }
         }
     }
 

@@ -57,9 +57,9 @@ async fn axe_finds_nothing_to_complain_about() {
 #[tokio::test]
 async fn axe_finds_nothing_to_complain_about_in_any_other_state() {
     let logo = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/%3E";
-    let page = Page::default().title("Midsummer Festival").logo(logo).unwrap();
-    let page = page.accent("#0b6e4f", "#5fd3a8").unwrap().notice("Doors open at ten.").unwrap();
-    let page = page.support("https://help.example/").unwrap();
+    let page = Page::default().title("Midsummer Festival").logo(logo);
+    let page = page.accent("#0b6e4f", "#5fd3a8").notice("Doors open at ten.");
+    let page = page.support("https://help.example/");
     let lottery = config().page(page.clone()).queueing_method(QueueingMethod::Random);
     let (house, _guest) = House::full(lottery).await;
     let browser = Browser::start().await;

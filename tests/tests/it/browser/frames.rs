@@ -77,7 +77,7 @@ async fn without_partitioned_cookies_a_frame_of_another_site_gets_no_place() {
 #[tokio::test]
 async fn a_page_whose_policy_forbids_frames_is_not_shown_in_one() {
     let policy = format!("{}; frame-ancestors 'none'", Page::STRICT_POLICY);
-    let page = Page::default().content_security_policy(&policy).unwrap();
+    let page = Page::default().content_security_policy(&policy);
     let (house, _guest) = House::full(config().page(page)).await;
     let elsewhere = House::open(config());
     let browser = Browser::start().await;

@@ -51,35 +51,41 @@ impl PageFile {
     ///
     /// # Errors
     ///
-    /// Returns the errors of the methods of [`Page`].
+    /// Returns the errors of [`Page::template`]. The settings are checked with the configuration.
     pub(super) fn page(self) -> Result<Page, ConfigError> {
-        let it = self.0;
-        let mut page = it.template.map_or_else(|| Ok(Page::default()), Page::template)?;
-        if let Some(title) = it.title {
+        let PageSettings {
+            template,
+            title,
+            logo,
+            accent,
+            notice,
+            support,
+            default_language,
+            texts,
+            content_security_policy,
+        } = self.0;
+        let mut page = template.map_or_else(|| Ok(Page::default()), Page::template)?;
+        if let Some(title) = title {
             page = page.title(title);
         }
-        for (tag, file) in &it.texts {
-            page = page.texts(tag, file)?;
+        for (tag, file) in &texts {
+            page = page.texts(tag, file);
         }
-        page = set(page, it.default_language, Page::default_language)?;
-        page = set(page, it.logo, Page::logo)?;
-        page = set(page, it.notice, Page::notice)?;
-        page = set(page, it.support, Page::support)?;
-        if let Some(AccentFile { light, dark }) = it.accent {
-            page = page.accent(&light, &dark)?;
+        page = set(page, default_language, Page::default_language);
+        page = set(page, logo, Page::logo);
+        page = set(page, notice, Page::notice);
+        page = set(page, support, Page::support);
+        if let Some(AccentFile { light, dark }) = accent {
+            page = page.accent(&light, &dark);
         }
-        set(page, it.content_security_policy, Page::content_security_policy)
+        Ok(set(page, content_security_policy, Page::content_security_policy))
     }
 }
 
 /// Applies a setting, if it is given.
-fn set(
-    page: Page,
-    value: Option<String>,
-    apply: impl FnOnce(Page, &str) -> Result<Page, ConfigError>,
-) -> Result<Page, ConfigError> {
+fn set(page: Page, value: Option<String>, apply: impl FnOnce(Page, &str) -> Page) -> Page {
     match value {
-        None => Ok(page),
+        None => page,
         Some(value) => apply(page, &value),
     }
 }

@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 mod added {
     use super::*;
 

@@ -12,8 +12,7 @@ use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 use super::{
     NAMES,
     parse::{Sentence, parse},
-    rules,
-    texts::{TEXTS, Texts},
+    texts::{self, TEXTS, Texts},
 };
 use crate::request::Language;
 
@@ -70,8 +69,8 @@ fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, Con
         let given = format!("a file for `{tag}` that has in line {} {}", flaw.line, flaw.what);
         return Err(malformed(given, "sentences as in `en.ftl`"));
     }
-    let english = Texts::of(Language::ENGLISH);
-    for ((name, sentence), english) in NAMES.iter().zip(&sentences).zip(&english.sentences) {
+    let english = Texts::of(Language::ENGLISH).sentences.iter().flatten();
+    for ((name, sentence), english) in NAMES.iter().zip(&sentences).zip(english) {
         if let Some(Err(what)) = sentence.as_ref().map(|it| it.check(name, english)) {
             let given = format!("a file for `{tag}` that has {what}");
             return Err(malformed(given, "sentences with the arguments of those in `en.ftl`"));
@@ -88,7 +87,7 @@ fn sentences(tag: &str, file: &'static str) -> Result<Vec<Option<Sentence>>, Con
         return Err(ConfigError::new(kind, FIELD, given, expected));
     };
     let mut complete: Vec<_> = NAMES.iter().map(|_| None).collect();
-    let parsed = parse(rules::file(base), &mut complete);
+    let parsed = parse(texts::file(base), &mut complete);
     debug_assert!(parsed.is_ok(), "{tag}: {parsed:?}");
     let complete = complete.into_iter().zip(sentences);
     Ok(complete.map(|(built_in, replaced)| replaced.or(built_in)).collect())

@@ -8,7 +8,10 @@
 
 use std::borrow::Cow;
 
-use super::{Args, NAMES, plural::Category, rules::Rules};
+use super::{
+    Args, NAMES,
+    rules::{Category, Rules},
+};
 
 /// Parses a file into `sentences`, which has an element for each name in [`NAMES`].
 ///
@@ -163,7 +166,7 @@ impl Sentence {
     }
 
     /// Returns the categories that have a form.
-    #[cfg(all(test, feature = "page"))]
+    #[cfg(test)]
     pub(super) fn categories(&self) -> Vec<Category> {
         self.forms.iter().map(|(category, _)| *category).chain([Category::Other]).collect()
     }

@@ -1,7 +1,13 @@
-//! The rules of each language: its file, its plural forms, and how numbers and sentences are joined.
+//! The rules of each language: the plural rules of CLDR for whole numbers, and how the digits of
+//! numbers and the sentences of a paragraph are joined.
+//!
+//! A sentence has a form for each category of its language, and the form `other` for all numbers
+//! without a form of their own. Languages that only distinguish one from other numbers, or no numbers
+//! at all, therefore need no rule here. Tests compare the rules with the `icu_plurals` crate, which
+//! is not used otherwise because it needs a dozen other crates. The `intl_pluralrules` crate has
+//! wrong rules for Arabic, Latvian, Lithuanian and Romanian.
 
-use super::plural::{Category, PluralRule, rule};
-use crate::request::Language;
+use std::ops::RangeInclusive;
 
 /// The rules of a language.
 pub(super) struct Rules {
@@ -55,65 +61,218 @@ fn separator(primary: &str) -> char {
 /// The languages with groups of two digits.
 const INDIAN: [&str; 10] = ["bn", "gu", "hi", "kn", "ml", "mr", "or", "pa", "ta", "te"];
 
-/// Declares the files of the built-in languages.
-macro_rules! files {
-    ($($name:ident => $file:literal,)+) => {
-        /// Returns the Fluent file of a built-in language.
-        #[cfg(feature = "page")]
-        pub(super) fn file(language: Language) -> &'static str {
-            match language {
-                $(Language::$name => include_str!($file),)+
-                _ => include_str!("en.ftl"),
+/// A plural category of CLDR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    Zero,
+    One,
+    Two,
+    Few,
+    Many,
+    Other,
+}
+
+impl Category {
+    /// Returns the category with this name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "zero" => Self::Zero,
+            "one" => Self::One,
+            "two" => Self::Two,
+            "few" => Self::Few,
+            "many" => Self::Many,
+            "other" => Self::Other,
+            _ => return None,
+        })
+    }
+}
+
+/// A plural rule: the category of each number.
+type PluralRule = fn(u64) -> Category;
+
+/// Returns the plural rule of a language, by its tag and the primary subtag.
+fn rule(tag: &str, primary: &str) -> PluralRule {
+    if tag == "pt-PT" {
+        return romance;
+    }
+    match primary {
+        "ar" | "ars" => arabic,
+        "be" | "ru" | "uk" => east_slavic,
+        "br" => breton,
+        "bs" | "hr" | "sh" | "sr" => south_slavic,
+        "ca" | "es" | "gl" | "it" | "lld" | "scn" | "vec" => romance,
+        "cs" | "sk" => |n| choose(&[(n == 1, One), ((2..=4).contains(&n), Few)]),
+        "cy" => welsh,
+        "dsb" | "hsb" | "sl" => slovenian,
+        "ceb" | "fil" | "tl" => {
+            |n| choose(&[(n <= 3 && n > 0 || !matches!(n % 10, 4 | 6 | 9), One)])
+        }
+        "fr" | "pt" => |n| choose(&[(n <= 1, One), (is_million(n), Many)]),
+        "ga" => irish,
+        "gd" => scottish_gaelic,
+        "gv" => manx,
+        "he" | "iu" | "iw" | "naq" | "sat" | "se" | "sma" | "smi" | "smj" | "smn" | "sms" => {
+            |n| choose(&[(n == 1, One), (n == 2, Two)])
+        }
+        "is" | "mk" => |n| choose(&[(ends_in_one(n), One)]),
+        "blo" | "cv" | "ksh" | "lag" => |n| choose(&[(n == 0, Zero), (n == 1, One)]),
+        "kw" => cornish,
+        "lt" => lithuanian,
+        "lv" | "prg" => latvian,
+        "mo" | "ro" => |n| choose(&[(n == 1, One), (n == 0 || last_two(n, 1..=19), Few)]),
+        "mt" => maltese,
+        "pl" => polish,
+        "shi" => |n| choose(&[(n <= 1, One), ((2..=10).contains(&n), Few)]),
+        "tzm" => |n| choose(&[(n <= 1 || (11..=99).contains(&n), One)]),
+        "ak" | "am" | "as" | "bho" | "bn" | "csw" | "doi" | "fa" | "ff" | "gu" | "guw" | "hi"
+        | "hy" | "kab" | "kn" | "ln" | "mg" | "nso" | "pa" | "pcm" | "si" | "ti" | "vi" | "wa"
+        | "zu" => |n| choose(&[(n <= 1, One)]),
+        _ => |n| choose(&[(n == 1, One)]),
+    }
+}
+
+use Category::{Few, Many, One, Other, Two, Zero};
+
+fn arabic(n: u64) -> Category {
+    let [few, many] = [3..=10, 11..=99].map(|range| last_two(n, range));
+    choose(&[(n == 0, Zero), (n == 1, One), (n == 2, Two), (few, Few), (many, Many)])
+}
+
+fn breton(n: u64) -> Category {
+    let is_regular = |digit: u64| !matches!(n % 100 / 10, 1 | 7 | 9) && n % 10 == digit;
+    let is_few = is_regular(3) || is_regular(4) || is_regular(9);
+    choose(&[(is_regular(1), One), (is_regular(2), Two), (is_few, Few), (is_million(n), Many)])
+}
+
+fn cornish(n: u64) -> Category {
+    let ends_in = |digit: u64| n % 10 == digit && (n % 100 / 10).is_multiple_of(2);
+    let is_thousand = n.is_multiple_of(1_000)
+        && (matches!(n % 100_000, 1_000..=20_000 | 40_000 | 60_000 | 80_000)
+            || n % 1_000_000 == 100_000);
+    let is_two = n > 0 && (ends_in(2) || is_thousand);
+    choose(&[(n == 0, Zero), (n == 1, One), (is_two, Two), (ends_in(3), Few), (ends_in(1), Many)])
+}
+
+fn east_slavic(n: u64) -> Category {
+    choose(&[(ends_in_one(n), One), (ends_in_few(n), Few), (true, Many)])
+}
+
+fn irish(n: u64) -> Category {
+    let [few, many] = [3..=6, 7..=10].map(|range: RangeInclusive<u64>| range.contains(&n));
+    choose(&[(n == 1, One), (n == 2, Two), (few, Few), (many, Many)])
+}
+
+fn latvian(n: u64) -> Category {
+    choose(&[(n.is_multiple_of(10) || last_two(n, 11..=19), Zero), (n % 10 == 1, One)])
+}
+
+fn lithuanian(n: u64) -> Category {
+    let is_regular = !last_two(n, 11..=19) && !n.is_multiple_of(10);
+    choose(&[(is_regular && n % 10 == 1, One), (is_regular, Few)])
+}
+
+fn maltese(n: u64) -> Category {
+    let (few, many) = (n == 0 || last_two(n, 3..=10), last_two(n, 11..=19));
+    choose(&[(n == 1, One), (n == 2, Two), (few, Few), (many, Many)])
+}
+
+fn manx(n: u64) -> Category {
+    choose(&[(n % 10 == 1, One), (n % 10 == 2, Two), (n.is_multiple_of(20), Few)])
+}
+
+fn polish(n: u64) -> Category {
+    choose(&[(n == 1, One), (ends_in_few(n), Few), (true, Many)])
+}
+
+fn romance(n: u64) -> Category {
+    choose(&[(n == 1, One), (is_million(n), Many)])
+}
+
+fn scottish_gaelic(n: u64) -> Category {
+    let is_few = matches!(n, 3..=10 | 13..=19);
+    choose(&[(matches!(n, 1 | 11), One), (matches!(n, 2 | 12), Two), (is_few, Few)])
+}
+
+fn slovenian(n: u64) -> Category {
+    choose(&[(n % 100 == 1, One), (n % 100 == 2, Two), (last_two(n, 3..=4), Few)])
+}
+
+fn south_slavic(n: u64) -> Category {
+    choose(&[(ends_in_one(n), One), (ends_in_few(n), Few)])
+}
+
+fn welsh(n: u64) -> Category {
+    choose(&[(n == 0, Zero), (n == 1, One), (n == 2, Two), (n == 3, Few), (n == 6, Many)])
+}
+
+/// Returns the first category whose condition holds.
+fn choose(categories: &[(bool, Category)]) -> Category {
+    categories.iter().find(|(holds, _)| *holds).map_or(Other, |(_, category)| *category)
+}
+
+/// Returns whether the last two digits of a number are in a range.
+fn last_two(n: u64, range: RangeInclusive<u64>) -> bool {
+    range.contains(&(n % 100))
+}
+
+/// Returns whether a number ends in 1, but not in 11.
+fn ends_in_one(n: u64) -> bool {
+    n % 10 == 1 && n % 100 != 11
+}
+
+/// Returns whether a number ends in 2, 3 or 4, but not in 12, 13 or 14.
+fn ends_in_few(n: u64) -> bool {
+    matches!(n % 10, 2..=4) && !last_two(n, 12..=14)
+}
+
+/// Returns whether a number is a multiple of a million.
+fn is_million(n: u64) -> bool {
+    n > 0 && n.is_multiple_of(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use icu_locale_core::Locale;
+    use icu_plurals::{PluralCategory, PluralRules, PluralRulesOptions};
+
+    use super::*;
+
+    /// The languages of CLDR that have plural rules.
+    const LANGUAGES: &str = "af ak am an ar ars as asa ast az bal be bem bez bg bho blo bm bn bo br brx \
+        bs ca ce ceb cgg chr ckb cs cy da de doi dsb dv dz ee el en eo es et eu fa ff fi fil fo fr fur \
+        fy ga gd gl gsw gu guw gv ha haw he hi hnj hr hsb hu hy ia id ig ii io is it iu ja jbo jgo jmc \
+        jv ka kab kaj kcg kde kea kk kkj kl km kn ko ks ksb ksh ku kw ky lag lb lg lij lkt ln lo lt lv \
+        mas mg mgo mk ml mn mr ms mt my nah naq nb nd ne nl nn nnh no nqo nr nso ny nyn om or os osa \
+        pa pap pcm pl prg ps pt pt-PT rm ro rof ru rwk sah saq sat sc scn sd sdh se seh ses sg shi si sk \
+        sl sma smi smj smn sms sn so sq sr ss ssy st su sv sw syr ta te teo th ti tig tk tn to tpi tr ts \
+        tzm ug uk ur uz ve vec vi vo vun wa wae wo xh xog yi yo yue zh zu";
+
+    #[test]
+    fn every_rule_is_that_of_icu() {
+        let mut wrong = Vec::new();
+        for tag in LANGUAGES.split_whitespace() {
+            let locale: Locale = tag.parse().unwrap();
+            let rules = PluralRules::try_new(locale.into(), PluralRulesOptions::default()).unwrap();
+            let has_one = rules.categories().any(|it| it == PluralCategory::One);
+            let rule = rule(tag, tag.split('-').next().unwrap());
+            let thousands = (1..=200).map(|it| 1_000 * it);
+            let millions = [1_000_000, 1_000_001, 1_100_000, 2_000_000, 3_000_004, 10_000_000];
+            for n in (0..=1_200).chain(thousands).chain(millions) {
+                let expected = match rules.category_for(n) {
+                    PluralCategory::Zero => Zero,
+                    PluralCategory::One => One,
+                    PluralCategory::Two => Two,
+                    PluralCategory::Few => Few,
+                    PluralCategory::Many => Many,
+                    PluralCategory::Other => Other,
+                };
+                // In a language without plural forms, all forms are `other`.
+                let found = if has_one { rule(n) } else { Other };
+                if found != expected {
+                    wrong.push((tag, n, found, expected));
+                }
             }
         }
-    };
-}
-
-files! {
-    ARABIC => "ar.ftl",
-    BULGARIAN => "bg.ftl",
-    CHINESE_SIMPLIFIED => "zh-Hans.ftl",
-    CHINESE_TRADITIONAL => "zh-Hant.ftl",
-    CROATIAN => "hr.ftl",
-    CZECH => "cs.ftl",
-    DANISH => "da.ftl",
-    DUTCH => "nl.ftl",
-    FILIPINO => "fil.ftl",
-    FINNISH => "fi.ftl",
-    FRENCH => "fr.ftl",
-    GERMAN => "de.ftl",
-    GREEK => "el.ftl",
-    HEBREW => "he.ftl",
-    HINDI => "hi.ftl",
-    HUNGARIAN => "hu.ftl",
-    INDONESIAN => "id.ftl",
-    ITALIAN => "it.ftl",
-    JAPANESE => "ja.ftl",
-    KOREAN => "ko.ftl",
-    LATVIAN => "lv.ftl",
-    LITHUANIAN => "lt.ftl",
-    MALAY => "ms.ftl",
-    NORWEGIAN => "nb.ftl",
-    PERSIAN => "fa.ftl",
-    POLISH => "pl.ftl",
-    PORTUGUESE_BRAZIL => "pt-BR.ftl",
-    PORTUGUESE_PORTUGAL => "pt-PT.ftl",
-    ROMANIAN => "ro.ftl",
-    RUSSIAN => "ru.ftl",
-    SERBIAN => "sr.ftl",
-    SERBIAN_LATIN => "sr-Latn.ftl",
-    SLOVAK => "sk.ftl",
-    SLOVENIAN => "sl.ftl",
-    SPANISH => "es.ftl",
-    SWEDISH => "sv.ftl",
-    THAI => "th.ftl",
-    TURKISH => "tr.ftl",
-    UKRAINIAN => "uk.ftl",
-    VIETNAMESE => "vi.ftl",
-}
-
-/// Returns the English file.
-#[cfg(not(feature = "page"))]
-pub(super) fn file(_language: Language) -> &'static str {
-    include_str!("en.ftl")
+        assert_eq!(wrong, []);
+    }
 }

@@ -1,17 +1,18 @@
-//! The parsed sentences of each language, and how to compose one.
+//! The texts of each language: its file, the parsed sentences, and how to compose one.
 
 use std::{borrow::Cow, sync::OnceLock};
 
 use super::{
     Args, NAMES, Phrase,
     parse::{Sentence, parse},
-    rules::{Grouping, Rules, file},
+    rules::{Grouping, Rules},
 };
 use crate::request::Language;
 
 /// The sentences of one language, in the order of [`Phrase`], and its rules.
 pub(super) struct Texts {
-    pub(super) sentences: Box<[Sentence]>,
+    /// The sentences; `None` for one that is not translated.
+    pub(super) sentences: Box<[Option<Sentence>]>,
     pub(super) rules: Rules,
 }
 
@@ -19,32 +20,35 @@ impl Texts {
     /// Returns the texts of a language, and parses them first if they are built in and were not
     /// needed before.
     pub(super) fn of(language: Language) -> &'static Self {
-        TEXTS[language.index()].get_or_init(|| Self::built_in(language))
+        TEXTS[language.index()].get_or_init(|| {
+            let mut sentences: Vec<_> = NAMES.iter().map(|_| None).collect();
+            let parsed = parse(file(language), &mut sentences);
+            debug_assert!(parsed.is_ok(), "{language}: {parsed:?}");
+            Self::new(sentences, language)
+        })
     }
 
-    /// Parses the file of a built-in language. A sentence that is missing or malformed is empty,
-    /// which tests rule out.
-    fn built_in(language: Language) -> Self {
-        let mut sentences: Vec<_> = NAMES.iter().map(|_| None).collect();
-        let parsed = parse(file(language), &mut sentences);
-        debug_assert!(parsed.is_ok(), "{language}: {parsed:?}");
-        Self::new(sentences, language)
-    }
-
-    /// Creates the texts of a language. Missing sentences are empty.
+    /// Creates the texts of a language.
     pub(super) fn new(sentences: Vec<Option<Sentence>>, language: Language) -> Self {
-        let sentences = sentences.into_iter().map(Option::unwrap_or_default).collect();
-        // Without pages, all sentences are English.
-        let tag = if cfg!(feature = "page") { language.tag() } else { "en" };
-        Self { sentences, rules: Rules::of(tag) }
+        Self { sentences: sentences.into(), rules: Rules::of(language.tag()) }
+    }
+
+    /// Returns the sentence `id` with its arguments filled in. A sentence that is not translated is in
+    /// English, with the plural forms of English. Tests ensure that English has every sentence.
+    pub(super) fn sentence(&self, id: Phrase, args: Args<'_>) -> Cow<'static, str> {
+        if let Some(sentence) = &self.sentences[id as usize] {
+            return sentence.filled(&self.rules, args);
+        }
+        let english = Self::of(Language::ENGLISH);
+        let sentence = english.sentences[id as usize].as_ref();
+        sentence.map(|sentence| sentence.filled(&english.rules, args)).unwrap_or_default()
     }
 }
 
 impl Language {
     /// Returns the sentence `id` with its arguments filled in.
     pub(in super::super) fn sentence(self, id: Phrase, args: Args<'_>) -> Cow<'static, str> {
-        let texts = Texts::of(self);
-        texts.sentences[id as usize].filled(&texts.rules, args)
+        Texts::of(self).sentence(id, args)
     }
 
     /// Returns the sentence `id`, which has no arguments.
@@ -64,9 +68,10 @@ impl Language {
         for (index, digit) in digits.chars().enumerate() {
             let left = digits.len() - index;
             // In India, the groups above the thousands have two digits.
-            let ends_group = match is_indian {
-                true => left == 3 || (left > 3 && (left - 3).is_multiple_of(2)),
-                false => left.is_multiple_of(3),
+            let ends_group = if is_indian {
+                left == 3 || (left > 3 && (left - 3).is_multiple_of(2))
+            } else {
+                left.is_multiple_of(3)
             };
             if index > 0 && ends_group {
                 written.push(separator);
@@ -81,6 +86,62 @@ impl Language {
     pub(in super::super) fn space(self) -> &'static str {
         Texts::of(self).rules.space
     }
+}
+
+/// Declares the files of the built-in languages.
+macro_rules! files {
+    ($($name:ident => $file:literal,)+) => {
+        /// Returns the Fluent file of a built-in language.
+        pub(super) fn file(language: Language) -> &'static str {
+            match language {
+                $(Language::$name => include_str!($file),)+
+                _ => include_str!("en.ftl"),
+            }
+        }
+    };
+}
+
+files! {
+    ARABIC => "ar.ftl",
+    BULGARIAN => "bg.ftl",
+    CHINESE_SIMPLIFIED => "zh-Hans.ftl",
+    CHINESE_TRADITIONAL => "zh-Hant.ftl",
+    CROATIAN => "hr.ftl",
+    CZECH => "cs.ftl",
+    DANISH => "da.ftl",
+    DUTCH => "nl.ftl",
+    FILIPINO => "fil.ftl",
+    FINNISH => "fi.ftl",
+    FRENCH => "fr.ftl",
+    GERMAN => "de.ftl",
+    GREEK => "el.ftl",
+    HEBREW => "he.ftl",
+    HINDI => "hi.ftl",
+    HUNGARIAN => "hu.ftl",
+    INDONESIAN => "id.ftl",
+    ITALIAN => "it.ftl",
+    JAPANESE => "ja.ftl",
+    KOREAN => "ko.ftl",
+    LATVIAN => "lv.ftl",
+    LITHUANIAN => "lt.ftl",
+    MALAY => "ms.ftl",
+    NORWEGIAN => "nb.ftl",
+    PERSIAN => "fa.ftl",
+    POLISH => "pl.ftl",
+    PORTUGUESE_BRAZIL => "pt-BR.ftl",
+    PORTUGUESE_PORTUGAL => "pt-PT.ftl",
+    ROMANIAN => "ro.ftl",
+    RUSSIAN => "ru.ftl",
+    SERBIAN => "sr.ftl",
+    SERBIAN_LATIN => "sr-Latn.ftl",
+    SLOVAK => "sk.ftl",
+    SLOVENIAN => "sl.ftl",
+    SPANISH => "es.ftl",
+    SWEDISH => "sv.ftl",
+    THAI => "th.ftl",
+    TURKISH => "tr.ftl",
+    UKRAINIAN => "uk.ftl",
+    VIETNAMESE => "vi.ftl",
 }
 
 /// The texts of each language, by [`Language::index`].

@@ -1,4 +1,4 @@
-//! The tags of a Mustache template: how they are found, and the checks that the engine omits.
+//! The tags of a Mustache template: how they are found and checked, and the steps that render a page.
 
 use std::fmt;
 
@@ -51,61 +51,102 @@ struct Tag<'a> {
     len: usize,
 }
 
-/// Returns the template without comments, and with no spaces in its tags.
+/// A step in rendering a page.
+#[derive(Debug, PartialEq)]
+pub(super) enum Step {
+    /// Continues with the step at the index `to` if the variable is as true as `when`.
+    Skip { name: &'static str, when: bool, to: usize },
+    /// Writes a constant text.
+    Text(Box<str>),
+    /// Writes the value of a variable.
+    Value { name: &'static str, is_escaped: bool },
+}
+
+/// A section whose end has not been found yet.
+struct OpenSection {
+    name: &'static str,
+    /// The line of its first tag.
+    line: usize,
+    /// The index of its [`Step::Skip`].
+    step: usize,
+}
+
+/// Returns the steps of a template whose variables have these names. A section is a [`Step::Skip`],
+/// followed by the steps inside it, so no step is rendered twice.
 ///
 /// # Errors
 ///
 /// Returns the first mistake: a tag or section that does not end, a name that is not known, a kind
 /// of tag that pages do not have, or too many of them.
-pub(super) fn checked(source: &str, is_known: fn(&str) -> bool) -> Result<String, Mistake> {
-    let mut clean = String::with_capacity(source.len());
-    // The sections that have begun, with the line of their first tag.
-    let mut open: Vec<(&str, usize)> = Vec::new();
-    let (mut rest, mut line, mut tags) = (source, 1, 0);
+pub(super) fn steps(source: &str, names: &[&'static str]) -> Result<Vec<Step>, Mistake> {
+    let mut steps = Vec::new();
+    let mut open: Vec<OpenSection> = Vec::new();
+    let mut rest = source;
+    let mut line = 1;
+    let mut tags = 0;
     while let Some(at) = memmem::find(rest.as_bytes(), b"{{") {
         let (text, from_tag) = rest.split_at(at);
-        clean.push_str(text);
+        push_text(&mut steps, text);
         line += lines(text);
-        let tag = Tag::read(from_tag).map_err(|what| Mistake { line, what })?;
-        let wrong = |what: String| Err(Mistake { line, what });
+        let wrong = |what| Mistake { line, what };
+        let tag = Tag::read(from_tag).map_err(wrong)?;
         tags += 1;
         if tags > MAX_TAGS {
-            return wrong(format!("more than {} tags", MAX_TAGS));
+            return Err(wrong(format!("more than {MAX_TAGS} tags")));
         }
-        if !matches!(tag.kind, Kind::Comment | Kind::Close) && !is_known(tag.name) {
-            return wrong(format!("no variable has the name {:?}", shortened(tag.name)));
-        }
+        let known = names.iter().find(|name| **name == tag.name).copied();
+        let name = || {
+            let unknown = || wrong(format!("no variable has the name {:?}", shortened(tag.name)));
+            known.ok_or_else(unknown)
+        };
         match tag.kind {
-            Kind::Section | Kind::Inverse if open.len() == MAX_DEPTH => {
-                return wrong(format!("more than {} nested sections", MAX_DEPTH));
+            Kind::Close => {
+                let section = closed(open.pop(), tag.name).map_err(wrong)?;
+                let end = steps.len();
+                if let Step::Skip { to, .. } = &mut steps[section.step] {
+                    *to = end;
+                }
             }
-            Kind::Section | Kind::Inverse => open.push((tag.name, line)),
-            Kind::Close => match open.pop() {
-                Some((name, _)) if name == tag.name => {}
-                Some((name, begun)) => {
-                    let (closed, name) = (shortened(tag.name), shortened(name));
-                    return wrong(format!(
-                        "{{{{/{closed}}}}} inside the section {name:?} of line {begun}"
-                    ));
+            Kind::Comment => {}
+            Kind::Escaped => steps.push(Step::Value { name: name()?, is_escaped: true }),
+            Kind::Section | Kind::Inverse => {
+                let name = name()?;
+                if open.len() == MAX_DEPTH {
+                    return Err(wrong(format!("more than {MAX_DEPTH} nested sections")));
                 }
-                None => {
-                    let closed = shortened(tag.name);
-                    return wrong(format!("{{{{/{closed}}}}} closes no section"));
-                }
-            },
-            Kind::Comment | Kind::Escaped | Kind::Unescaped => {}
+                open.push(OpenSection { name, line, step: steps.len() });
+                steps.push(Step::Skip { name, when: tag.kind == Kind::Inverse, to: 0 });
+            }
+            Kind::Unescaped => steps.push(Step::Value { name: name()?, is_escaped: false }),
         }
-        tag.write(&mut clean);
         let (tag, after) = from_tag.split_at(tag.len);
         line += lines(tag);
         rest = after;
     }
-    if let Some((name, line)) = open.pop() {
-        let what = format!("the section {:?} does not end", shortened(name));
-        return Err(Mistake { line, what });
+    if let Some(OpenSection { name, line, .. }) = open.pop() {
+        return Err(Mistake { line, what: format!("the section {name:?} does not end") });
     }
-    clean.push_str(rest);
-    Ok(clean)
+    push_text(&mut steps, rest);
+    Ok(steps)
+}
+
+/// Adds a constant text, unless it is empty.
+fn push_text(steps: &mut Vec<Step>, text: &str) {
+    if !text.is_empty() {
+        steps.push(Step::Text(text.into()));
+    }
+}
+
+/// Checks that a tag closes the innermost section, and returns the section.
+fn closed(section: Option<OpenSection>, name: &str) -> Result<OpenSection, String> {
+    let closed = shortened(name);
+    match section {
+        Some(section) if section.name == name => Ok(section),
+        Some(OpenSection { name, line, .. }) => {
+            Err(format!("{{{{/{closed}}}}} inside the section {name:?} of line {line}"))
+        }
+        None => Err(format!("{{{{/{closed}}}}} closes no section")),
+    }
 }
 
 impl<'a> Tag<'a> {
@@ -131,19 +172,6 @@ impl<'a> Tag<'a> {
         };
         let name = text[begin..begin + len].trim();
         Ok(Self { kind, name, len: begin + len + end.len() })
-    }
-
-    /// Writes the tag in the form that the engine reads.
-    fn write(&self, clean: &mut String) {
-        let (begin, end) = match self.kind {
-            Kind::Close => ("{{/", "}}"),
-            Kind::Comment => return,
-            Kind::Escaped => ("{{", "}}"),
-            Kind::Inverse => ("{{^", "}}"),
-            Kind::Section => ("{{#", "}}"),
-            Kind::Unescaped => ("{{{", "}}}"),
-        };
-        clean.extend([begin, self.name, end]);
     }
 }
 

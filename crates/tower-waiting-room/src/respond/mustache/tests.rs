@@ -1,5 +1,6 @@
 use std::fmt::Write;
 
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{
@@ -169,16 +170,70 @@ fn a_template_of_1_mib_is_the_longest() {
 #[test]
 fn a_policy_with_a_nonce_is_refused() {
     let page = Page::mustache("x").unwrap();
-    let error = page.clone().content_security_policy(Page::STRICT_POLICY).unwrap_err();
+    let error = page.clone().content_security_policy(Page::STRICT_POLICY).checked().unwrap_err();
     assert!(error.to_string().contains("has no nonces"), "{error}");
-    assert!(page.content_security_policy("default-src 'unsafe-inline'").is_ok());
+    assert!(page.content_security_policy("default-src 'unsafe-inline'").checked().is_ok());
 }
 
-proptest::proptest! {
+/// A part of a template.
+#[derive(Clone, Debug)]
+enum Part {
+    Section { name: &'static str, is_inverse: bool, inner: Vec<Part> },
+    Text(String),
+    Value(&'static str),
+}
+
+/// Returns a part that contains up to four levels of sections.
+fn part() -> impl Strategy<Value = Part> {
+    let name = || prop::sample::select(CfWaitingRoom::VARIABLES.to_vec());
+    let leaf = prop_oneof!["[a-z<é \\n}]{0,4}".prop_map(Part::Text), name().prop_map(Part::Value)];
+    leaf.prop_recursive(4, 32, 4, move |inner| {
+        (name(), any::<bool>(), prop::collection::vec(inner, 0..4))
+            .prop_map(|(name, is_inverse, inner)| Part::Section { name, is_inverse, inner })
+    })
+}
+
+/// Appends the source of a part to `source`, and the text as which it is rendered to `page`.
+fn write_part(part: &Part, values: &CfWaitingRoom, source: &mut String, page: &mut String) {
+    match part {
+        Part::Section { name, is_inverse, inner } => {
+            let sign = if *is_inverse { '^' } else { '#' };
+            write!(source, "{{{{{sign}{name}}}}}").unwrap();
+            let mut rendered = String::new();
+            inner.iter().for_each(|part| write_part(part, values, source, &mut rendered));
+            write!(source, "{{{{/{name}}}}}").unwrap();
+            if values.variable(name).unwrap().is_truthy() != *is_inverse {
+                page.push_str(&rendered);
+            }
+        }
+        Part::Text(text) => {
+            source.push_str(text);
+            page.push_str(text);
+        }
+        Part::Value(name) => {
+            write!(source, "{{{{{name}}}}}").unwrap();
+            page.push_str(&values.variable(name).unwrap().text());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn sections_inside_sections_are_rendered_as_by_recursion(
+        parts in prop::collection::vec(part(), 0..6),
+        answer in prop::sample::select(sample::answers().collect::<Vec<_>>()),
+    ) {
+        let mut source = String::new();
+        let mut page = String::new();
+        let values = CfWaitingRoom::new(&answer);
+        parts.iter().for_each(|part| write_part(part, &values, &mut source, &mut page));
+        prop_assert_eq!(render(&source, &answer), page);
+    }
+
     /// A template is either refused or rendered, and the page is never longer than its bound.
     #[test]
     fn any_template_is_refused_or_rendered_within_its_bounds(
-        parts in proptest::collection::vec(0usize..20, 0..60),
+        parts in prop::collection::vec(0usize..20, 0..60),
     ) {
         const PARTS: [&str; 20] = [
             "{{", "}}", "{{{", "}}}", "{", "}", "#", "^", "/", "!", "=", ">", "&", " ", "\n",
@@ -191,8 +246,8 @@ proptest::proptest! {
         if let Ok(page) = MustachePage::parse(&source) {
             let html = page.render(&sample::placed());
             let tags = source.matches("{{").count();
-            proptest::prop_assert!(html.len() <= source.len() + tags * MustachePage::MAX_VALUE_LEN);
-            proptest::prop_assert!(!html.contains("{{"), "{}", html);
+            prop_assert!(html.len() <= source.len() + tags * MustachePage::MAX_VALUE_LEN);
+            prop_assert!(!html.contains("{{"), "{}", html);
         }
     }
 }

@@ -1,19 +1,23 @@
-//! The settings of the page: its name, its look, and its languages.
+//! The settings of the page: its name, its look, its languages, and its policy.
 
-use std::{borrow::Cow, sync::Arc};
+#[cfg(feature = "room")]
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::HeaderValue;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-use super::Page;
+use super::{Body, Page};
+#[cfg(feature = "room")]
+use crate::respond::i18n;
 use crate::respond::{
-    i18n,
     look::{self, Look},
     own_page::OwnPage,
 };
 
 impl Page {
     /// The maximum length of a file with sentences: 64 KiB.
+    #[cfg(feature = "room")]
     pub const MAX_TEXTS_LEN: usize = i18n::MAX_TEXTS_LEN;
 
     /// The maximum length of a logo: 32 KiB. Every page contains the logo.
@@ -42,116 +46,149 @@ impl Page {
     ///
     /// The sentences stay in memory until the process ends.
     ///
+    /// The tag must be well-formed. The file can be up to [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN)
+    /// long, must not have a flaw, and needs every sentence if its language is new. A process has at
+    /// most [`Language::MAX`](crate::request::Language::MAX) languages. The error names the line of
+    /// a flaw, and the sentences that are unknown or missing.
+    ///
     /// ```
-    /// use tower_waiting_room::{ConfigError, respond::Page};
+    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
     ///
-    /// let page = Page::default().texts("en", "headline-waiting = You are in the queue\n")?;
+    /// let config = |file| {
+    ///     let page = Page::default().texts("en", file);
+    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
+    /// };
+    /// config("headline-waiting = You are in the queue\n")?;
     ///
-    /// let error = page.texts("en", "headline-wating = You are in the queue\n").unwrap_err();
+    /// let error = config("headline-wating = You are in the queue\n").unwrap_err();
     /// assert!(error.to_string().contains("the unknown sentence `headline-wating`"));
     /// # Ok::<(), ConfigError>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the tag is malformed, if the file is longer than
-    /// [`MAX_TEXTS_LEN`](Self::MAX_TEXTS_LEN), if it has a flaw, if the file of a new language lacks
-    /// a sentence, or if the process already has
-    /// [`Language::MAX`](crate::request::Language::MAX) languages. The error names the
-    /// line of a flaw, and the sentences that are unknown or missing.
-    pub fn texts(mut self, tag: &str, file: &str) -> Result<Self, ConfigError> {
-        let language = i18n::add(tag, file)?;
-        self.languages = Cow::Owned(self.languages.with(language));
-        Ok(self)
+    #[cfg(feature = "room")]
+    #[must_use]
+    pub fn texts(mut self, tag: &str, file: &str) -> Self {
+        match i18n::add(tag, file) {
+            Ok(language) => self.languages = Cow::Owned(self.languages.with(language)),
+            Err(flaw) => self.flaw = self.flaw.or(Some(flaw)),
+        }
+        self
     }
 
-    /// Sets the language for clients that accept none of the available languages. The default is
-    /// English.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the page has no language with exactly this tag.
-    pub fn default_language(mut self, tag: &str) -> Result<Self, ConfigError> {
-        let language = self.languages.tagged(tag).ok_or_else(|| {
-            let given: String = tag.chars().take(40).collect();
-            ConfigError::new(
-                ConfigErrorKind::Malformed,
-                "page.default_language",
-                format_args!("{given:?}"),
-                format_args!("one of {}", self.languages.tags().join(", ")),
-            )
-        })?;
-        self.languages = Cow::Owned(self.languages.with_default(language));
-        Ok(self)
+    /// Sets the language for clients that accept none of the available languages, by its exact tag.
+    /// The default is English.
+    #[must_use]
+    pub fn default_language(mut self, tag: &str) -> Self {
+        self.default_language = Some(tag.into());
+        self
     }
 
-    /// Sets the logo above the title, as a `data:` address that contains an image. A template can use
-    /// the address as the `logo` variable.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the address does not contain an image of the type avif, gif, jpeg, png,
-    /// svg+xml or webp, or if it is longer than [`MAX_LOGO_LEN`](Self::MAX_LOGO_LEN).
-    pub fn logo(mut self, address: &str) -> Result<Self, ConfigError> {
-        let mut look = self.look();
-        look.set_logo(address)?;
-        self.set(look);
-        Ok(self)
+    /// Sets the logo above the title, as a `data:` address that contains an image of the type avif,
+    /// gif, jpeg, png, svg+xml or webp. It can be up to [`MAX_LOGO_LEN`](Self::MAX_LOGO_LEN) long. A
+    /// template can use the address as the `logo` variable.
+    #[must_use]
+    pub fn logo(self, address: &str) -> Self {
+        self.try_set(|look| look.set_logo(address))
     }
 
     /// Sets the colour of the number, the progress and the button in light mode and in dark mode,
     /// such as `#0b6e4f` or `#0b6`. Text on the colour is white or black, whichever is easier to
     /// read. A template can use both colours by the `palette` variable.
     ///
+    /// The contrast of a colour to the card of the page must be at least 3:1, which WCAG 2.2 requires
+    /// at level AA of large text and of graphics.
+    ///
     /// ```
-    /// use tower_waiting_room::{ConfigError, respond::Page};
+    /// use tower_waiting_room::{ConfigError, WaitingRoomConfig, respond::Page};
     ///
-    /// let page = Page::default().accent("#0b6e4f", "#5fd3a8")?;
+    /// let config = |light, dark| {
+    ///     let page = Page::default().accent(light, dark);
+    ///     WaitingRoomConfig::builder("shop").total_active_users(100).page(page).build()
+    /// };
+    /// config("#0b6e4f", "#5fd3a8")?;
     ///
-    /// let error = page.accent("#ffd400", "#ffd400").unwrap_err();
+    /// let error = config("#ffd400", "#ffd400").unwrap_err();
     /// let ratio = "#ffd400, whose contrast to the card #ffffff in light mode is 1.43:1";
     /// assert!(error.to_string().contains(ratio));
     /// # Ok::<(), ConfigError>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a colour is malformed, or if its contrast to the card of the page is less
-    /// than 3:1, which WCAG 2.2 requires at level AA of large text and of graphics.
-    pub fn accent(mut self, light: &str, dark: &str) -> Result<Self, ConfigError> {
-        let mut look = self.look();
-        look.set_accent(light, dark)?;
-        self.set(look);
-        Ok(self)
+    #[cfg(feature = "room")]
+    #[must_use]
+    pub fn accent(self, light: &str, dark: &str) -> Self {
+        self.try_set(|look| look.set_accent(light, dark))
     }
 
     /// Sets a notice of the operator, such as the cause of a delay. The text is the same in every
-    /// language, and is escaped for HTML. A template can use it as the `notice` variable.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the notice is empty, or longer than
-    /// [`MAX_NOTICE_LEN`](Self::MAX_NOTICE_LEN).
-    pub fn notice(mut self, notice: &str) -> Result<Self, ConfigError> {
-        let mut look = self.look();
-        look.set_notice(notice)?;
-        self.set(look);
-        Ok(self)
+    /// language, and is escaped for HTML. It must not be empty, and can be up to
+    /// [`MAX_NOTICE_LEN`](Self::MAX_NOTICE_LEN) long. A template can use it as the `notice` variable.
+    #[must_use]
+    pub fn notice(self, notice: &str) -> Self {
+        self.try_set(|look| look.set_notice(notice))
     }
 
     /// Sets the address of the operator's support, to which the page links. The link opens in a new
     /// tab, so that the visitor does not leave the line. The address should not be behind the same
-    /// room. A template can use it as the `support` variable.
+    /// room. It begins with `https://`, `http://`, `mailto:` or `tel:`, and can be up to 2 KiB long. A
+    /// template can use it as the `support` variable.
+    #[must_use]
+    pub fn support(self, address: &str) -> Self {
+        self.try_set(|look| look.set_support(address))
+    }
+
+    /// Sets the `Content-Security-Policy` of the page, which consists of printable characters.
+    ///
+    /// If the page is a template, `{nonce}` in the policy is replaced with the nonce of each
+    /// response. In a policy for the default page, `'nonce-{nonce}'` is replaced with the hashes of
+    /// its style and its script. A Mustache page has no nonces, so its policy cannot contain
+    /// `{nonce}`.
+    ///
+    /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script elements have
+    /// the attribute `nonce="{{ nonce }}"`.
+    #[must_use]
+    pub fn content_security_policy(mut self, policy: &str) -> Self {
+        match self.policy_of(policy) {
+            Ok(value) => {
+                self.policy = Some(value);
+                if matches!(self.body, Body::Own) {
+                    self.policy_source = Some(policy.into());
+                }
+            }
+            Err(flaw) => self.flaw = self.flaw.or(Some(flaw)),
+        }
+        self
+    }
+
+    /// Returns the value of the header for a policy.
     ///
     /// # Errors
     ///
-    /// Returns an error if the address does not begin with `https://`, `http://`, `mailto:` or
-    /// `tel:`, or is longer than 2 KiB.
-    pub fn support(mut self, address: &str) -> Result<Self, ConfigError> {
+    /// Returns an error if the policy does not suit the page, or is not valid in a header.
+    fn policy_of(&self, policy: &str) -> Result<HeaderValue, ConfigError> {
+        const FIELD: &str = "content_security_policy";
+        #[cfg(feature = "cloudflare")]
+        if matches!(self.body, Body::Mustache(_)) && policy.contains("{nonce}") {
+            let expected = "a policy without {nonce}, because a Mustache page has no nonces";
+            let kind = ConfigErrorKind::Contradicts;
+            return Err(ConfigError::new(kind, FIELD, format!("{policy:?}"), expected));
+        }
+        let value = if matches!(self.body, Body::Own) {
+            HeaderValue::try_from(self.own.with_hashes(policy))
+        } else {
+            HeaderValue::from_str(policy)
+        };
+        value.map_err(|_| {
+            let kind = ConfigErrorKind::Malformed;
+            ConfigError::new(kind, FIELD, format!("{policy:?}"), "printable characters only")
+        })
+    }
+
+    /// Changes a copy of the settings. If that fails, the error is kept for the check of the page.
+    fn try_set(mut self, change: impl FnOnce(&mut Look) -> Result<(), ConfigError>) -> Self {
         let mut look = self.look();
-        look.set_support(address)?;
-        self.set(look);
-        Ok(self)
+        match change(&mut look) {
+            Ok(()) => self.set(look),
+            Err(flaw) => self.flaw = self.flaw.or(Some(flaw)),
+        }
+        self
     }
 
     /// Returns a copy of the settings.

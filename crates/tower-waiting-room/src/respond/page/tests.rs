@@ -2,8 +2,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{Request, StatusCode};
 use sha2::{Digest, Sha256};
 
+use waiting_room_core::Reason;
+
 use super::*;
-use crate::{request::Language, respond::form::respond};
+use crate::{
+    request::Language,
+    respond::{form::respond, sample},
+};
 
 fn html(page: &Page, answer: &Answer) -> String {
     String::from_utf8(page.response(answer, &head(&Request::new(()))).unwrap().into_body().to_vec())
@@ -105,12 +110,12 @@ fn the_page_of_a_refusal_tries_again_by_itself_unless_that_is_pointless_or_repea
 #[test]
 fn what_the_operator_sets_is_in_the_page_and_nothing_else_is() {
     let logo = "data:image/svg+xml,%3Csvg/%3E";
-    let page = Page::default().title("A <b>").logo(logo).unwrap().notice("<i> & co").unwrap();
-    let page = page.support("https://shop.example/help").unwrap().accent("#0b6", "#5fd3a8");
-    assert!(page.unwrap_err().to_string().contains("#00bb66"));
-    let page = Page::default().title("A <b>").logo(logo).unwrap().notice("<i> & co").unwrap();
-    let page = page.support("https://shop.example/help").unwrap();
-    let full = html(&page.accent("#0b6e4f", "#5fd3a8").unwrap(), &sample::placed());
+    let page = Page::default().title("A <b>").logo(logo).notice("<i> & co");
+    let page = page.support("https://shop.example/help");
+    let flawed = page.clone().accent("#0b6", "#5fd3a8").notice("");
+    assert!(flawed.checked().unwrap_err().to_string().contains("#00bb66"));
+    let page = page.accent("#0b6e4f", "#5fd3a8").checked().unwrap();
+    let full = html(&page, &sample::placed());
     for part in [
         "<p class=\"room\">A &lt;b&gt;</p>",
         "<img class=\"logo\" src=\"data:image&#x2f;svg+xml,%3Csvg&#x2f;%3E\" alt=\"\">",
@@ -130,8 +135,8 @@ fn what_the_operator_sets_is_in_the_page_and_nothing_else_is() {
 
 #[test]
 fn a_setting_keeps_the_policy_that_was_configured_before() {
-    let page = Page::default().content_security_policy("style-src 'nonce-{nonce}'").unwrap();
-    let (html, policy) = governed(&page.accent("#0b6e4f", "#5fd3a8").unwrap(), &sample::placed());
+    let page = Page::default().content_security_policy("style-src 'nonce-{nonce}'");
+    let (html, policy) = governed(&page.accent("#0b6e4f", "#5fd3a8"), &sample::placed());
     let style = element(&html, "style").strip_prefix('>').unwrap();
     let hash = STANDARD.encode(Sha256::digest(style));
     assert_eq!(policy, format!("style-src 'sha256-{hash}'"));
@@ -139,7 +144,7 @@ fn a_setting_keeps_the_policy_that_was_configured_before() {
 
 #[test]
 fn the_policy_of_the_default_page_allows_its_style_and_its_script_and_no_others() {
-    let page = Page::default().accent("#0b6e4f", "#5fd3a8").unwrap();
+    let page = Page::default().accent("#0b6e4f", "#5fd3a8");
     for (language, answer) in every_answer() {
         let (html, policy) = governed(&page, &Answer { language, ..answer });
         let [style, script] = ["style", "script"].map(|name| {
@@ -160,7 +165,7 @@ fn the_policy_of_the_default_page_allows_its_style_and_its_script_and_no_others(
 
 #[test]
 fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
-    let strict = Page::default().content_security_policy(Page::STRICT_POLICY).unwrap();
+    let strict = Page::default().content_security_policy(Page::STRICT_POLICY);
     let (html, policy) = governed(&strict, &sample::placed());
     assert_eq!((html, policy.clone()), governed(&Page::default(), &sample::placed()));
     let sources = |of: &str| {
@@ -169,7 +174,7 @@ fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
     };
     let (style, script) = (sources("style-src"), sources("script-src"));
     let both = "default-src 'nonce-{nonce}' https:; frame-ancestors 'none'";
-    let page = Page::default().content_security_policy(both).unwrap();
+    let page = Page::default().content_security_policy(both);
     let expected = format!("default-src {style} {script} https:; frame-ancestors 'none'");
     assert_eq!(governed(&page, &sample::placed()).1, expected);
 }
@@ -178,7 +183,7 @@ fn another_policy_for_the_default_page_allows_its_style_and_its_script_too() {
 fn each_page_of_a_template_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
     let source = "<style nonce=\"{{ nonce }}\"></style><script nonce=\"{{ nonce }}\"></script>";
     let page = Page::template(source).unwrap();
-    let page = page.content_security_policy(Page::STRICT_POLICY).unwrap();
+    let page = page.content_security_policy(Page::STRICT_POLICY);
     let [(html, policy), (_, second)] = [(), ()].map(|()| governed(&page, &sample::placed()));
     let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
     assert_eq!((nonce.len(), html.matches(&format!("nonce=\"{nonce}\"")).count()), (32, 2));
@@ -205,10 +210,10 @@ fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
     let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(!response.headers().contains_key(CONTENT_SECURITY_POLICY));
     assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
-    let page = page.content_security_policy("script-src 'nonce-{nonce}'").unwrap();
+    let page = page.content_security_policy("script-src 'nonce-{nonce}'");
     let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(response.headers().contains_key(CONTENT_SECURITY_POLICY));
-    assert!(page.content_security_policy("a\nb").is_err());
+    assert!(page.content_security_policy("a\nb").checked().is_err());
 }
 
 #[test]
@@ -251,4 +256,13 @@ fn a_closure_makes_the_body_and_we_the_rest() {
 
 fn head(request: &Request<()>) -> RequestHead<'_> {
     RequestHead::from(request)
+}
+
+#[test]
+fn the_language_that_another_setting_adds_can_be_the_default_in_any_order() {
+    let english = include_str!("../i18n/en.ftl");
+    let page = Page::default().default_language("gsw").texts("gsw", english).checked().unwrap();
+    assert_eq!(page.languages().default().tag(), "gsw");
+    let error = Page::default().default_language("xx").checked().unwrap_err();
+    assert!(error.to_string().starts_with("page.default_language is \"xx\", expected one of ar,"));
 }

@@ -1,19 +1,22 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, header::ACCESS_CONTROL_EXPOSE_HEADERS};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
 use waiting_room_core::{
-    Quota,
+    Quota, Reason, Timestamp,
     rate::{Algorithm, Decision},
 };
 
 use super::*;
-use crate::rate_headers::{PolicyLine, PolicyState, QuotaUnit};
+use crate::{
+    rate_headers::{PolicyLine, PolicyState, QuotaUnit},
+    respond::headers::EXPOSED,
+};
 
-#[cfg(feature = "page")]
+#[cfg(feature = "room")]
 mod frequent;
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
@@ -46,26 +49,19 @@ fn refuse(
     let told: Vec<_> =
         policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
     let statuses = Statuses::default();
-    Responder::new(
-        "shop".into(),
-        Page::default(),
-        Shapes::default(),
-        statuses,
-        JsonProfile::Compact,
-        profile,
-    )
-    .respond(&Unforwarded {
-        request: request.into(),
-        outcome: Outcome::Refuse,
-        reason: &reason,
-        about: About::Limit,
-        retry_after,
-        told: &told,
-        token: None,
-        gets_cookie: false,
-        plan: None,
-        now: NOW,
-    })
+    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+        .respond(&Unforwarded {
+            request: request.into(),
+            outcome: Outcome::Refuse,
+            reason: &reason,
+            about: About::Limit,
+            retry_after,
+            told: &told,
+            token: None,
+            gets_cookie: false,
+            plan: None,
+            now: NOW,
+        })
 }
 
 /// Refuses a request that exceeds only the limit `per_ip`, with the default headers.
@@ -196,26 +192,19 @@ fn refuse_at_gate(
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
     let (statuses, profile) = (Statuses::default(), RateHeaders::Combined);
-    Responder::new(
-        "shop".into(),
-        Page::default(),
-        Shapes::default(),
-        statuses,
-        JsonProfile::Compact,
-        profile,
-    )
-    .respond(&Unforwarded {
-        request: request.into(),
-        outcome: Outcome::Refuse,
-        reason,
-        about: About::Gate(status),
-        retry_after,
-        told: &[PolicyState { line: &line, decision }],
-        token: None,
-        gets_cookie: false,
-        plan: None,
-        now: NOW,
-    })
+    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+        .respond(&Unforwarded {
+            request: request.into(),
+            outcome: Outcome::Refuse,
+            reason,
+            about: About::Gate(status),
+            retry_after,
+            told: &[PolicyState { line: &line, decision }],
+            token: None,
+            gets_cookie: false,
+            plan: None,
+            now: NOW,
+        })
 }
 
 #[test]
@@ -272,7 +261,6 @@ fn each_reason_of_a_gate_has_its_document_with_each_of_its_statuses() {
 }
 
 #[test]
-#[cfg(feature = "page")]
 fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
     for (lines, expected) in [
         (&[("accept", "text/html")] as &[_], "<!doctype html>"),
@@ -310,7 +298,6 @@ fn several_violated_policies_are_all_named() {
 }
 
 #[test]
-#[cfg(feature = "page")]
 fn people_get_a_page_or_a_sentence() {
     for (accept, content_type, expected) in [
         ("text/plain", "text/plain; charset=utf-8", "Please try again in 2 seconds."),

@@ -1,8 +1,10 @@
-use std::{borrow::Cow, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use super::*;
-use crate::respond::EventFacts;
-use crate::respond::{Message, cloudflare::name, sample};
+use crate::{
+    request::Language,
+    respond::{EventFacts, Message, sample},
+};
 
 /// All variables, computed eagerly.
 #[derive(Serialize)]
@@ -22,7 +24,6 @@ struct View<'a> {
     retry_after: Option<u64>,
     now: Iso,
     message: Message,
-    labels: EveryLabel,
     progress: Option<u64>,
     room: &'a str,
     kind: &'static str,
@@ -43,33 +44,16 @@ struct View<'a> {
     push: Option<&'a str>,
     token: Option<&'a str>,
     transfer: Option<&'a str>,
+    #[serde(rename = "waitTimeHours")]
+    wait_time_hours: u64,
+    #[serde(rename = "waitTimeHourMinutes")]
+    wait_time_hour_minutes: u64,
     #[serde(flatten)]
-    mustache: Mustache,
-}
-
-#[derive(Serialize)]
-struct EveryLabel {
-    again: Cow<'static, str>,
-    cookies: Cow<'static, str>,
-    here: Cow<'static, str>,
-    link: Cow<'static, str>,
-    offer: Cow<'static, str>,
-    offline: Cow<'static, str>,
-    online: Cow<'static, str>,
-    retries: Cow<'static, str>,
-    returned: Cow<'static, str>,
-    send: Cow<'static, str>,
-    slower: Cow<'static, str>,
-    support: Cow<'static, str>,
-    turn: Cow<'static, str>,
-    unsent: Option<Cow<'static, str>>,
-    updated: Cow<'static, str>,
-    updates: Cow<'static, str>,
-    void: Cow<'static, str>,
+    cloudflare: CfWaitingRoom,
 }
 
 fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
-    let phrase = |id| answer.language.phrase(id);
+    let cloudflare = CfWaitingRoom::new(answer);
     View {
         title,
         logo: None,
@@ -86,25 +70,6 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         retry_after: answer.retry_after_seconds(),
         now: Iso(answer.now),
         message: answer.message(),
-        labels: EveryLabel {
-            again: phrase(Phrase::ButtonAgain),
-            cookies: phrase(Phrase::Cookies),
-            here: phrase(Phrase::TransferHere),
-            link: phrase(Phrase::TransferLink),
-            offer: phrase(Phrase::TransferOffer),
-            offline: phrase(Phrase::Offline),
-            online: phrase(Phrase::Online),
-            retries: phrase(Phrase::Retries),
-            returned: phrase(Phrase::Returned),
-            send: phrase(Phrase::ButtonSend),
-            slower: phrase(Phrase::Slower),
-            support: phrase(Phrase::Support),
-            turn: phrase(Phrase::HeadlineTurn),
-            unsent: is_unsent(answer).then(|| phrase(Phrase::Unsent)),
-            updated: phrase(Phrase::Updated),
-            updates: phrase(Phrase::Updates),
-            void: phrase(Phrase::TransferVoid),
-        },
         progress: progress(answer),
         room: &answer.room,
         kind: answer.kind.as_str(),
@@ -125,7 +90,9 @@ fn view<'a>(answer: &'a Answer, title: &'a str, nonce: &'a str) -> View<'a> {
         push: answer.push.as_deref(),
         token: answer.token.as_deref(),
         transfer: answer.transfer.as_deref(),
-        mustache: Mustache::new(answer),
+        wait_time_hours: cloudflare.hours(),
+        wait_time_hour_minutes: cloudflare.minutes_over(),
+        cloudflare,
     }
 }
 
@@ -174,22 +141,4 @@ fn a_template_can_list_its_variables() {
     let variables = Arc::new(Variables::new(&sample::placed(), &look("Shop")));
     let listed = template.render(&variables).unwrap();
     assert!(NAMES.iter().all(|name| listed.contains(name)), "{listed}");
-}
-
-#[test]
-fn a_character_is_escaped_wherever_it_is_in_a_text() {
-    let escaped = |text: &str| {
-        let mut html = String::new();
-        escape(text, &mut html);
-        html
-    };
-    for len in 0..20 {
-        let text = "a\u{e9}0.".chars().cycle().take(len).collect::<String>();
-        assert_eq!(escaped(&text), text);
-        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
-            let (before, after) = text.split_at(at);
-            assert_eq!(escaped(&[before, "<", after].concat()), [before, "&lt;", after].concat());
-        }
-    }
-    assert_eq!(escaped("\"&'/<>"), "&quot;&amp;&#x27;&#x2f;&lt;&gt;");
 }
