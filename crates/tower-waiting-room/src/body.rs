@@ -120,7 +120,7 @@ impl From<ResponseBody<axum::body::Body>> for axum::body::Body {
         match body.kind {
             Kind::Inner { body, permits: None } => body,
             Kind::Answer { body } => Self::new(body),
-            kind => Self::new(ResponseBody { kind }),
+            kind @ (Kind::Events { .. } | Kind::Inner { .. }) => Self::new(ResponseBody { kind }),
         }
     }
 }

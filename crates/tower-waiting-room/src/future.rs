@@ -238,7 +238,9 @@ where
                         let held = pipeline.held(&mut journey);
                         return Self { kind: Kind::Direct { response: inner.call(request), held } };
                     }
-                    ready => State::forwarding(inner, request, ready),
+                    ready @ (Poll::Ready(_) | Poll::Pending) => {
+                        State::forwarding(inner, request, ready)
+                    }
                 }
             }
             Break(Stop::Reply(reply)) => {

@@ -175,17 +175,16 @@ impl Telemetry {
         }
         // Looking up a counter allocates its labels, so each counter is cached after its first use.
         #[cfg(feature = "metrics")]
-        match reason {
-            Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
-            Reason::AdmittedPass => self.passes.increment(|| self.verdicts(reason)),
-            _ => match self.others.get(reason) {
-                Some(counter) => counter.increment(1),
-                None => {
-                    let counter = self.verdicts(reason);
-                    counter.increment(1);
-                    self.others.insert(reason.clone(), counter);
-                }
-            },
+        if *reason == Reason::AdmittedLimits {
+            self.limits.increment(|| self.verdicts(reason));
+        } else if *reason == Reason::AdmittedPass {
+            self.passes.increment(|| self.verdicts(reason));
+        } else if let Some(counter) = self.others.get(reason) {
+            counter.increment(1);
+        } else {
+            let counter = self.verdicts(reason);
+            counter.increment(1);
+            self.others.insert(reason.clone(), counter);
         }
     }
 
@@ -215,7 +214,9 @@ impl Telemetry {
             "error" => match error.kind() {
                 StoreErrorKind::Busy => "busy",
                 StoreErrorKind::Timeout => "timeout",
-                _ => "unavailable",
+                StoreErrorKind::Rules
+                | StoreErrorKind::Unavailable
+                | StoreErrorKind::Unsupported => "unavailable",
             },
         )
         .increment(1);

@@ -148,7 +148,7 @@ impl From<ConfigError> for StoreError {
 
 /// The reason why a store could not make a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a caller of a store must treat every failure")]
 pub enum StoreErrorKind {
     /// The store responds, but this node sends more calls than the store completes within the
     /// deadline.

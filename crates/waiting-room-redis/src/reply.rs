@@ -46,9 +46,10 @@ pub(crate) struct ReplyFields(std::vec::IntoIter<Value>);
 impl ReplyFields {
     /// Reads the elements of an array.
     pub(crate) fn of(value: Value) -> Result<Self, StoreError> {
-        match value {
-            Value::Array(values) => Ok(Self(values.into_iter())),
-            other => Err(unexpected(&other)),
+        if let Value::Array(values) = value {
+            Ok(Self(values.into_iter()))
+        } else {
+            Err(unexpected(&value))
         }
     }
 
@@ -69,10 +70,13 @@ impl ReplyFields {
 
     /// Takes a string, which need not be UTF-8.
     pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
-        match self.next()? {
-            Value::BulkString(bytes) => Ok(bytes),
-            Value::SimpleString(text) => Ok(text.into_bytes()),
-            other => Err(unexpected(&other)),
+        let value = self.next()?;
+        if let Value::BulkString(bytes) = value {
+            Ok(bytes)
+        } else if let Value::SimpleString(text) = value {
+            Ok(text.into_bytes())
+        } else {
+            Err(unexpected(&value))
         }
     }
 
@@ -87,10 +91,8 @@ impl ReplyFields {
     }
 
     pub(crate) fn signed(&mut self) -> Result<i64, StoreError> {
-        match self.next()? {
-            Value::Int(number) => Ok(number),
-            other => Err(unexpected(&other)),
-        }
+        let value = self.next()?;
+        if let Value::Int(number) = value { Ok(number) } else { Err(unexpected(&value)) }
     }
 
     /// Takes a number that fits into `T`. A count, for example, must not be negative.

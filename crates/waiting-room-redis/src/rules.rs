@@ -45,18 +45,23 @@ pub(crate) fn encode_fields(
         slots.to_string(),
         minute.map_or_else(String::new, |users| users.to_string()),
         micros(rules.pass_lifetime()),
-        u8::from(rules.session_renewal() == SessionRenewal::Fixed).to_string(),
+        match rules.session_renewal() {
+            SessionRenewal::Fixed => "1",
+            SessionRenewal::Sliding => "0",
+        }
+        .to_owned(),
         match rules.queueing_method() {
+            QueueingMethod::Fifo => "fifo",
             QueueingMethod::Passthrough => "passthrough",
             QueueingMethod::Random => "random",
             QueueingMethod::Reject => "reject",
-            _ => "fifo",
         }
         .to_owned(),
         match rules.mode() {
+            // The layer does not ask a suspended room. Its sessions and places lapse as usual.
+            RoomMode::Auto | RoomMode::Suspended => "auto",
             RoomMode::Drain => "drain",
             RoomMode::QueueAll => "queue_all",
-            _ => "auto",
         }
         .to_owned(),
         rules.line_capacity().to_string(),
@@ -64,12 +69,16 @@ pub(crate) fn encode_fields(
         micros(rules.refresh_interval()),
         match rules.cookie_test() {
             CookieTest::AboveUtilization(percent) => percent.to_string(),
-            _ => String::new(),
+            CookieTest::Off => String::new(),
         },
         micros(hold),
         format!("{:?}", rules.configured_rate()),
         share.number().map_or_else(String::new, |places| places.to_string()),
-        u8::from(matches!(share, PlacesPerNetwork::Shadow(_))).to_string(),
+        match share {
+            PlacesPerNetwork::Limit(_) | PlacesPerNetwork::Off => "0",
+            PlacesPerNetwork::Shadow(_) => "1",
+        }
+        .to_owned(),
     ]
 }
 

@@ -53,10 +53,7 @@ impl Verb {
     /// Returns the maximum number of visitors in one script of this operation, which bounds the
     /// time for which a script blocks the server. Newcomers at a full room need the least time.
     pub(crate) const fn max_batch(self) -> usize {
-        match self {
-            Self::Enter => 128,
-            _ => 64,
-        }
+        if matches!(self, Self::Enter) { 128 } else { 64 }
     }
 }
 

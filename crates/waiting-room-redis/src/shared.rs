@@ -354,7 +354,7 @@ impl Shared {
                 heartbeats.insert(ticket.id, ticket);
                 Some(verdict)
             }
-            _ => None,
+            Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. } => None,
         }
     }
 

@@ -249,7 +249,11 @@ fn of_csv(error: csv::Error) -> DayError {
     let message = match error.into_kind() {
         csv::ErrorKind::Io(error) => error.to_string(),
         csv::ErrorKind::Utf8 { .. } => "it is not UTF-8".to_owned(),
-        _ => "it is not CSV".to_owned(),
+        csv::ErrorKind::UnequalLengths { .. }
+        | csv::ErrorKind::Seek
+        | csv::ErrorKind::Serialize(_)
+        | csv::ErrorKind::Deserialize { .. }
+        | _ => "it is not CSV".to_owned(),
     };
     match line {
         Some(line) => DayError::at(line, message),

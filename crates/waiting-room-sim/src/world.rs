@@ -220,7 +220,9 @@ impl<D: Door> Run<D> {
                 self.door.leave(pass.id, self.now);
                 Some(Outcome::CheckedOut)
             }
-            reply => Some(Outcome::Replied(reply)),
+            reply @ (Reply::Admitted(_) | Reply::Refused { .. } | Reply::Waiting { .. }) => {
+                Some(Outcome::Replied(reply))
+            }
         };
         if let Some(back) = person.returns_in {
             self.schedule(back, Event::Answer(who));

@@ -72,7 +72,9 @@ impl Arrivals {
                 );
                 times.clone()
             }
-            _ => (0..count).map(|_| draw()).map(whole_millis).collect(),
+            ArrivalTimes::Burst { .. } | ArrivalTimes::Within(_) => {
+                (0..count).map(|_| draw()).map(whole_millis).collect()
+            }
         };
         times.sort_unstable();
         times

@@ -116,7 +116,9 @@ impl RoomState {
         for number in 0..self.active {
             match store.enter(visitor(number)).await? {
                 Verdict::Admit { pass, .. } => active.push(pass),
-                verdict => return Err(unexpected("active", number, &verdict)),
+                verdict @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+                    return Err(unexpected("active", number, &verdict));
+                }
             }
         }
         store.configure(|rules| open(rules, RoomMode::QueueAll)).await?;
@@ -124,14 +126,18 @@ impl RoomState {
         for number in self.active..self.active + self.waiting {
             match store.enter(visitor(number)).await? {
                 Verdict::Wait { ticket, .. } => waiting.push(ticket),
-                verdict => return Err(unexpected("waiting", number, &verdict)),
+                verdict @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => {
+                    return Err(unexpected("waiting", number, &verdict));
+                }
             }
         }
         for ticket in &mut waiting {
             clock.pass_until(ticket.next_check_in).await;
             match store.check_in(*ticket).await? {
                 Verdict::Wait { ticket: with_place, .. } => *ticket = with_place,
-                verdict => return Err(unexpected("waiting", 0, &verdict)),
+                verdict @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => {
+                    return Err(unexpected("waiting", 0, &verdict));
+                }
             }
         }
         let mode = self.mode.unwrap_or_else(|| rules.mode());

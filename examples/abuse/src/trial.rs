@@ -54,9 +54,10 @@ pub(crate) struct Trial {
 impl Attack {
     /// The configuration files of the service, the outermost layer first.
     const fn files(self) -> &'static [&'static str] {
-        match self {
-            Self::TwoRooms => &["service.toml", "checkout.toml"],
-            _ => &["service.toml"],
+        if matches!(self, Self::TwoRooms) {
+            &["service.toml", "checkout.toml"]
+        } else {
+            &["service.toml"]
         }
     }
 

@@ -78,10 +78,7 @@ impl Fault {
 
     /// The persistence that the store is started with.
     pub(crate) const fn persistence(self) -> Persistence {
-        match self {
-            Self::StoreKept => Persistence::Always,
-            _ => Persistence::Never,
-        }
+        if matches!(self, Self::StoreKept) { Persistence::Always } else { Persistence::Never }
     }
 
     /// The name on the command line.

@@ -73,6 +73,7 @@ pub(crate) enum ClockOf {
 
 impl Fault {
     /// The duration of the fault.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most faults last equally long")]
     pub(crate) const fn lasts(self) -> Duration {
         Duration::from_secs(match self {
             Self::LedgerPaused => 30,
@@ -136,6 +137,7 @@ impl Fault {
     }
 
     /// The processes whose clock is moved, and by how many seconds.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most faults move no clock")]
     pub(crate) const fn moves_clock(self) -> Option<(ClockOf, i64)> {
         const HOUR_S: i64 = 3_600;
         match self {
@@ -149,9 +151,10 @@ impl Fault {
 
     /// The persistence that the stores are started with.
     pub(crate) const fn persistence(self) -> Persistence {
-        match self {
-            Self::StoreKept | Self::SiteFenced | Self::LedgerAndSite => Persistence::Always,
-            _ => Persistence::Never,
+        if matches!(self, Self::StoreKept | Self::SiteFenced | Self::LedgerAndSite) {
+            Persistence::Always
+        } else {
+            Persistence::Never
         }
     }
 

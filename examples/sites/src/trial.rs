@@ -75,10 +75,8 @@ impl Trial {
             }
             crowd.await;
         }
-        let scripts = match fault {
-            Fault::None => Some(world.scripts().await?),
-            _ => None,
-        };
+        let scripts =
+            if matches!(fault, Fault::None) { Some(world.scripts().await?) } else { None };
         Ok(Self {
             run,
             engine: plan.engine,

@@ -132,7 +132,7 @@ impl Heard {
                 let had = wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |it| it.1);
                 wants.1 > had
             }
-            _ => false,
+            ToGlobal::Join(_) | _ => false,
         }
     }
 }

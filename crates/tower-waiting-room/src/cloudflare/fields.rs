@@ -24,7 +24,11 @@ impl JsonFields {
         let of = path.into();
         match value {
             Value::Object(map) => Ok(Self { of, map }),
-            other => Err(malformed(what, &shown(&other), &of, "an object")),
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)) => Err(malformed(what, &shown(&other), &of, "an object")),
         }
     }
 
@@ -169,7 +173,7 @@ pub(super) fn shown(value: &Value) -> String {
                 Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
             };
         }
-        other => other.to_string(),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other.to_string(),
     };
     text.chars().take(MAX_SHOWN).collect()
 }

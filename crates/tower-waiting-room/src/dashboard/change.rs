@@ -108,7 +108,7 @@ impl Change {
             Self::Mode(RoomMode::Drain) => "drain",
             Self::Mode(RoomMode::QueueAll) => "queue_all",
             Self::Mode(RoomMode::Suspended) => "suspend",
-            Self::Mode(_) => "resume",
+            Self::Mode(RoomMode::Auto) => "resume",
         }
     }
 
@@ -128,10 +128,10 @@ impl Change {
 /// Returns the stable name of a mode.
 pub(super) const fn mode_name(mode: RoomMode) -> &'static str {
     match mode {
+        RoomMode::Auto => "auto",
         RoomMode::Drain => "drain",
         RoomMode::QueueAll => "queue_all",
         RoomMode::Suspended => "suspended",
-        _ => "auto",
     }
 }
 

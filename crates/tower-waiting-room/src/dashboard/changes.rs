@@ -123,7 +123,9 @@ async fn carry_out<St: Store>(
                 StoreErrorKind::Rules => (StatusCode::UNPROCESSABLE_ENTITY, "not_changed"),
                 // The store may have made the change.
                 StoreErrorKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "perhaps_changed"),
-                _ => (StatusCode::SERVICE_UNAVAILABLE, "not_changed"),
+                StoreErrorKind::Busy
+                | StoreErrorKind::Unavailable
+                | StoreErrorKind::Unsupported => (StatusCode::SERVICE_UNAVAILABLE, "not_changed"),
             };
             problem(status, code, &explained(&error))
         }

@@ -93,7 +93,7 @@ fn limits(room: &RoomSnapshot, active: u32, per_minute: Option<u32>) -> String {
     match room.mode {
         RoomMode::QueueAll => return words + " No visitor is admitted until you resume.",
         RoomMode::Suspended => return words + " The limits apply once you resume.",
-        _ => {}
+        RoomMode::Auto | RoomMode::Drain => {}
     }
     let free = active.saturating_sub(room.active);
     let at_once = free.min(per_minute.unwrap_or(u32::MAX)).min(room.present);

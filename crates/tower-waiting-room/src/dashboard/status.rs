@@ -39,11 +39,14 @@ impl Status {
         let wait = told_to_newcomers(room).filter(|_| is_queueing).unwrap_or(0);
         let takes_place = |event: &&EventFigures| event.is_prequeue || event.starts_in.is_zero();
         let event = room.event.as_ref().filter(takes_place);
-        let status = match room.mode {
-            RoomMode::Suspended => "suspended",
-            _ if event.is_some_and(|event| event.is_prequeue) => "event_prequeueing",
-            _ if is_queueing => "queueing",
-            _ => "not_queueing",
+        let status = if room.mode == RoomMode::Suspended {
+            "suspended"
+        } else if event.is_some_and(|event| event.is_prequeue) {
+            "event_prequeueing"
+        } else if is_queueing {
+            "queueing"
+        } else {
+            "not_queueing"
         };
         let result = StatusResult {
             event_id: event.map(|event| event.name.clone()).unwrap_or_default(),

@@ -88,14 +88,14 @@ impl ClientDeadline {
     /// Returns an error if the name is invalid. The error names the `client_deadline` field and the
     /// given name.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        match self {
-            Self::Millis(name) | Self::Seconds(name) if HeaderName::try_from(name).is_err() => {
-                let given = format!("{name:?}");
-                let kind = ConfigErrorKind::Malformed;
-                Err(ConfigError::new(kind, "client_deadline", given, "the name of a header"))
-            }
-            _ => Ok(()),
+        if let Self::Millis(name) | Self::Seconds(name) = self
+            && HeaderName::try_from(name).is_err()
+        {
+            let given = format!("{name:?}");
+            let kind = ConfigErrorKind::Malformed;
+            return Err(ConfigError::new(kind, "client_deadline", given, "the name of a header"));
         }
+        Ok(())
     }
 }
 

@@ -157,7 +157,7 @@ impl Journey {
         match &self.visitor {
             Visitor::Outside(ticket) => ticket.as_ref(),
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket),
-            _ => None,
+            Visitor::Inside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
         }
     }
 }

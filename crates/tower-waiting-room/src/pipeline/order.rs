@@ -111,7 +111,7 @@ impl<St: Store> Pipeline<St> {
     pub(crate) fn go_on_rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let flow = match self.rated(journey, rated) {
             Break(stop) => self.in_effect(journey, stop),
-            go_on => go_on,
+            Continue(()) => Continue(()),
         };
         self.counted(journey, flow)
     }
@@ -212,11 +212,11 @@ impl<St: Store> Pipeline<St> {
         // in shadow mode a refusal after a wait has no effect.
         let in_effect = match flow {
             Break(stop) => self.in_effect(journey, stop),
-            go_on => go_on,
+            Continue(()) => Continue(()),
         };
         let flow = match in_effect {
             Continue(()) => self.run(head, journey),
-            stop => stop,
+            Break(stop) => Break(stop),
         };
         self.counted(journey, flow)
     }
@@ -268,7 +268,7 @@ impl<St: Store> Pipeline<St> {
                 pending.skip();
                 Continue(())
             }
-            stop => Break(stop),
+            stop @ (Stop::Reply(_) | Stop::Wait(_)) => Break(stop),
         }
     }
 
@@ -395,7 +395,11 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            visitor => {
+            visitor @ (Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown) => {
                 // A visitor whose session may still be active is not challenged.
                 let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
                     if room.may_return(pass) || room.may_move(pass, now));
@@ -453,6 +457,6 @@ fn known(visitor: &Visitor) -> Option<VisitorId> {
     match visitor {
         Visitor::Inside(pass) => Some(pass.id),
         Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
-        _ => None,
+        Visitor::Outside(_) | Visitor::Preflight | Visitor::Proven(_) | Visitor::Unknown => None,
     }
 }

@@ -62,7 +62,11 @@ impl<St: Store> Pipeline<St> {
         let charge = |ticket| room.pace.charge(ticket, &self.callers.of(*head, None), now);
         let own = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(**ticket),
-            _ => None,
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => None,
         };
         if let Some(Err(pause)) = own.as_ref().map(charge) {
             return Reply::too_often(pause);

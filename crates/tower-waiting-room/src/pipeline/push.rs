@@ -79,7 +79,13 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
                 return stop(Reply::nothing_to_push(Reason::AdmittedPass));
             }
-            _ => return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None)),
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => {
+                return stop(Reply::no_stream(invalid, StatusCode::FORBIDDEN, None));
+            }
         };
         if rules.mode() == RoomMode::Suspended {
             return stop(Reply::nothing_to_push(Reason::Bypass("suspended".into())));
@@ -163,7 +169,7 @@ pub(super) fn order(rules: &RoomRules, ticket: &Ticket, now: Timestamp) -> u64 {
         // The room draws the lots of each minute in the same way.
         QueueingMethod::Random => ticket.id.draw(now.as_secs() / 60),
         // Places in a draw are smaller than any time of arrival, so entrants come first.
-        _ => {
+        QueueingMethod::Fifo | QueueingMethod::Passthrough | QueueingMethod::Reject => {
             let place = ticket.entrant.and_then(|entrant| entrant.place);
             place.map_or(ticket.arrival().as_nanos(), u64::from)
         }

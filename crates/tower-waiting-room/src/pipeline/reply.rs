@@ -238,9 +238,9 @@ impl Reply {
         };
         let reason = match because {
             RefusedBecause::Drained => Reason::RefusedGateDrained,
+            RefusedBecause::Evicted | RefusedBecause::Full => Reason::RefusedGateFull,
             RefusedBecause::Shed => Reason::RefusedGateShed,
             RefusedBecause::TimedOut => Reason::RefusedGateTimeout,
-            _ => Reason::RefusedGateFull,
         };
         Self::refused(reason, retry_after, By::Gate(gate, because))
     }
@@ -281,10 +281,8 @@ impl Reply {
 
     /// Takes the response out of the reply if it is already complete.
     pub(super) fn take_answer(&mut self) -> Option<Response<Bytes>> {
-        match &mut self.by {
-            By::Prepared(answer) => answer.take().map(|answer| *answer),
-            _ => None,
-        }
+        let By::Prepared(answer) = &mut self.by else { return None };
+        answer.take().map(|answer| *answer)
     }
 
     /// Returns the head of an answer that is not a document: a push stream, or an answer without

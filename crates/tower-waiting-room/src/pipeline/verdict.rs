@@ -114,7 +114,11 @@ impl<St: Store> Pipeline<St> {
     fn valid_pass(room: &RoomStage<St>, journey: &Journey) -> Option<Pass> {
         match &journey.visitor {
             Visitor::Proven(Opened::Pass(pass)) if room.may_return(pass) => Some(**pass),
-            _ => None,
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => None,
         }
     }
 
@@ -172,7 +176,11 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             Visitor::Proven(Opened::Pass(pass)) if room.may_move(pass, now) => Some(pass.id),
-            _ => None,
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => None,
         };
         // The random interval also depends on the time of the request. Otherwise a visitor that is
         // sent away twice would get the same interval both times, and come back with the same
@@ -195,6 +203,6 @@ fn has_new_id(visitor: &Visitor, pass: &Pass) -> bool {
     match visitor {
         Visitor::Unknown => true,
         Visitor::Proven(Opened::Lapsed(old) | Opened::Pass(old)) => old.id != pass.id,
-        _ => false,
+        Visitor::Inside(_) | Visitor::Outside(_) | Visitor::Preflight | Visitor::Proven(_) => false,
     }
 }

@@ -94,11 +94,10 @@ impl Rated {
     /// Returns whether the request may continue at once, for the usual reason.
     #[inline]
     pub(crate) fn is_allowed(&self) -> bool {
-        match self {
-            Self::Free => true,
-            Self::Pass(report) => report.admitted == Reason::AdmittedLimits,
-            _ => false,
+        if let Self::Pass(report) = self {
+            return report.admitted == Reason::AdmittedLimits;
         }
+        matches!(self, Self::Free)
     }
 }
 

@@ -152,7 +152,11 @@ impl<'a> Report<'a> {
             HeaderPart::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
             // Only a refusal by a limit or a gate has this part, and not a wait for the room.
             HeaderPart::RetryAfter => self.binding.and(self.retry_after()),
-            composed => self.composed(composed),
+            composed @ (HeaderPart::Limits
+            | HeaderPart::LimitsAndTriple
+            | HeaderPart::Policies
+            | HeaderPart::Quotas
+            | HeaderPart::Triple) => self.composed(composed),
         }
     }
 

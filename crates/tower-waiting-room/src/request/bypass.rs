@@ -157,14 +157,11 @@ impl Bypass {
     /// ```
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let mut all = match self.matcher {
-            Matcher::All(all) => all,
-            one => vec![one],
+        let parts = |matcher| {
+            if let Matcher::All(all) = matcher { all } else { vec![matcher] }
         };
-        match other.matcher {
-            Matcher::All(others) => all.extend(others),
-            one => all.push(one),
-        }
+        let mut all = parts(self.matcher);
+        all.extend(parts(other.matcher));
         Self { name: self.name, matcher: Matcher::All(all) }
     }
 

@@ -284,7 +284,9 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
     let read = |list: &[u8]| PREFERENCES.with_borrow_mut(|it| it.get(list, Preference::of));
     let preference = match asked {
         AcceptHeader::Line(line) => read(cut(line, MAX_ACCEPT_LEN)),
-        _ => combined(headers, &ACCEPT, MAX_ACCEPT_LEN, read).flatten(),
+        AcceptHeader::Nothing | AcceptHeader::Lines => {
+            combined(headers, &ACCEPT, MAX_ACCEPT_LEN, read).flatten()
+        }
     };
     match preference.map(|it| if page { it.any } else { it.data }) {
         None | Some(Some(Offer::Json)) => ClientKind::Json,

@@ -249,7 +249,7 @@ impl ClientIp {
     fn report_of(&self, peer: IpAddr) -> Option<&Report> {
         match &self.source {
             Source::Report(report) if report.trusted.covers_peer(peer) => Some(report),
-            _ => None,
+            Source::Misnamed(_) | Source::Peer | Source::Report(_) => None,
         }
     }
 }

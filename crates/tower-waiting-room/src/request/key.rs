@@ -239,7 +239,14 @@ impl Key {
             }
             Part::Cookie(name) if name.is_empty() => wrong(name, "the name of a cookie"),
             Part::By(name, _) if name.is_empty() => wrong(name, "a name"),
-            _ => Ok(()),
+            Part::Address
+            | Part::By(..)
+            | Part::Cookie(_)
+            | Part::Everyone
+            | Part::Header(_)
+            | Part::Method
+            | Part::Path
+            | Part::Visitor => Ok(()),
         })
     }
 
@@ -272,10 +279,7 @@ impl Part {
     /// Returns the name that the application gave to a closure.
     #[cfg(feature = "rules-file")]
     pub(crate) fn name(&self) -> Option<&str> {
-        match self {
-            Self::By(name, _) => Some(name),
-            _ => None,
-        }
+        if let Self::By(name, _) = self { Some(name) } else { None }
     }
 
     /// Returns whether clients can send a different value with every request. Methods count too,
@@ -293,10 +297,7 @@ impl Part {
     #[inline]
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         // Most limits are by address, which is the only part whose hash is inlined.
-        match self {
-            Self::Address => caller.address_hash(),
-            _ => self.hash_other(caller),
-        }
+        if let Self::Address = self { caller.address_hash() } else { self.hash_other(caller) }
     }
 
     /// Does the same as [`hash`](Self::hash), for a part that need not be the address.
@@ -309,7 +310,9 @@ impl Part {
                 Some(visitor) => Some(caller.hasher.hash(&("visitor", visitor))),
                 None => caller.address_hash(),
             },
-            _ => self.value(caller).map(|value| caller.hasher.hash(&*value)),
+            Self::By(..) | Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path => {
+                self.value(caller).map(|value| caller.hasher.hash(&*value))
+            }
         }
     }
 

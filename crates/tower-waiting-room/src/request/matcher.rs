@@ -68,7 +68,12 @@ impl Matcher {
         match self {
             Self::All(all) => all.iter().any(Self::needs_address),
             Self::Network(..) => true,
-            _ => false,
+            Self::Cookie(_)
+            | Self::Header(..)
+            | Self::Host(_)
+            | Self::Method(_)
+            | Self::Path(_)
+            | Self::When(_) => false,
         }
     }
 
@@ -78,10 +83,10 @@ impl Matcher {
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         // Most scopes are paths, and most requests are for another path, which takes few
         // instructions to see if the comparison is inlined.
-        match self {
-            Self::Path(rule) => is_for(head, rule, doubt),
-            _ => self.covers_elsewhere(head, doubt),
+        if let Self::Path(rule) = self {
+            return is_for(head, rule, doubt);
         }
+        self.covers_elsewhere(head, doubt)
     }
 
     /// Does the same as [`covers`](Self::covers). Only the comparison with a path is not inlined.
@@ -132,7 +137,13 @@ impl Matcher {
                 wrong(rule.text(), "a path that begins with '/'")
             }
             Self::Cookie(cookie) if cookie.is_empty() => wrong(cookie, "the name of a cookie"),
-            _ => Ok(()),
+            Self::Cookie(_)
+            | Self::Header(..)
+            | Self::Host(_)
+            | Self::Method(_)
+            | Self::Network(..)
+            | Self::Path(_)
+            | Self::When(_) => Ok(()),
         }
     }
 }

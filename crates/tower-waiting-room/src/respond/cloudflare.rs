@@ -229,10 +229,10 @@ fn said(minutes: u64) -> String {
 /// Returns the name that Cloudflare's API and page templates use for an order of admission.
 pub(super) const fn name(method: QueueingMethod) -> &'static str {
     match method {
+        QueueingMethod::Fifo => "fifo",
         QueueingMethod::Passthrough => "passthrough",
         QueueingMethod::Random => "random",
         QueueingMethod::Reject => "reject",
-        _ => "fifo",
     }
 }
 

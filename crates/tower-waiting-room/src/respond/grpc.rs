@@ -47,6 +47,7 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
 
 /// Returns the gRPC status code: RESOURCE_EXHAUSTED, unless the service is misconfigured, is
 /// draining, cannot decide at the moment, or made the request wait too long.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most refusals share a code")]
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
         Reason::RefusedAddressUnknown => INTERNAL,

@@ -268,9 +268,10 @@ mod tests {
         let names = ["shop", "Tom & \"Jerry\"", "\\ \u{e9}"];
         for answer in sample::answers() {
             for (name, is_poll) in names.into_iter().flat_map(|it| [(it, false), (it, true)]) {
-                let reason = match &answer.reason {
-                    Reason::RefusedRate(_) => Reason::RefusedRate(name.into()),
-                    reason => reason.clone(),
+                let reason = if let Reason::RefusedRate(_) = answer.reason {
+                    Reason::RefusedRate(name.into())
+                } else {
+                    answer.reason.clone()
                 };
                 let token = is_poll.then(|| format!("{name}=sealed"));
                 let push = is_poll.then(|| "/events".into());

@@ -79,6 +79,7 @@ impl Message {
     }
 
     /// Creates the message for a refusal: a headline, an explanation, and the time to retry.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most reasons share their sentences")]
     fn refused(words: Sentences, answer: &Answer) -> Self {
         // Reasons that a visitor can understand or act on have specific sentences. All other
         // reasons share sentences that promise only that the service will be back.

@@ -238,7 +238,9 @@ impl Page {
                 self.policy_source = Some(policy.into());
                 HeaderValue::try_from(self.own.with_hashes(policy))
             }
-            _ => HeaderValue::from_str(policy),
+            Body::Closure(_) | Body::Mustache(_) | Body::Template(_) => {
+                HeaderValue::from_str(policy)
+            }
         };
         self.policy = Some(value.map_err(|_| {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));

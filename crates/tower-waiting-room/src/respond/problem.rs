@@ -78,6 +78,7 @@ struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     /// Creates the document for an answer.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most refusals are of reduced capacity")]
     fn new(answer: &'a Answer) -> Self {
         let (r#type, title) = match &answer.reason {
             // For `about:blank`, the title is the reason phrase of the status (RFC 9457 section
@@ -98,9 +99,10 @@ impl<'a> Problem<'a> {
             status: answer.status.as_u16(),
             detail: detail(answer),
             reason: &answer.reason,
-            violated_policies: match &answer.reason {
-                Reason::RefusedRate(policy) => Some(vec![policy]),
-                _ => None,
+            violated_policies: if let Reason::RefusedRate(policy) = &answer.reason {
+                Some(vec![policy])
+            } else {
+                None
             },
             waiting_room: answer.is_of_room().then(|| WaitingRoom::new(answer)),
             cf_waiting_room: is_for_cloudflare.then(|| CfWaitingRoom::new(answer)),
@@ -112,14 +114,12 @@ impl<'a> Problem<'a> {
 /// sentences for visitors do not help, so a hint for the developer or the operator is added.
 fn detail(answer: &Answer) -> String {
     let said = Message::paragraph(answer);
-    match &answer.reason {
-        Reason::RefusedAddressUnknown => {
-            format!("{said} For the operator: {}.", Misconfiguration::PeerUnknown)
-        }
-        Reason::RefusedKeyMissing(policy) => {
-            format!("{said} For the developer: the request lacks the key of the limit {policy:?}.")
-        }
-        _ => said,
+    if answer.reason == Reason::RefusedAddressUnknown {
+        format!("{said} For the operator: {}.", Misconfiguration::PeerUnknown)
+    } else if let Reason::RefusedKeyMissing(policy) = &answer.reason {
+        format!("{said} For the developer: the request lacks the key of the limit {policy:?}.")
+    } else {
+        said
     }
 }
 
@@ -168,14 +168,22 @@ mod tests {
             let besides: Vec<_> = members.extract_if(.., |it| !every.contains(&&**it)).collect();
             assert_eq!(members, every, "{}", answer.reason);
             assert_eq!(problem["reason"], answer.reason.to_string());
-            let expected: &[&str] = match answer.reason {
-                Reason::RefusedRate(_) => &["violated-policies"],
+            if answer.reason == Reason::StoreUnavailable {
+                continue;
+            }
+            let is_of_room = matches!(
+                answer.reason,
                 Reason::RefusedDraining
-                | Reason::RefusedLineFull
-                | Reason::RefusedNetworkFull
-                | Reason::RefusedReject => &["cfWaitingRoom", "waitingRoom"],
-                Reason::StoreUnavailable => continue,
-                _ => &[],
+                    | Reason::RefusedLineFull
+                    | Reason::RefusedNetworkFull
+                    | Reason::RefusedReject
+            );
+            let expected: &[&str] = if let Reason::RefusedRate(_) = answer.reason {
+                &["violated-policies"]
+            } else if is_of_room {
+                &["cfWaitingRoom", "waitingRoom"]
+            } else {
+                &[]
             };
             assert_eq!(besides, expected, "{}", answer.reason);
         }

@@ -198,7 +198,11 @@ impl Responder {
                 let (html, _) = self.page.html(answer).ok().flatten()?;
                 (self.prepared.waiting_page.as_ref()?, html)
             }
-            _ => return None,
+            ClientKind::Grpc
+            | ClientKind::Json
+            | ClientKind::Navigation
+            | ClientKind::Problem
+            | ClientKind::Text => return None,
         };
         Some(assembled(headers, answer.status, body, answer.language, it, client))
     }
@@ -230,7 +234,9 @@ impl Responder {
         let is_wordless = client.kind == ClientKind::Json && !client.is_poll;
         let language = match it.outcome {
             Outcome::Wait if is_wordless => Language::default(),
-            _ => self.page.languages().of(it.request.headers()),
+            Outcome::Admit | Outcome::Refuse | Outcome::Wait => {
+                self.page.languages().of(it.request.headers())
+            }
         };
         let answer = self.answer(it, client, language);
         if let Some(response) = self.frequent(&answer, it, client) {
@@ -334,7 +340,9 @@ fn assembled(
     *response.headers_mut() = match it.about {
         About::Room(..) if it.gets_cookie => headers.with_cookie(&values),
         About::Room(..) => headers.with(&values),
-        _ => headers.of_refusal(&values),
+        About::Gate(_) | About::Limit | About::Pace | About::Service(_) => {
+            headers.of_refusal(&values)
+        }
     };
     // Every further header adds to the cost of a flood, and only scripts of other origins need
     // permission to read headers.

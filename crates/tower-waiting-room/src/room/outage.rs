@@ -215,7 +215,9 @@ impl Outage {
                     pass,
                     reason: Reason::AdmittedSlot | Reason::AdmittedPassthrough,
                 } => Verdict::Admit { pass, reason: Reason::AdmittedLocalShare },
-                other => other,
+                other @ (Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+                    other
+                }
             }
         })
     }

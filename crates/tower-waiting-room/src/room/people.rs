@@ -82,7 +82,7 @@ impl Priority {
         let ticket = match verdict {
             Verdict::Wait { ticket, reason } if *reason != Reason::QueuedTurn => ticket,
             Verdict::Refuse { ticket: Some(ticket), .. } => ticket,
-            _ => return,
+            Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. } => return,
         };
         let is_new = |ticket: &Ticket| ticket.first_seen == ticket.last_check_in;
         if is_new(ticket) && ticket.head_start == HeadStart::NONE {

@@ -198,7 +198,7 @@ impl Sessions {
     ) -> Option<Pass> {
         match *self.known.get(&id)? {
             Known::Renewed(pass) if now < pass.expires_at && !due(&pass) => Some(pass),
-            _ => None,
+            Known::Ended { .. } | Known::Renewed(_) | Known::Renewing { .. } => None,
         }
     }
 

@@ -244,7 +244,11 @@ impl<St: Store> RoomStage<St> {
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if self.may_return(pass) => {
                 Question::Return(**pass, self.newcomer(head), self.resuming(pass, head))
             }
-            _ => Question::Enter(self.newcomer(head)),
+            Visitor::Inside(_)
+            | Visitor::Outside(_)
+            | Visitor::Preflight
+            | Visitor::Proven(_)
+            | Visitor::Unknown => Question::Enter(self.newcomer(head)),
         };
         self.put(question, Duration::ZERO)
     }
@@ -398,7 +402,11 @@ impl<St: Store> RoomStage<St> {
                     Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
                         Some(&**ticket)
                     }
-                    _ => None,
+                    Visitor::Inside(_)
+                    | Visitor::Outside(_)
+                    | Visitor::Preflight
+                    | Visitor::Proven(_)
+                    | Visitor::Unknown => None,
                 };
                 let rules = self.store.rules();
                 let ticket = ticket.filter(|ticket| !rules.has_lapsed(ticket, pass.accepted_at));

@@ -79,7 +79,11 @@ impl<'a> Given<'a> {
             Value::Plain(text) | Value::Text(text) if (1..=MAX_TEXT).contains(&text.len()) => {
                 Ok(text)
             }
-            _ => Err(self.wrong(format_args!("a string of 1 to {MAX_TEXT} bytes"))),
+            Value::List(_)
+            | Value::Nothing
+            | Value::Plain(_)
+            | Value::Table(_)
+            | Value::Text(_) => Err(self.wrong(format_args!("a string of 1 to {MAX_TEXT} bytes"))),
         }
     }
 
@@ -94,7 +98,11 @@ impl<'a> Given<'a> {
             Value::Plain(digits) if digits == "0" || !digits.starts_with('0') => {
                 digits.parse().ok().filter(|number| (least..=most).contains(number))
             }
-            _ => None,
+            Value::List(_)
+            | Value::Nothing
+            | Value::Plain(_)
+            | Value::Table(_)
+            | Value::Text(_) => None,
         };
         number.ok_or_else(|| {
             let form = "without quotes or leading zeros";
@@ -112,7 +120,11 @@ impl<'a> Given<'a> {
         match &self.value {
             Value::Plain(text) if text == "true" => Ok(true),
             Value::Plain(text) if text == "false" => Ok(false),
-            _ => Err(self.wrong("true or false")),
+            Value::List(_)
+            | Value::Nothing
+            | Value::Plain(_)
+            | Value::Table(_)
+            | Value::Text(_) => Err(self.wrong("true or false")),
         }
     }
 
@@ -124,7 +136,7 @@ impl<'a> Given<'a> {
     pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, RulesFileError> {
         let given = match &self.value {
             Value::Plain(text) | Value::Text(text) => text,
-            _ => "",
+            Value::List(_) | Value::Nothing | Value::Table(_) => "",
         };
         let found = names.iter().find(|(name, _)| *name == given);
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {

@@ -52,15 +52,13 @@ fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
     let mut reader = YamlReader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
     let mut root = None;
     while let Some((event, span)) = reader.next()? {
-        match event {
-            Event::DocumentStart(..) if root.is_some() => {
-                return Err(text.wrong(offset(&span), "a second document begins", "only one"));
-            }
-            Event::DocumentEnd
-            | Event::DocumentStart(..)
-            | Event::StreamEnd
-            | Event::StreamStart => {}
-            event => root = Some(reader.node(event, &span)?),
+        let begins_document = matches!(event, Event::DocumentStart(..));
+        if begins_document && root.is_some() {
+            return Err(text.wrong(offset(&span), "a second document begins", "only one"));
+        }
+        let is_frame = matches!(event, Event::DocumentEnd | Event::StreamEnd | Event::StreamStart);
+        if !begins_document && !is_frame {
+            root = Some(reader.node(event, &span)?);
         }
     }
     // A file that contains only comments is a table without fields, as in TOML.
@@ -96,6 +94,10 @@ impl<'a> YamlReader<'a> {
     /// Reads the node that begins with this event, up to the end of the node.
     fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, RulesFileError> {
         let at = offset(span);
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "a node begins with one of three events"
+        )]
         let value = match event {
             Event::Scalar(.., Some(_)) | Event::SequenceStart(.., Some(_)) => self.tag(span)?,
             Event::MappingStart(.., Some(_)) => self.tag(span)?,
@@ -185,7 +187,10 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
             Value::Nothing
         }
         ScalarStyle::Plain => Value::Plain(text),
-        _ => Value::Text(text),
+        ScalarStyle::SingleQuoted
+        | ScalarStyle::DoubleQuoted
+        | ScalarStyle::Literal
+        | ScalarStyle::Folded => Value::Text(text),
     }
 }
 

@@ -169,7 +169,11 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
 fn may_have_changed(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
-        _ => true,
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => true,
     }
 }
 

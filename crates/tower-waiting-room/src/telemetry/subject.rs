@@ -163,15 +163,14 @@ pub(crate) enum GateEvent {
 }
 
 impl GateEvent {
-    /// Returns the event for a refusal with this cause. A cause that is unknown to this version
-    /// counts as a full queue.
+    /// Returns the event for a refusal with this cause.
     pub(crate) const fn of(because: RefusedBecause) -> Self {
         match because {
             RefusedBecause::Drained => Self::Drained,
             RefusedBecause::Evicted => Self::Evicted,
+            RefusedBecause::Full => Self::Full,
             RefusedBecause::Shed => Self::Shed,
             RefusedBecause::TimedOut => Self::TimedOut,
-            _ => Self::Full,
         }
     }
 

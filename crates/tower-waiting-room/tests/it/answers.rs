@@ -129,10 +129,12 @@ fn enveloped() -> WaitingRoomConfigBuilder {
         if request.uri().path() == "/plain" {
             return None;
         }
-        let status = match answer.reason {
-            Reason::RefusedGateFull => 504,
-            Reason::RefusedRate(_) => 200,
-            _ => answer.status.as_u16(),
+        let status = if answer.reason == Reason::RefusedGateFull {
+            504
+        } else if matches!(answer.reason, Reason::RefusedRate(_)) {
+            200
+        } else {
+            answer.status.as_u16()
         };
         let (kind, reason) = (answer.kind.as_str(), &answer.reason);
         let ip = request.client_ip().map(|ip| ip.to_string()).unwrap_or_default();

@@ -54,9 +54,8 @@ fn talk(
 ) {
     let mut actions = actions;
     for _ in 0..MAX_TURNS {
-        let messages = actions.iter().filter_map(|action| match action {
-            SiteAction::Send(message) => Some(message),
-            _ => None,
+        let messages = actions.iter().filter_map(|action| {
+            if let SiteAction::Send(message) = action { Some(message) } else { None }
         });
         let answers: Vec<_> = messages.flat_map(|message| global.receive(message, now)).collect();
         let answers = answers.iter().filter(|answer| answer.to == number);

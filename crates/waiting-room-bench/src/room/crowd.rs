@@ -44,7 +44,9 @@ pub(super) fn full(method: QueueingMethod) -> (Room, Pass) {
 pub(super) fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
     match room.enter(visitor(number), now) {
         Verdict::Admit { pass, .. } => pass,
-        verdict => unreachable!("the room has a slot: {verdict:?}"),
+        verdict @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+            unreachable!("the room has a slot: {verdict:?}")
+        }
     }
 }
 
@@ -52,7 +54,9 @@ pub(super) fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
 pub(super) fn wait(room: &mut Room, ticket: &Ticket, now: Timestamp) -> Ticket {
     match room.check_in(ticket, now) {
         Verdict::Wait { ticket, .. } => ticket,
-        verdict => unreachable!("the room is full: {verdict:?}"),
+        verdict @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => {
+            unreachable!("the room is full: {verdict:?}")
+        }
     }
 }
 

@@ -119,7 +119,9 @@ fn checked_in(store: &MemoryStore, ticket: Ticket) -> Ticket {
     let verdict = store.check_in(ticket).now_or_never().expect("a verb never waits");
     match verdict.expect("it works") {
         Verdict::Wait { ticket, .. } => ticket,
-        verdict => unreachable!("the room is full: {verdict:?}"),
+        verdict @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => {
+            unreachable!("the room is full: {verdict:?}")
+        }
     }
 }
 

@@ -77,7 +77,7 @@ pub struct GateRefused {
 
 /// The reason why a gate refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "an answer to a refusal must treat every cause")]
 pub enum RefusedBecause {
     /// The gate is being drained.
     Drained,

@@ -28,7 +28,10 @@ impl Locked<'_> {
                 let is_cut = wait < max_wait;
                 (wait, if is_cut { RefusedBecause::Shed } else { RefusedBecause::TimedOut })
             }
-            _ => (max_wait, RefusedBecause::TimedOut),
+            Discipline::AdaptiveLifo { .. }
+            | Discipline::FairByTenant(_)
+            | Discipline::Fifo
+            | Discipline::Priority { .. } => (max_wait, RefusedBecause::TimedOut),
         };
         let own = self.now + wait;
         // The request has to be finished by the client's deadline, so a permit that leaves too
@@ -81,10 +84,8 @@ impl Locked<'_> {
     /// Returns whether the queue has been non-empty for so long that adaptive LIFO serves the
     /// newest request first.
     pub(super) fn is_standing(&self) -> bool {
-        match &self.shared.rules.discipline {
-            Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
-            _ => false,
-        }
+        matches!(&self.shared.rules.discipline,
+            Discipline::AdaptiveLifo { interval } if self.standing() > *interval)
     }
 
     /// Returns the time since the queue was last empty, or zero if the queue is empty now.

@@ -269,7 +269,10 @@ impl Discipline {
     pub(super) const fn classes(&self) -> usize {
         match self {
             Self::Priority { reserved, .. } => reserved.len(),
-            _ => 0,
+            Self::AdaptiveLifo { .. }
+            | Self::ControlledDelay { .. }
+            | Self::FairByTenant(_)
+            | Self::Fifo => 0,
         }
     }
 }

@@ -81,7 +81,7 @@ impl World {
     fn admitted_as(&self, arrival: Arrival) -> Permit {
         match self.enter(arrival) {
             Entry::Admitted(permit) => permit,
-            other => panic!("not admitted: {other:?}"),
+            other @ (Entry::Queued(_) | Entry::Refused(_)) => panic!("not admitted: {other:?}"),
         }
     }
 
@@ -92,7 +92,7 @@ impl World {
     fn queued_as(&self, arrival: Arrival) -> Waiting {
         match self.enter(arrival) {
             Entry::Queued(place) => Waiting::new(place),
-            other => panic!("not queued: {other:?}"),
+            other @ (Entry::Admitted(_) | Entry::Refused(_)) => panic!("not queued: {other:?}"),
         }
     }
 
@@ -103,7 +103,7 @@ impl World {
     fn refused_as(&self, arrival: Arrival) -> GateRefused {
         match self.enter(arrival) {
             Entry::Refused(refused) => refused,
-            other => panic!("not refused: {other:?}"),
+            other @ (Entry::Admitted(_) | Entry::Queued(_)) => panic!("not refused: {other:?}"),
         }
     }
 

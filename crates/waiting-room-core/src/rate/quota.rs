@@ -175,7 +175,7 @@ impl fmt::Display for Quota {
 /// For help with choosing an algorithm, see the
 /// [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a store that lacks an algorithm must not compile")]
 pub enum Algorithm {
     /// A counter that is reset at the start of each window. Around the boundary between two
     /// windows, up to twice the limit may be used within a very short time.

@@ -87,10 +87,15 @@ impl Room {
     pub(super) fn over_share(&self, id: VisitorId) -> Option<Reason> {
         let share = self.rules.places_per_network;
         let is_over = |places| self.line.of_network(id) >= places;
-        share.number().filter(|places| is_over(*places)).map(|_| match share {
-            PlacesPerNetwork::Shadow(_) => Reason::QueuedNetworkFull,
-            _ => Reason::RefusedNetworkFull,
-        })
+        match share {
+            PlacesPerNetwork::Limit(places) => {
+                is_over(places).then_some(Reason::RefusedNetworkFull)
+            }
+            PlacesPerNetwork::Off => None,
+            PlacesPerNetwork::Shadow(places) => {
+                is_over(places).then_some(Reason::QueuedNetworkFull)
+            }
+        }
     }
 
     /// Returns whether a newcomer has to return a cookie before it is given a free slot.

@@ -1,9 +1,13 @@
 //! The rules of a room that are chosen from a few options.
+//!
+//! Every store implements every option. A store that does not know a new option must not compile,
+//! because it would apply another one instead, so none of these enums is `#[non_exhaustive]`.
+
+#![expect(clippy::exhaustive_enums, reason = "a store that lacks an option must not compile")]
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[expect(clippy::exhaustive_enums, reason = "requests prolong a session or they do not")]
 pub enum SessionRenewal {
     /// A session ends one session duration after the visitor's admission, whether or not the
     /// visitor makes requests. When the session has ended, the visitor is a newcomer again.
@@ -15,7 +19,6 @@ pub enum SessionRenewal {
 /// The order in which waiting visitors are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
 pub enum QueueingMethod {
     /// Visitors are admitted in the order of their first touch.
     Fifo,
@@ -34,7 +37,6 @@ pub enum QueueingMethod {
 /// The mode in which the operator runs a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
 pub enum RoomMode {
     /// Visitors are admitted up to the limits.
     Auto,
@@ -49,7 +51,6 @@ pub enum RoomMode {
 /// Whether a slot is given only to clients that return a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
 pub enum CookieTest {
     /// Clients are tested while at least this percentage of the slots is in use.
     ///
@@ -69,7 +70,6 @@ pub enum CookieTest {
 /// [`VisitorId::of_network`]: crate::VisitorId::of_network
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
 pub enum PlacesPerNetwork {
     /// A network has at most this many places. A visitor beyond this limit is refused, and joins
     /// the back of the line if it gets a place later.
@@ -107,7 +107,6 @@ impl Default for PlacesPerNetwork {
 /// Each pass is counted again as soon as it is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
 pub enum Recovery {
     /// Admits newcomers up to the limit, and counts an older pass only once it has been presented
     /// again. No visitor waits while a slot seems to be free, but more visitors than the limit may

@@ -62,11 +62,14 @@ impl Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bypass(rule) => write!(f, "bypass:{rule}"),
-            Self::RefusedKeyMissing(policy) => write!(f, "refused:key_missing:{policy}"),
-            Self::RefusedRate(policy) => write!(f, "refused:rate:{policy}"),
-            reason => f.write_str(reason.constant().unwrap_or_default()),
+        f.write_str(self.constant().unwrap_or_default())?;
+        if let Self::Bypass(rule) = self {
+            write!(f, "bypass:{rule}")?;
+        } else if let Self::RefusedKeyMissing(policy) = self {
+            write!(f, "refused:key_missing:{policy}")?;
+        } else if let Self::RefusedRate(policy) = self {
+            write!(f, "refused:rate:{policy}")?;
         }
+        Ok(())
     }
 }

@@ -429,7 +429,9 @@ impl Room {
         let fallback = self.rules.configured_rate();
         match self.rules.queueing_method {
             QueueingMethod::Random => self.estimate.lottery(self.line.present(), now, fallback),
-            _ => self.estimate.wait(ahead, now, fallback),
+            QueueingMethod::Fifo | QueueingMethod::Passthrough | QueueingMethod::Reject => {
+                self.estimate.wait(ahead, now, fallback)
+            }
         }
     }
 

@@ -82,7 +82,7 @@ mod tests {
     fn waits(verdict: Verdict) -> (Ticket, Reason) {
         match verdict {
             Verdict::Wait { ticket, reason } => (ticket, reason),
-            other => panic!("{other:?}"),
+            other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("{other:?}"),
         }
     }
 

@@ -265,7 +265,7 @@ impl Purpose {
     pub(super) fn interval(self, interval: Duration, ahead: u32) -> Duration {
         match self {
             Self::Stay if ahead < Self::FRONT => interval.min(RoomRules::SHORTEST_INTERVAL),
-            _ => interval,
+            Self::Enter | Self::Stay => interval,
         }
     }
 }

@@ -60,7 +60,11 @@ impl Block {
             // Units that were charged in one window must not be spent in the next window. After a
             // charge, `reset` is the time until the end of the window.
             Algorithm::FixedWindow(_) => lease.min(decision.reset),
-            _ => lease,
+            Algorithm::Gcra
+            | Algorithm::LeakyQueue
+            | Algorithm::SlidingCounter
+            | Algorithm::SlidingLog(_)
+            | Algorithm::TokenBucket => lease,
         };
         let ends_at = said.sent + (lasts - lasts / DRIFT);
         let mut block = Self { ask, charge, remaining: 0, reset_at: Timestamp::ZERO, ends_at };

@@ -69,11 +69,11 @@ impl ScriptMeter {
         let kind = match policy.algorithm() {
             Algorithm::FixedWindow(Alignment::Epoch) => "w",
             Algorithm::FixedWindow(Alignment::FirstHit) => "h",
+            Algorithm::Gcra | Algorithm::TokenBucket => "b",
             Algorithm::LeakyQueue => "q",
             Algorithm::SlidingCounter => "c",
             Algorithm::SlidingLog(Refusals::Ignore) => "l",
             Algorithm::SlidingLog(Refusals::Count) => "p",
-            _ => "b",
         };
         match (policy.algorithm().is_bucket(), self.per_us) {
             (true, NANOS) => kind.to_owned(),
@@ -102,13 +102,13 @@ impl ScriptMeter {
 /// Returns the index of an algorithm in `families` in `lua/charge.lua`.
 fn code(algorithm: Algorithm) -> i64 {
     match algorithm {
+        Algorithm::Gcra | Algorithm::TokenBucket => 1,
         Algorithm::LeakyQueue => 2,
         Algorithm::FixedWindow(Alignment::Epoch) => 3,
         Algorithm::FixedWindow(Alignment::FirstHit) => 4,
         Algorithm::SlidingCounter => 5,
         Algorithm::SlidingLog(Refusals::Ignore) => 6,
         Algorithm::SlidingLog(Refusals::Count) => 7,
-        _ => 1,
     }
 }
 

@@ -134,10 +134,7 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<DecodedReply
 }
 
 fn integer(value: &Value) -> Result<i64, StoreError> {
-    match value {
-        Value::Int(number) => Ok(*number),
-        other => Err(unexpected(other)),
-    }
+    if let Value::Int(number) = value { Ok(*number) } else { Err(unexpected(value)) }
 }
 
 /// Checks that a number is not negative.

@@ -76,7 +76,7 @@ impl Visitor {
         let (next, reason) = match verdict {
             Verdict::Admit { pass, reason } => (Self::Admitted(pass), reason),
             Verdict::Wait { ticket, reason } => (Self::Waits(ticket), reason),
-            refused => panic!("{refused:?}"),
+            refused @ Verdict::Refuse { .. } => panic!("{refused:?}"),
         };
         *self = next;
         reason
@@ -184,7 +184,7 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
         for (store, id) in stores.iter().zip([1, 2].map(VisitorId::new)) {
             let ticket = eventually(async || match store.enter(id).await.unwrap() {
                 Verdict::Wait { ticket, reason: Reason::Prequeue } => Some(ticket),
-                _ => {
+                Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. } => {
                     store.leave(id).await.unwrap();
                     None
                 }
@@ -199,7 +199,7 @@ async fn all_nodes_start_at_the_same_instant_of_the_servers_clock_without_a_requ
                     ticket = next;
                     None
                 }
-                refused => panic!("{refused:?}"),
+                refused @ Verdict::Refuse { .. } => panic!("{refused:?}"),
             });
             earliest = earliest.min(pass.await.accepted_at);
             assert_eq!(store.rules().total_active_users(), 9);

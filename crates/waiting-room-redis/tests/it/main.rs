@@ -27,3 +27,4 @@ mod sentinel;
 mod stay;
 mod support;
 mod tls;
+mod variants;

@@ -37,7 +37,7 @@ fn of(network: u32, who: u128) -> VisitorId {
 async fn comes(store: &RedisStore, network: u32, who: u128) -> Verdict {
     match store.enter(of(network, who)).await.unwrap() {
         Verdict::Wait { ticket, .. } => store.check_in(ticket).await.unwrap(),
-        other => panic!("not queued: {other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("not queued: {other:?}"),
     }
 }
 
@@ -46,7 +46,7 @@ async fn has_place(store: &RedisStore, network: u32, who: u128) -> bool {
     match verdict {
         Verdict::Wait { ticket, .. } => ticket.placed,
         Verdict::Refuse { ref reason, .. } if *reason == Reason::RefusedNetworkFull => false,
-        other => panic!("neither: {other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("neither: {other:?}"),
     }
 }
 

@@ -76,7 +76,7 @@ async fn compare(store: &impl Store, memory: &MemoryStore, clock: &ManualClock) 
         turns += u32::from(*verdicts.0.reason() == Reason::QueuedTurn);
         tickets[who] = match verdicts.0 {
             Verdict::Wait { ticket, .. } => Some(ticket),
-            _ => None,
+            Verdict::Admit { .. } | Verdict::Refuse { .. } => None,
         };
     }
     turns

@@ -79,14 +79,16 @@ pub(crate) async fn connect_to(
 pub(crate) async fn admitted(store: &RedisStore, id: u128) -> Pass {
     match store.enter(VisitorId::new(id)).await.unwrap() {
         Verdict::Admit { pass, .. } => pass,
-        other => panic!("not admitted: {other:?}"),
+        other @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+            panic!("not admitted: {other:?}")
+        }
     }
 }
 
 pub(crate) async fn queued(store: &RedisStore, id: u128) -> Ticket {
     match store.enter(VisitorId::new(id)).await.unwrap() {
         Verdict::Wait { ticket, .. } => ticket,
-        other => panic!("not queued: {other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("not queued: {other:?}"),
     }
 }
 

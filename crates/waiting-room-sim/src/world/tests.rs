@@ -138,7 +138,7 @@ impl Faulty {
                 rules.with_total_active_users(41).with_new_users_per_minute(None)
             }
             Fault::OneTooManyAMinute => rules.with_new_users_per_minute(11),
-            _ => rules,
+            Fault::LastInFirstOut | Fault::LosesPlaces | Fault::ShowsAnyPosition => rules,
         };
         Self { fault, desk: Desk::new(rules, Recovery::AdmitAtOnce).unwrap(), asked: 0 }
     }
@@ -151,7 +151,11 @@ impl Faulty {
                 ticket.last_check_in = Timestamp::ZERO;
             }
             Fault::ShowsAnyPosition => ticket.shown_position = None,
-            _ => {}
+            Fault::BreaksSessionsOff
+            | Fault::LeavesASlotEmpty
+            | Fault::LosesPlaces
+            | Fault::OneSlotTooMany
+            | Fault::OneTooManyAMinute => {}
         }
         ticket
     }
@@ -163,7 +167,11 @@ impl Faulty {
             Fault::ShowsAnyPosition => {
                 ticket.shown_position = ticket.shown_position.map(|shown| shown + self.asked % 2);
             }
-            _ => {}
+            Fault::BreaksSessionsOff
+            | Fault::LeavesASlotEmpty
+            | Fault::LosesPlaces
+            | Fault::OneSlotTooMany
+            | Fault::OneTooManyAMinute => {}
         }
         ticket
     }
@@ -179,7 +187,7 @@ impl Door for Faulty {
         self.asked += 1;
         let token = token.map(|token| match token {
             Token::Ticket(ticket) => Token::Ticket(self.misread(ticket)),
-            pass => pass,
+            Token::Pass(pass) => Token::Pass(pass),
         });
         let reply = self.desk.ask(token, id, now);
         match (reply, token) {

@@ -54,7 +54,9 @@ impl Door {
                 Guard::Counting(Box::new(CountingDoor::new(scenario, seed)?))
             }
             Policy::IdealHolds => Guard::Ideal(IdealDoor::new(DOOR_WAIT)),
-            other => Guard::Slots(SlotDoor::new(other, scenario)?),
+            other @ (Policy::Counters | Policy::Curve | Policy::Even) => {
+                Guard::Slots(SlotDoor::new(other, scenario)?)
+            }
         };
         let network = scenario.network;
         Ok(Self {

@@ -86,7 +86,11 @@ impl<'a> World<'a> {
         let line_delay = match policy {
             // The heartbeats of the ledgers carry it, one per second.
             Policy::Escrow => HEARTBEAT + scenario.network.wan_rtt_ms[1] / 2,
-            _ => delay,
+            Policy::Counters
+            | Policy::Curve
+            | Policy::Even
+            | Policy::Ideal
+            | Policy::IdealHolds => delay,
         };
         let mut news = News::new(sites, delay, line_delay);
         news.begin(&scenario.sites.nodes);

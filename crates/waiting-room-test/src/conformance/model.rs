@@ -88,8 +88,8 @@ impl Model {
     #[must_use]
     pub(crate) fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
+            Recovery::AdmitAtOnce => Timestamp::ZERO,
             Recovery::Pause => now + settings.rules().pass_lifetime().max(Self::MINUTE),
-            _ => Timestamp::ZERO,
         };
         Self {
             base: settings,
@@ -166,7 +166,7 @@ impl Model {
         let ahead = match self.settings.method {
             QueueingMethod::Random if told.let_in => 0,
             QueueingMethod::Random => self.others(ticket.id, now).count().max(expected),
-            _ => {
+            QueueingMethod::Fifo | QueueingMethod::Passthrough | QueueingMethod::Reject => {
                 let others = self.others(ticket.id, now);
                 others.filter(|place| place.rank() < rank).count().max(expected)
             }

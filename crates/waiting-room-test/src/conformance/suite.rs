@@ -103,7 +103,16 @@ pub async fn run<S: Store>(
                     commands.saw_restart();
                 }
             }
-            command => run.compare(&command, &mut commands).await?,
+            Command::CheckIn(_)
+            | Command::Configure(_)
+            | Command::Enter(_)
+            | Command::Leave(_)
+            | Command::Misconfigure(_)
+            | Command::Renew(_)
+            | Command::Schedule(_)
+            | Command::Snapshot
+            | Command::Stay(_)
+            | Command::Sweep => run.compare(&command, &mut commands).await?,
         }
     }
     Ok(run.coverage)
@@ -400,13 +409,11 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
 /// Returns the longest interval after which a store may ask a visitor to return: the refresh
 /// interval with the greatest jitter.
 fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
-    match reason {
-        Reason::QueuedCookieTest => Duration::from_secs(1),
-        _ => {
-            Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
-                + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
-        }
+    if *reason == Reason::QueuedCookieTest {
+        return Duration::from_secs(1);
     }
+    Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
+        + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
 }
 
 /// Returns the verdict without the estimated wait, which is up to each store.

@@ -175,10 +175,7 @@ struct Faulty {
 
 impl Faulty {
     fn new(fault: Fault, rules: RoomRules, clock: ManualClock) -> Self {
-        let lag = match fault {
-            Fault::LapsesLate => Duration::from_millis(1),
-            _ => Duration::ZERO,
-        };
+        let lag = Duration::from_millis(u64::from(fault == Fault::LapsesLate));
         let late = ManualClock::new(waiting_room_core::time::Clock::now(&clock).before(lag));
         let room = MemoryStore::with_clock(Self::rules(fault, rules), late.clone()).unwrap();
         Self { fault, limit: u32::MAX, clock, late, room }
@@ -208,12 +205,11 @@ impl Clone for Faulty {
     fn clone(&self) -> Self {
         let (fault, limit) = (self.fault, self.limit);
         let (clock, late) = (self.clock.clone(), self.late.clone());
-        let room = match fault {
-            Fault::Splits => {
-                let rules = RoomRules::clone(&self.room.rules());
-                MemoryStore::with_clock(rules, late.clone()).unwrap()
-            }
-            _ => self.room.clone(),
+        let room = if fault == Fault::Splits {
+            let rules = RoomRules::clone(&self.room.rules());
+            MemoryStore::with_clock(rules, late.clone()).unwrap()
+        } else {
+            self.room.clone()
         };
         Self { fault, limit, clock, late, room }
     }
@@ -226,10 +222,10 @@ impl Store for Faulty {
     }
 
     fn remembers_since(&self) -> Timestamp {
-        match self.fault {
-            Fault::RemembersTooMuch => Timestamp::ZERO,
-            _ => self.room().remembers_since(),
+        if self.fault == Fault::RemembersTooMuch {
+            return Timestamp::ZERO;
         }
+        self.room().remembers_since()
     }
 
     fn rules(&self) -> Arc<RoomRules> {
@@ -245,21 +241,20 @@ impl Store for Faulty {
     }
 
     async fn schedule(&self, schedule: Schedule) -> Result<(), StoreError> {
-        let event = |event: &Event| match self.fault {
-            Fault::KeepsArrivals => event.clone().with_shuffle_at_start(None),
-            Fault::StartsEarly => {
-                event.clone().with_start(event.start().before(Duration::from_millis(1)))
+        let early = Duration::from_millis(1);
+        let change = |event: &Event| {
+            if self.fault == Fault::KeepsArrivals {
+                event.clone().with_shuffle_at_start(None)
+            } else {
+                event.clone().with_start(event.start().before(early))
             }
-            _ => event.clone(),
         };
-        match self.fault {
-            Fault::KeepsArrivals | Fault::StartsEarly => {
-                let mut changed = schedule.clone();
-                changed.replace(schedule.events().iter().map(event), Timestamp::ZERO)?;
-                self.room().schedule(changed).await
-            }
-            _ => self.room().schedule(schedule).await,
+        if !matches!(self.fault, Fault::KeepsArrivals | Fault::StartsEarly) {
+            return self.room().schedule(schedule).await;
         }
+        let mut changed = schedule.clone();
+        changed.replace(schedule.events().iter().map(change), Timestamp::ZERO)?;
+        self.room().schedule(changed).await
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
@@ -274,15 +269,18 @@ impl Store for Faulty {
             Verdict::Wait { ticket, .. } if self.fault == Fault::OneTouch => {
                 self.room().check_in(ticket).await
             }
-            verdict => Ok(verdict),
+            verdict @ (Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+                Ok(verdict)
+            }
         }
     }
 
     async fn check_in(&self, mut ticket: Ticket) -> Result<Verdict, StoreError> {
-        match self.fault {
-            Fault::ForgetsArrivals if !ticket.placed => ticket.first_seen = self.now(),
-            Fault::RaisesPositions => ticket.shown_position = None,
-            _ => {}
+        if self.fault == Fault::ForgetsArrivals && !ticket.placed {
+            ticket.first_seen = self.now();
+        }
+        if self.fault == Fault::RaisesPositions {
+            ticket.shown_position = None;
         }
         self.room().check_in(ticket).await
     }
@@ -290,7 +288,7 @@ impl Store for Faulty {
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
         match self.room().renew(pass).await? {
             Renewal::End if self.fault == Fault::Resurrects => Ok(Renewal::Renew(pass)),
-            renewal => Ok(renewal),
+            renewal @ (Renewal::End | Renewal::Renew(_)) => Ok(renewal),
         }
     }
 

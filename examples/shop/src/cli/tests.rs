@@ -57,7 +57,9 @@ fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
 fn a_crowd_comes_over_a_minute_unless_another_time_is_given() {
     let even = |line| match crowd(line).arrivals {
         Arrivals::Even { visitors, over } => (visitors, over.as_secs()),
-        other => panic!("{line} is an even crowd, but {other:?}"),
+        other @ (Arrivals::Replay(_) | Arrivals::Sale { .. }) => {
+            panic!("{line} is an even crowd, but {other:?}")
+        }
     };
     assert_eq!(even("shop --crowd 500"), (500, 60));
     assert_eq!(even("shop --crowd 500 --duration 90"), (500, 90));
@@ -78,7 +80,9 @@ fn a_sale_has_other_limits_unless_they_are_given() {
         Arrivals::Sale { visitors, over, prequeue } => {
             (visitors, over.as_secs(), prequeue.as_secs())
         }
-        other => panic!("{line} is a sale, but {other:?}"),
+        other @ (Arrivals::Even { .. } | Arrivals::Replay(_)) => {
+            panic!("{line} is a sale, but {other:?}")
+        }
     };
     assert_eq!(times("shop --crowd 500 --event"), (500, 60, 15));
     assert_eq!(times("shop --crowd 5 --event --prequeue 20s --duration 30s"), (5, 30, 20));
@@ -88,7 +92,9 @@ fn a_sale_has_other_limits_unless_they_are_given() {
 fn a_replay_is_the_steepest_hour_in_three_minutes_unless_told_otherwise() {
     let window = |line| match crowd(line).arrivals {
         Arrivals::Replay(args) => args.window,
-        other => panic!("{line} replays a file, but {other:?}"),
+        other @ (Arrivals::Even { .. } | Arrivals::Sale { .. }) => {
+            panic!("{line} replays a file, but {other:?}")
+        }
     };
     let default = window("shop --replay day.csv --json");
     assert_eq!((default.from, default.minutes, default.press.as_secs()), (None, 60, 180));

@@ -82,7 +82,7 @@ impl Client {
         let request = request.header(ACCEPT, "text/event-stream");
         let request = match self.kind {
             Kind::ApiWithToken => request.header(TOKEN_HEADER, &self.token),
-            _ => request,
+            Kind::ApiWithCookies | Kind::Browser | Kind::ScriptedBrowser => request,
         };
         request.send().await
     }

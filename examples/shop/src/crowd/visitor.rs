@@ -248,7 +248,7 @@ impl Visitor {
         for _ in 0..MAX_CHECKOUTS {
             match self.ask(Errand::Checkout).await {
                 Told::Nothing => sleep(RETRY).await,
-                _ => return,
+                Told::Away(_) | Told::Inside | Told::Wait(_) => return,
             }
         }
     }

@@ -68,9 +68,11 @@ fn member(entry: &ListEntry) -> Value {
 }
 
 fn bare(item: &BareItem) -> Value {
-    match item {
-        BareItem::Integer(number) => json!(i64::from(*number)),
-        BareItem::String(text) => json!(text.as_str()),
-        _ => panic!("neither an integer nor a string: {item:?}"),
+    if let BareItem::Integer(number) = item {
+        json!(i64::from(*number))
+    } else if let BareItem::String(text) = item {
+        json!(text.as_str())
+    } else {
+        panic!("neither an integer nor a string: {item:?}")
     }
 }

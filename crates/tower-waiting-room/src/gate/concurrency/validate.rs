@@ -83,11 +83,9 @@ impl Concurrency {
     /// later call replaced the discipline, or that the discipline was set without its option and
     /// cannot distinguish waiting requests.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
-        let (has_turns, has_classes) = match self.rules.current_discipline() {
-            Discipline::FairByTenant(_) => (true, false),
-            Discipline::Priority { .. } => (false, true),
-            _ => (false, false),
-        };
+        let discipline = self.rules.current_discipline();
+        let has_turns = matches!(discipline, Discipline::FairByTenant(_));
+        let has_classes = matches!(discipline, Discipline::Priority { .. });
         let given = format!("{:?} for the gate {:?}", self.rules.current_discipline(), self.name);
         let expected = match (self.fair_by.is_some(), self.class.is_some()) {
             is if is == (has_turns, has_classes) => return Ok(()),

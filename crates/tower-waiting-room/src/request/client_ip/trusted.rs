@@ -97,7 +97,7 @@ impl TrustedProxies {
             Trust::Hops(count) if usize::from(count) > MAX_ENTRIES => {
                 (ConfigErrorKind::TooLarge, count)
             }
-            _ => return Ok(()),
+            Trust::Hops(_) | Trust::Networks(_) => return Ok(()),
         };
         let given = format_args!("{count} hops");
         Err(ConfigError::new(kind, FIELD, given, format_args!("1 to {MAX_ENTRIES} hops")))
@@ -204,7 +204,7 @@ fn parse(cidr: &str) -> Option<IpNet> {
         IpAddr::V4(v4) if address.is_ipv6() => {
             Some(IpNet::V4(Ipv4Net::new(v4, prefix.checked_sub(96)?).ok()?))
         }
-        address => IpNet::new(address, prefix).ok(),
+        address @ (IpAddr::V4(_) | IpAddr::V6(_)) => IpNet::new(address, prefix).ok(),
     }
 }
 

@@ -7,7 +7,7 @@ fn texts(path: &str) -> Vec<String> {
         Readings::Several(it) => {
             it.texts.into_iter().map(|text| String::from_utf8(text.bytes).unwrap()).collect()
         }
-        _ => Vec::new(),
+        Readings::Escaped | Readings::One | Readings::Unread => Vec::new(),
     }
 }
 
@@ -103,7 +103,7 @@ fn the_readings_of_any_path_are_few_and_no_longer_than_it() {
                     assert!(signs <= Readings::MAX_SIGNS, "{path}");
                 }
                 Readings::Unread => assert!(signs > Readings::MAX_SIGNS, "{path}"),
-                other => panic!("{path}: {other:?}"),
+                other @ (Readings::Escaped | Readings::One) => panic!("{path}: {other:?}"),
             }
             times += 1;
         }

@@ -93,7 +93,7 @@ pub(super) fn checked(source: &str, is_known: fn(&str) -> bool) -> Result<String
                     return wrong(format!("{{{{/{closed}}}}} closes no section"));
                 }
             },
-            _ => {}
+            Kind::Comment | Kind::Escaped | Kind::Unescaped => {}
         }
         tag.write(&mut clean);
         let (tag, after) = from_tag.split_at(tag.len);

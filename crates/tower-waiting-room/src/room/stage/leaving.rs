@@ -60,7 +60,9 @@ impl<St: Store> RoomStage<St> {
                 self.sessions.end_by_application(pass);
                 (!was_ended).then_some(pass.id)
             }
-            _ => return Box::pin(ready(response)),
+            Visitor::Inside(_) | Visitor::Outside(_) | Visitor::Preflight | Visitor::Unknown => {
+                return Box::pin(ready(response));
+            }
         };
         self.transport.detach(response.headers_mut(), source);
         let told = left.map(|id| self.leave(id));

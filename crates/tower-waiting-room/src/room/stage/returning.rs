@@ -68,12 +68,10 @@ impl<St: Store> RoomStage<St> {
                 let mut verdict = asked.await?;
                 if let Verdict::Admit { pass, reason } = &mut verdict {
                     pass.expires_at = pass.expires_at.min(ends_by);
-                    match reason {
-                        Reason::AdmittedActive => *reason = Reason::AdmittedPass,
-                        Reason::AdmittedPassthrough | Reason::AdmittedSlot => {
-                            *reason = Reason::AdmittedMoved;
-                        }
-                        _ => {}
+                    if *reason == Reason::AdmittedActive {
+                        *reason = Reason::AdmittedPass;
+                    } else if matches!(reason, Reason::AdmittedPassthrough | Reason::AdmittedSlot) {
+                        *reason = Reason::AdmittedMoved;
                     }
                     sessions.has_moved(*pass);
                 }

@@ -59,10 +59,12 @@ impl Contender {
 
     /// The timeout of HAProxy's queue, if this is HAProxy.
     pub(super) const fn haproxy_queue(self) -> Option<Duration> {
-        match self {
-            Self::Haproxy => Some(SHORT),
-            Self::HaproxyPatient => Some(LONG),
-            _ => None,
+        if matches!(self, Self::Haproxy) {
+            Some(SHORT)
+        } else if matches!(self, Self::HaproxyPatient) {
+            Some(LONG)
+        } else {
+            None
         }
     }
 

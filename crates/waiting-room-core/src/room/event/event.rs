@@ -300,11 +300,17 @@ impl Event {
     fn check_method(&self, method: QueueingMethod) -> Result<(), ConfigError> {
         let needed = match method {
             QueueingMethod::Fifo => return Ok(()),
-            _ if self.shuffle_at_start.is_some() => "Fifo, because of its shuffle_at_start",
+            QueueingMethod::Passthrough | QueueingMethod::Random | QueueingMethod::Reject
+                if self.shuffle_at_start.is_some() =>
+            {
+                "Fifo, because of its shuffle_at_start"
+            }
             QueueingMethod::Reject if self.prequeue_start.is_some() => {
                 "a method with a line, because of its prequeue_start"
             }
-            _ => return Ok(()),
+            QueueingMethod::Passthrough | QueueingMethod::Random | QueueingMethod::Reject => {
+                return Ok(());
+            }
         };
         Err(ConfigError::new(
             ConfigErrorKind::Contradicts,

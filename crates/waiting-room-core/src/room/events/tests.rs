@@ -124,7 +124,9 @@ impl Crowd {
     fn ticket(&self, who: usize) -> &Ticket {
         match &self.visitors[who] {
             Visitor::Waiting(ticket, _) => ticket,
-            other => panic!("visitor {who} does not wait: {other:?}"),
+            other @ (Visitor::Admitted(..) | Visitor::Coming) => {
+                panic!("visitor {who} does not wait: {other:?}")
+            }
         }
     }
 
@@ -171,7 +173,7 @@ fn at_the_start_entrants_are_admitted_in_the_drawn_order_and_others_behind_them(
                 assert_eq!(ticket.shown_position, entrant.place.map(|place| place - 10));
                 entrant.place
             }
-            _ => None,
+            Visitor::Admitted(..) | Visitor::Coming => None,
         })
         .collect();
     // Exactly the entrants with the first ten places are inside.
@@ -262,7 +264,7 @@ fn entrants_who_were_away_before_the_start_keep_no_slot_idle() {
         .filter(|who| who % 4 == 0)
         .filter_map(|who| match &crowd.visitors[who] {
             Visitor::Waiting(ticket, _) => shuffle.place_of(ticket.entrant.unwrap().number),
-            _ => None,
+            Visitor::Admitted(..) | Visitor::Coming => None,
         })
         .collect();
     places.sort_unstable();

@@ -21,14 +21,14 @@ fn seconds(secs: u64) -> HeadStart {
 fn waits(verdict: Verdict) -> Ticket {
     match verdict {
         Verdict::Wait { ticket, .. } => ticket,
-        other => panic!("{other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => panic!("{other:?}"),
     }
 }
 
 fn pass(verdict: Verdict) -> Pass {
     match verdict {
         Verdict::Admit { pass, .. } => pass,
-        other => panic!("{other:?}"),
+        other @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => panic!("{other:?}"),
     }
 }
 

@@ -32,7 +32,9 @@ fn rules(slots: u32) -> RoomRules {
 fn pass(verdict: Verdict) -> Pass {
     match verdict {
         Verdict::Admit { pass, .. } => pass,
-        other => panic!("the visitor was not admitted: {other:?}"),
+        other @ (Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+            panic!("the visitor was not admitted: {other:?}")
+        }
     }
 }
 
@@ -40,7 +42,9 @@ fn pass(verdict: Verdict) -> Pass {
 fn ticket(verdict: Verdict) -> Ticket {
     match verdict {
         Verdict::Wait { ticket, .. } => ticket,
-        other => panic!("the visitor does not wait: {other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. }) => {
+            panic!("the visitor does not wait: {other:?}")
+        }
     }
 }
 

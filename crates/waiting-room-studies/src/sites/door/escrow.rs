@@ -240,7 +240,7 @@ impl EscrowDoor {
 const fn asks(message: &ToGlobal) -> bool {
     match message {
         ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.want > 0,
-        _ => false,
+        ToGlobal::Join(_) | ToGlobal::Tally(_) | _ => false,
     }
 }
 

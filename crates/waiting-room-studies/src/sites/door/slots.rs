@@ -139,7 +139,9 @@ pub(super) fn rules(policy: Policy, scenario: &Scenario) -> SlotRules {
     let policy = match policy {
         Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },
         Policy::Even => SlotPolicy::Even,
-        _ => SlotPolicy::Counters,
+        Policy::Counters | Policy::Escrow | Policy::Ideal | Policy::IdealHolds => {
+            SlotPolicy::Counters
+        }
     };
     SlotRules::new(scenario.limits.total_active_users, policy)
         .new_users_per_minute(scenario.limits.new_users_per_minute)

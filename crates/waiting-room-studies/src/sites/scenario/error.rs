@@ -80,6 +80,10 @@ fn field_of(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> Option<String
     match value.get_ref() {
         DeValue::Table(table) => field_in(table, place),
         DeValue::Array(list) => list.iter().find_map(|it| field_of(it, place)),
-        _ => None,
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => None,
     }
 }

@@ -84,7 +84,9 @@ impl World<'_> {
         let line = match self.policy {
             Policy::Ideal => LineNews::default(),
             Policy::IdealHolds => self.line_news(),
-            _ => self.news.line(asker.site, self.now),
+            Policy::Counters | Policy::Curve | Policy::Escrow | Policy::Even => {
+                self.news.line(asker.site, self.now)
+            }
         };
         if arrived / SECOND > line.frontier {
             return self.hear(who, Say::Queue);

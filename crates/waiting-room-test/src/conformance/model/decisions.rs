@@ -94,7 +94,9 @@ impl Model {
                 };
             }
             PlacesPerNetwork::Shadow(share) if is_over(share) => Reason::QueuedNetworkFull,
-            _ => reason,
+            PlacesPerNetwork::Limit(_) | PlacesPerNetwork::Off | PlacesPerNetwork::Shadow(_) => {
+                reason
+            }
         };
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
@@ -159,7 +161,7 @@ impl Model {
                 let taken = self.sessions.len() as f64 / f64::from(self.settings.slots);
                 taken * 100.0 >= f64::from(percent)
             }
-            _ => false,
+            CookieTest::Off => false,
         }
     }
 

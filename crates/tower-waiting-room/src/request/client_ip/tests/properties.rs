@@ -121,7 +121,7 @@ proptest! {
                     Source::Report(Report { form: Form::AddressBeforePort, .. }) => {
                         "cloudfront-viewer-address"
                     }
-                    _ => XFF,
+                    Source::Misnamed(_) | Source::Peer | Source::Report(_) => XFF,
                 };
                 let headers = from_bytes(name, &lines);
                 let found = source.find(peer, &headers);

@@ -209,7 +209,9 @@ impl Model {
             Discipline::FairByTenant(_) => {
                 *self.line.iter().find(|it| it.lane == self.round[0]).unwrap()
             }
-            _ => self.line[0],
+            Discipline::AdaptiveLifo { .. }
+            | Discipline::ControlledDelay { .. }
+            | Discipline::Fifo => self.line[0],
         }
     }
 
@@ -229,7 +231,7 @@ impl Model {
                 let is_longer = self.in_lane(longest.lane) > self.in_lane(newcomer.lane) + 1;
                 is_longer.then(|| *self.line.iter().rfind(|it| it.lane == longest.lane).unwrap())
             }
-            _ => None,
+            Discipline::ControlledDelay { .. } | Discipline::Fifo => None,
         }
     }
 
@@ -252,11 +254,10 @@ impl Model {
                 (deadline, on_deadline) = (clients, RefusedBecause::TimedOut);
             }
         }
-        let class = match &self.rules.discipline {
-            Discipline::Priority { reserved, .. } => {
-                usize::from(arrival.class).min(reserved.len() - 1)
-            }
-            _ => 0,
+        let class = if let Discipline::Priority { reserved, .. } = &self.rules.discipline {
+            usize::from(arrival.class).min(reserved.len() - 1)
+        } else {
+            0
         };
         let lane = self.lane(class, arrival.tenant);
         Name { name: self.names, class, lane, since: self.now, deadline, on_deadline }
@@ -269,7 +270,9 @@ impl Model {
             Discipline::FairByTenant(Tenants::Shuffled) => {
                 hand(tenant).into_iter().min_by_key(|lane| self.in_lane(*lane)).unwrap()
             }
-            _ => 0,
+            Discipline::AdaptiveLifo { .. }
+            | Discipline::ControlledDelay { .. }
+            | Discipline::Fifo => 0,
         }
     }
 
@@ -288,7 +291,9 @@ impl Model {
                 let others = self.round.iter().filter(|lane| **lane != newcomer.lane).count();
                 self.in_lane(newcomer.lane) + others
             }
-            _ => self.line.len(),
+            Discipline::AdaptiveLifo { .. }
+            | Discipline::ControlledDelay { .. }
+            | Discipline::Fifo => self.line.len(),
         };
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
     }

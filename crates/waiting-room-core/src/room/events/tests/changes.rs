@@ -6,7 +6,7 @@ use super::*;
 fn positions(crowd: &Crowd) -> Vec<Option<u32>> {
     let shown = |visitor: &Visitor| match visitor {
         Visitor::Waiting(ticket, _) => ticket.shown_position,
-        _ => None,
+        Visitor::Admitted(..) | Visitor::Coming => None,
     };
     crowd.visitors.iter().map(shown).collect()
 }
@@ -165,7 +165,7 @@ fn a_room_that_is_restarted_in_the_prequeue_gives_no_number_twice() {
     crowd.run(&mut second, at(1_610));
     let number = |visitor: &Visitor| match visitor {
         Visitor::Waiting(ticket, _) => Some(ticket.entrant.unwrap().number),
-        _ => None,
+        Visitor::Admitted(..) | Visitor::Coming => None,
     };
     let mut numbers: Vec<_> = crowd.visitors.iter().filter_map(number).collect();
     numbers.sort_unstable();

@@ -30,7 +30,9 @@ fn refused(verdict: Verdict) -> Ticket {
             assert_eq!(reason, Reason::RefusedNetworkFull);
             ticket
         }
-        other => panic!("the visitor was not refused: {other:?}"),
+        other @ (Verdict::Admit { .. } | Verdict::Refuse { .. } | Verdict::Wait { .. }) => {
+            panic!("the visitor was not refused: {other:?}")
+        }
     }
 }
 

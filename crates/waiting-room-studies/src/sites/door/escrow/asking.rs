@@ -47,7 +47,7 @@ impl EscrowDoor {
                 self.trips.returning += 1;
                 (ends, ask)
             }
-            _ => (ends, None),
+            Prolonged::End | Prolonged::Keep | _ => (ends, None),
         };
         self.send(asker.site, Limit::Active, ask, asker.now);
         self.tick(asker.site, Limit::Active, asker.now);
@@ -75,7 +75,7 @@ impl EscrowDoor {
                 self.send(site, limit, ask, now);
                 Say::Wait
             }
-            _ => self.refused(who, limit, now),
+            Admission::Full | _ => self.refused(who, limit, now),
         };
         self.tick(site, limit, now);
         say
@@ -139,7 +139,7 @@ impl EscrowDoor {
                         self.take(who, limit, pass);
                         let say = match limit {
                             Limit::Active if is_returning => Say::Prolong(now + self.session),
-                            limit => self.admitted(who, limit, now),
+                            limit @ (Limit::Active | Limit::New) => self.admitted(who, limit, now),
                         };
                         self.tell(who, say);
                     }
@@ -155,7 +155,7 @@ impl EscrowDoor {
                     }
                 }
                 SiteAction::Send(message) => self.send(site, limit, Some(message), now),
-                _ => {}
+                SiteAction::Warn(_) | _ => {}
             }
         }
     }

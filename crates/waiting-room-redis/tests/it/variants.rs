@@ -1,0 +1,190 @@
+//! Each variant of each option of a room's rules, on each engine: another node reads it as it was
+//! written, and the room decides as it does in memory.
+//!
+//! The tests in `limits` do the same with each algorithm.
+
+use std::{iter::successors, num::NonZeroU32, time::Duration};
+
+use waiting_room_core::{
+    MemoryStore, Pass, RoomRules, Store, Ticket, Verdict, VisitorId,
+    rate::{Algorithm, Alignment, Refusals},
+    room::{
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, Renewal, RoomMode, SessionRenewal,
+    },
+    time::ManualClock,
+};
+
+use crate::{
+    limits::support::{ALL, START},
+    support::{connect, on_each, patient, start},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_option_of_the_rules_decides_as_in_memory() {
+    on_each(async |engine| {
+        let server = start(engine);
+        for (number, rules) in variants().into_iter().enumerate() {
+            let clock = ManualClock::new(START);
+            let memory = MemoryStore::with_clock(rules.clone(), clock.clone()).unwrap();
+            let expected = decisions(&memory, &clock).await;
+
+            let clock = ManualClock::new(START);
+            let options = patient().prefix(format!("decides:{number}")).clock(clock.clone());
+            let store = connect(&server, rules.clone(), options).await.unwrap();
+            assert_eq!(decisions(&store, &clock).await, expected, "{engine}: {rules:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_option_of_the_rules_reaches_other_nodes() {
+    on_each(async |engine| {
+        let server = start(engine);
+        for (number, changed) in variants().into_iter().enumerate() {
+            let options = || patient().prefix(format!("reaches:{number}"));
+            let here = connect(&server, rules(), options()).await.unwrap();
+            here.configure(|_| changed.clone()).await.unwrap();
+            let there = connect(&server, rules(), options()).await.unwrap();
+            assert_eq!(*there.rules(), changed, "{engine}");
+        }
+    })
+    .await;
+}
+
+/// A room cannot be told apart by its decisions if an option has no effect on them, so a store that
+/// mistakes one option for another would pass.
+#[tokio::test]
+async fn the_decisions_tell_every_option_from_the_default() {
+    let clock = ManualClock::new(START);
+    let usual = decisions(&MemoryStore::with_clock(rules(), clock.clone()).unwrap(), &clock).await;
+    for changed in variants() {
+        let clock = ManualClock::new(START);
+        let memory = MemoryStore::with_clock(changed.clone(), clock.clone()).unwrap();
+        let is_usual = decisions(&memory, &clock).await == usual;
+        // The layer does not ask a suspended room, and a network has fewer visitors than its default
+        // number of places.
+        let has_effect = changed != rules()
+            && changed.mode() != RoomMode::Suspended
+            && changed.places_per_network() != PlacesPerNetwork::Off;
+        assert_eq!(is_usual, !has_effect, "{changed:?}");
+    }
+}
+
+#[test]
+fn the_tests_of_limits_draw_every_algorithm() {
+    let first = Algorithm::FixedWindow(Alignment::Epoch);
+    let algorithms = successors(Some(first), |algorithm| match algorithm {
+        Algorithm::FixedWindow(Alignment::Epoch) => {
+            Some(Algorithm::FixedWindow(Alignment::FirstHit))
+        }
+        Algorithm::FixedWindow(Alignment::FirstHit) => Some(Algorithm::Gcra),
+        Algorithm::Gcra => Some(Algorithm::LeakyQueue),
+        Algorithm::LeakyQueue => Some(Algorithm::SlidingCounter),
+        Algorithm::SlidingCounter => Some(Algorithm::SlidingLog(Refusals::Count)),
+        Algorithm::SlidingLog(Refusals::Count) => Some(Algorithm::SlidingLog(Refusals::Ignore)),
+        Algorithm::SlidingLog(Refusals::Ignore) => Some(Algorithm::TokenBucket),
+        Algorithm::TokenBucket => None,
+    });
+    assert_eq!(algorithms.collect::<Vec<_>>(), ALL);
+}
+
+/// Returns what the store decides about a few visitors of one network, and what it counts.
+async fn decisions(store: &impl Store, clock: &ManualClock) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut passes: Vec<Pass> = Vec::new();
+    let mut tickets: Vec<Ticket> = Vec::new();
+    for id in 1..=8 {
+        let id = VisitorId::new(id << 64 | id).of_network(NonZeroU32::new(7));
+        let verdict = store.enter(id).await.unwrap();
+        seen.push(said(&verdict, &mut passes, &mut tickets));
+    }
+    for pause in [15, 15, 60, 15] {
+        clock.advance(Duration::from_secs(pause));
+        // The last to enter is the first to check in, so the order of admission is that of the room.
+        for ticket in std::mem::take(&mut tickets).into_iter().rev() {
+            let verdict = store.check_in(ticket).await.unwrap();
+            seen.push(said(&verdict, &mut passes, &mut tickets));
+        }
+        tickets.reverse();
+        for pass in std::mem::take(&mut passes) {
+            let renewal = store.renew(pass).await.unwrap();
+            seen.push(format!("{renewal:?}"));
+            if let Renewal::Renew(pass) = renewal {
+                passes.push(pass);
+            }
+        }
+        if let Some(pass) = passes.pop() {
+            store.leave(pass.id).await.unwrap();
+        }
+        let snapshot = store.snapshot().await.unwrap();
+        seen.push(format!("{} active, {} waiting", snapshot.active, snapshot.waiting));
+    }
+    seen
+}
+
+/// Keeps the proof in a verdict, and returns the parts of the verdict that all stores have in common.
+fn said(verdict: &Verdict, passes: &mut Vec<Pass>, tickets: &mut Vec<Ticket>) -> String {
+    match verdict {
+        Verdict::Admit { pass, reason } => {
+            passes.push(*pass);
+            format!("{reason} {pass:?}")
+        }
+        Verdict::Refuse { ticket, reason, .. } => {
+            tickets.extend(ticket);
+            reason.to_string()
+        }
+        Verdict::Wait { ticket, reason } => {
+            tickets.push(*ticket);
+            format!("{reason} {:?}", ticket.shown_position)
+        }
+    }
+}
+
+fn rules() -> RoomRules {
+    RoomRules::new("shop", 2)
+        .with_session_duration(Duration::from_secs(40))
+        .with_refresh_interval(Duration::from_secs(10))
+        .with_place_retention(Duration::from_secs(300))
+}
+
+/// Returns the rules with each variant of each option. A variant that is added to an option does not
+/// compile until it has a place in its order here.
+fn variants() -> Vec<RoomRules> {
+    let methods = successors(Some(QueueingMethod::Fifo), |method| match method {
+        QueueingMethod::Fifo => Some(QueueingMethod::Passthrough),
+        QueueingMethod::Passthrough => Some(QueueingMethod::Random),
+        QueueingMethod::Random => Some(QueueingMethod::Reject),
+        QueueingMethod::Reject => None,
+    });
+    let modes = successors(Some(RoomMode::Auto), |mode| match mode {
+        RoomMode::Auto => Some(RoomMode::Drain),
+        RoomMode::Drain => Some(RoomMode::QueueAll),
+        RoomMode::QueueAll => Some(RoomMode::Suspended),
+        RoomMode::Suspended => None,
+    });
+    let tests = successors(Some(CookieTest::AboveUtilization(0)), |test| match test {
+        CookieTest::AboveUtilization(_) => Some(CookieTest::Off),
+        CookieTest::Off => None,
+    });
+    let renewals = successors(Some(SessionRenewal::Fixed), |renewal| match renewal {
+        SessionRenewal::Fixed => Some(SessionRenewal::Sliding),
+        SessionRenewal::Sliding => None,
+    });
+    let shares = successors(Some(PlacesPerNetwork::Limit(1)), |share| match share {
+        PlacesPerNetwork::Limit(_) => Some(PlacesPerNetwork::Off),
+        PlacesPerNetwork::Off => Some(PlacesPerNetwork::Shadow(1)),
+        PlacesPerNetwork::Shadow(_) => None,
+    });
+    let recoveries = successors(Some(Recovery::AdmitAtOnce), |recovery| match recovery {
+        Recovery::AdmitAtOnce => Some(Recovery::Pause),
+        Recovery::Pause => None,
+    });
+    let methods = methods.map(|method| rules().with_queueing_method(method));
+    let modes = modes.map(|mode| rules().with_mode(mode));
+    let tests = tests.map(|test| rules().with_cookie_test(test));
+    let renewals = renewals.map(|renewal| rules().with_session_renewal(renewal));
+    let shares = shares.map(|share| rules().with_places_per_network(share));
+    let recoveries = recoveries.map(|recovery| rules().with_recovery(recovery));
+    methods.chain(modes).chain(tests).chain(renewals).chain(shares).chain(recoveries).collect()
+}
