@@ -1,16 +1,12 @@
 //! Time and randomness: the clock of the stages, and all random bytes that this crate uses.
 //!
-//! Nonces and ids come from a ChaCha generator in each thread, which is seeded and periodically
-//! reseeded from the operating system. Generating a nonce takes 12 ns, compared with 200 ns for a
-//! system call. If a process forks after it has sealed its first token, parent and child generate
-//! the same nonces, which breaks the encryption of both. A process that forks must therefore do so
-//! before it seals a token.
+//! All random bytes come from the operating system. Each thread reads them in blocks, because a
+//! system call for each nonce would cost more than the nonce is worth. If a process forks after it
+//! has sealed its first token, parent and child use the same nonces, which breaks the encryption of
+//! both. A process that forks must therefore do so before it seals a token.
 
-use std::{fmt, sync::Arc};
+use std::{cell::RefCell, fmt, sync::Arc};
 
-use rand::Rng;
-#[cfg(feature = "room")]
-use rand::{rand_core::UnwrapErr, rngs::SysRng};
 #[cfg(feature = "room")]
 use waiting_room_core::VisitorId;
 use waiting_room_core::{Timestamp, time::Clock};
@@ -44,11 +40,24 @@ pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
 
-/// Generates `N` bytes that clients cannot predict, using the generator of this thread.
+/// Returns `N` bytes that clients cannot predict, from the block of this thread. No byte is returned
+/// twice.
+///
+/// # Panics
+///
+/// Panics if the operating system cannot supply random bytes.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    rand::rng().fill_bytes(&mut bytes);
-    bytes
+    const { assert!(N <= BLOCK_LEN) }
+    BLOCK.with_borrow_mut(|block| {
+        if block.left < N {
+            fill(&mut block.bytes);
+            block.left = BLOCK_LEN;
+        }
+        block.left -= N;
+        let mut drawn = [0; N];
+        drawn.swap_with_slice(&mut block.bytes[block.left..block.left + N]);
+        drawn
+    })
 }
 
 /// Reads `N` random bytes for a key directly from the operating system.
@@ -59,19 +68,49 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 #[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    UnwrapErr(SysRng).fill_bytes(&mut bytes);
+    fill(&mut bytes);
     bytes
 }
+
+fn fill(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the operating system has random bytes");
+}
+
+/// Random bytes of one thread. The first `left` of them have not been returned yet, and the others
+/// are zero.
+struct Block {
+    bytes: [u8; BLOCK_LEN],
+    left: usize,
+}
+
+thread_local! {
+    static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_LEN], left: 0 }) };
+}
+
+/// The number of bytes that a thread reads at once, which last for 20 tokens.
+const BLOCK_LEN: usize = 512;
 
 #[cfg(test)]
 #[cfg(feature = "room")]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
     fn no_two_draws_are_alike() {
+        let draws: HashSet<_> = (0..1_000).map(|_| random_bytes::<24>()).collect();
+        assert_eq!(draws.len(), 1_000);
         assert_ne!(random_visitor_id(), random_visitor_id());
-        assert_ne!(random_bytes::<24>(), random_bytes::<24>());
         assert_ne!(system_bytes::<32>(), system_bytes::<32>());
+    }
+
+    #[test]
+    fn a_block_does_not_keep_what_was_drawn_from_it() {
+        let drawn = random_bytes::<24>();
+        BLOCK.with_borrow(|block| {
+            assert!(block.bytes[block.left..].iter().all(|byte| *byte == 0));
+            assert!(!block.bytes.windows(24).any(|bytes| bytes == drawn));
+        });
     }
 }

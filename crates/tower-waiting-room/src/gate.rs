@@ -23,6 +23,7 @@
 //! A gate counts only the requests of this process. A running request is never interrupted: it
 //! continues even if its permit is taken back or the limit is lowered.
 
+mod by_key;
 mod concurrency;
 mod few;
 mod lease;

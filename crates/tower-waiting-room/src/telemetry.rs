@@ -60,15 +60,13 @@ mod tally;
 mod visits;
 
 #[cfg(feature = "metrics")]
-use std::ops::Add;
+use std::{collections::HashMap, ops::Add, sync::RwLock};
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-#[cfg(feature = "metrics")]
-use dashmap::DashMap;
 use waiting_room_core::{Reason, StoreError};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
@@ -99,7 +97,7 @@ pub(crate) struct Telemetry {
     /// The counters for all other reasons. The only variable parts of a reason are names from the
     /// configuration, so the configuration bounds the size of the map.
     #[cfg(feature = "metrics")]
-    others: Arc<DashMap<Reason, metrics::Counter>>,
+    others: Arc<RwLock<HashMap<Reason, metrics::Counter>>>,
     /// The counter of first tickets.
     #[cfg(all(feature = "metrics", feature = "room"))]
     first_touches: Arc<Frequent>,
@@ -179,13 +177,20 @@ impl Telemetry {
             self.limits.increment(|| self.verdicts(reason));
         } else if *reason == Reason::AdmittedPass {
             self.passes.increment(|| self.verdicts(reason));
-        } else if let Some(counter) = self.others.get(reason) {
-            counter.increment(1);
-        } else {
+        } else if !self.increment_known(reason) {
             let counter = self.verdicts(reason);
             counter.increment(1);
-            self.others.insert(reason.clone(), counter);
+            let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+            others.insert(reason.clone(), counter);
         }
+    }
+
+    /// Increments the counter for a reason, if it was looked up before.
+    #[cfg(feature = "metrics")]
+    fn increment_known(&self, reason: &Reason) -> bool {
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let counter = others.get(reason);
+        counter.inspect(|counter| counter.increment(1)).is_some()
     }
 
     /// Looks up the counter for a reason.
@@ -234,7 +239,7 @@ impl Telemetry {
         match what {
             Rate::Allowed => limit.allowed.increment(|| self.decisions(name, what)),
             Rate::Refused => limit.refused.increment(|| self.decisions(name, what)),
-            _ => self.decisions(name, what).increment(1),
+            Rate::OverShadow | Rate::OverSoft => self.decisions(name, what).increment(1),
         }
     }
 
@@ -272,10 +277,12 @@ impl Telemetry {
             tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
         }
         #[cfg(feature = "metrics")]
-        match what {
-            GateEvent::AdmittedFast => gate.allowed.increment(|| self.outcomes(&gate.name, what)),
-            GateEvent::Full => gate.refused.increment(|| self.outcomes(&gate.name, what)),
-            _ => self.outcomes(&gate.name, what).increment(1),
+        if what == GateEvent::AdmittedFast {
+            gate.allowed.increment(|| self.outcomes(&gate.name, what));
+        } else if what == GateEvent::Full {
+            gate.refused.increment(|| self.outcomes(&gate.name, what));
+        } else {
+            self.outcomes(&gate.name, what).increment(1);
         }
     }
 

@@ -27,7 +27,6 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use dashmap::DashMap;
 use waiting_room_core::{
     ConfigError, Gate, Timestamp,
     error::ConfigErrorKind,
@@ -39,7 +38,7 @@ use waiting_room_core::{
     time::Clock,
 };
 
-use super::concurrency::Concurrency;
+use super::{by_key::GatesByKey, concurrency::Concurrency};
 use crate::{
     ambient::{StageClock, random_bytes},
     misconfiguration::Misconfiguration,
@@ -87,7 +86,7 @@ pub(crate) struct GateLine {
 enum Gates {
     /// The gates, indexed by the hash of their key values. A gate stays in the map while a request
     /// holds a [`GateRef`] to it.
-    ByKey(DashMap<KeyHash, Gate>),
+    ByKey(GatesByKey),
     /// One gate for all requests that the scope covers.
     One(Gate),
 }
@@ -129,7 +128,7 @@ impl GateSet {
     ) -> Result<Self, ConfigError> {
         let rules = concurrency.rules.clone();
         let gates = match concurrency.for_each {
-            Some(_) => Gates::ByKey(DashMap::new()),
+            Some(_) => Gates::ByKey(GatesByKey::new()),
             None => Gates::One(gate(rules.clone(), clock)?),
         };
         let name: Arc<str> = concurrency.name.as_ref().into();
@@ -173,9 +172,9 @@ impl GateSet {
                         return Lookup::Stranger;
                     }
                     Found::Key(key) => {
-                        let made = gates.entry(key).or_try_insert_with(|| self.make());
-                        let Ok(gate) = made else { return Lookup::Unknown };
-                        (gate.clone(), Some(key))
+                        let gate = gates.get_or_make(key, || self.make());
+                        let Ok(gate) = gate else { return Lookup::Unknown };
+                        (gate, Some(key))
                     }
                 }
             }
@@ -234,7 +233,7 @@ impl GateSet {
     /// these gates in the map when their last requests ended.
     pub(crate) fn forget_idle(&self) {
         if let Gates::ByKey(gates) = &self.gates {
-            gates.retain(|_, gate| gate.is_shared());
+            gates.forget_idle();
         }
     }
 
@@ -256,7 +255,7 @@ impl GateSet {
     /// during the call, so `act` must not look up gates.
     fn each(&self, mut act: impl FnMut(&Gate)) {
         match &self.gates {
-            Gates::ByKey(gates) => gates.iter().for_each(|gate| act(gate.value())),
+            Gates::ByKey(gates) => gates.each(act),
             Gates::One(gate) => act(gate),
         }
     }
@@ -422,12 +421,12 @@ impl GateRef {
 impl Drop for GateRef {
     fn drop(&mut self) {
         // This clone is dropped first, because `is_shared` counts it too. The remaining clones
-        // belong to permits, waiters and other requests. `remove_if` counts the clones while
+        // belong to permits, waiters and other requests. `forget` counts the clones while
         // holding the lock that `of` holds to clone a gate, so a gate that a new request has just
         // found is not removed.
         self.gate = None;
         if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
-            gates.remove_if(key, |_, gate| !gate.is_shared());
+            gates.forget(*key);
         }
     }
 }

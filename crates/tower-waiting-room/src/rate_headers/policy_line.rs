@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
-use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
 use waiting_room_core::{ConfigError, Quota, Reason, error::ConfigErrorKind, rate::Algorithm};
 
 use super::report::{self, PolicyLine, bounded, seconds};
@@ -32,9 +31,9 @@ pub enum QuotaUnit {
 impl QuotaUnit {
     /// Returns the name of the unit in draft 11, or `None` for the default unit, which need not be
     /// stated.
-    const fn name(self) -> Option<&'static StringRef> {
+    const fn name(self) -> Option<&'static str> {
         match self {
-            Self::ContentBytes => Some(string_ref("content-bytes")),
+            Self::ContentBytes => Some("content-bytes"),
             Self::Requests => None,
         }
     }
@@ -78,7 +77,7 @@ impl PolicyLine {
     /// Returns an error if the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
     pub(crate) fn concurrent(name: &str, limit: u32) -> Result<Self, ConfigError> {
         let detail = format!("The limit {name:?} on concurrent requests is {limit}.");
-        Self::of(name, limit.into(), Some(string_ref("concurrent-requests")), None, detail)
+        Self::of(name, limit.into(), Some("concurrent-requests"), None, detail)
     }
 
     /// Serializes the strings of a policy. `limit` is the largest number of units that can be used
@@ -86,7 +85,7 @@ impl PolicyLine {
     fn of(
         name: &str,
         limit: u64,
-        unit: Option<&StringRef>,
+        unit: Option<&str>,
         window: Option<u64>,
         detail: String,
     ) -> Result<Self, ConfigError> {
@@ -94,10 +93,11 @@ impl PolicyLine {
             let expected = format_args!("1 to {} printable ASCII characters", MAX_NAME_LEN);
             ConfigError::new(ConfigErrorKind::Malformed, "name", format!("{name:?}"), expected)
         };
-        if name.is_empty() || name.len() > MAX_NAME_LEN {
+        let is_printable = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if name.is_empty() || name.len() > MAX_NAME_LEN || !is_printable {
             return Err(malformed());
         }
-        let text = StringRef::from_str(name).map_err(|_| malformed())?;
+        let text = quoted(name);
         // Only the limit in the headers is capped at 15 digits. The limiter still applies the full
         // quota.
         let limit = bounded(limit);
@@ -110,9 +110,9 @@ impl PolicyLine {
             problem: quota_exceeded(&[name], &reason, &detail).map_err(|_| malformed())?.into(),
             detail,
             limit: report::value(limit),
-            policy: value(policy(text, limit, unit, window))?,
+            policy: value(policy(&text, limit, unit, window))?,
             quota: value(bare_quota(limit, window))?,
-            head: format!("{};r=", ItemSerializer::new().bare_item(text).finish()),
+            head: format!("{text};r="),
             tail: format!(";wr-limit={limit};wr-remaining="),
             triple: format!("limit={limit}, remaining="),
         })
@@ -125,31 +125,27 @@ impl PolicyLine {
 }
 
 /// Returns a member of `RateLimit-Policy` as in draft 11, such as `"per_ip";q=100;w=60`.
-fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option<u64>) -> String {
-    let mut item = ItemSerializer::new().bare_item(name).parameter(key_ref("q"), integer(limit));
-    if let Some(unit) = unit {
-        item = item.parameter(key_ref("qu"), unit);
-    }
-    if let Some(window) = window {
-        item = item.parameter(key_ref("w"), integer(window));
-    }
-    item.finish()
+/// `name` is already quoted.
+fn policy(name: &str, limit: u64, unit: Option<&str>, window: Option<u64>) -> String {
+    let unit = unit.map_or_else(String::new, |unit| format!(";qu={}", quoted(unit)));
+    format!("{name};q={limit}{unit}{}", parameter_w(window))
 }
 
 /// Returns a member of `RateLimit-Policy` as in drafts 6 and 7, where policies have no names, such
 /// as `100;w=60`.
 fn bare_quota(limit: u64, window: Option<u64>) -> String {
-    let mut item = ItemSerializer::new().bare_item(integer(limit));
-    if let Some(window) = window {
-        item = item.parameter(key_ref("w"), integer(window));
-    }
-    item.finish()
+    format!("{limit}{}", parameter_w(window))
 }
 
-/// Returns a number as an integer of a structured field, which has at most 15 digits (RFC 9651
-/// section 3.3.1).
-fn integer(number: u64) -> Integer {
-    Integer::try_from(bounded(number)).unwrap_or(Integer::MAX)
+/// Returns the parameter for a window of whole seconds.
+fn parameter_w(window: Option<u64>) -> String {
+    window.map_or_else(String::new, |window| format!(";w={}", bounded(window)))
+}
+
+/// Writes printable ASCII as a string of a structured field (RFC 9651 section 4.1.6).
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('"', r#"\""#);
+    format!("\"{escaped}\"")
 }
 
 /// Writes the problem document for a request that exceeds these policies

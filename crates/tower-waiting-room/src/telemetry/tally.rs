@@ -5,15 +5,15 @@
 //! dashboard once a second, and are bounded in case no dashboard collects them.
 
 use std::{
+    collections::HashMap,
     mem,
     sync::{
-        Mutex, PoisonError,
+        Mutex, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
-use dashmap::DashMap;
 use waiting_room_core::{Reason, Timestamp};
 
 /// The counts of one layer since its start.
@@ -23,7 +23,7 @@ pub(crate) struct VerdictTally {
     forwarded: AtomicU64,
     /// Requests with any other reason. Names in rules files may change at any time, so the number
     /// of reasons is bounded.
-    reasons: DashMap<Reason, AtomicU64>,
+    reasons: RwLock<HashMap<Reason, AtomicU64>>,
     /// Requests whose reason found no place in `reasons`.
     other: AtomicU64,
     /// The waits since the last call of [`take_waits`](Self::take_waits).
@@ -51,10 +51,15 @@ impl VerdictTally {
     pub(super) fn count(&self, reason: &Reason) {
         if matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
             self.forwarded.fetch_add(1, Relaxed);
-        } else if let Some(count) = self.reasons.get(reason) {
+            return;
+        }
+        if let Some(count) = self.read().get(reason) {
             count.fetch_add(1, Relaxed);
-        } else if self.reasons.len() < Self::MAX_NAMES {
-            self.reasons.entry(reason.clone()).or_default().fetch_add(1, Relaxed);
+            return;
+        }
+        let mut reasons = self.reasons.write().unwrap_or_else(PoisonError::into_inner);
+        if reasons.len() < Self::MAX_NAMES || reasons.contains_key(reason) {
+            reasons.entry(reason.clone()).or_default().fetch_add(1, Relaxed);
         } else {
             self.other.fetch_add(1, Relaxed);
         }
@@ -81,9 +86,15 @@ impl VerdictTally {
     /// Returns the number of requests for each other reason, in no particular order. Reasons beyond
     /// the bound are counted together as `other`.
     pub(crate) fn reasons(&self) -> Vec<(String, u64)> {
-        let counted = self.reasons.iter().map(|it| (it.key().to_string(), it.load(Relaxed)));
+        let reasons = self.read();
+        let counted =
+            reasons.iter().map(|(reason, count)| (reason.to_string(), count.load(Relaxed)));
         let other = Some(("other".to_owned(), self.other.load(Relaxed)));
         counted.chain(other.filter(|(_, count)| *count > 0)).collect()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<Reason, AtomicU64>> {
+        self.reasons.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

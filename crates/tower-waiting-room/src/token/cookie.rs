@@ -7,7 +7,6 @@
 
 use std::fmt;
 
-use cookie::Cookie;
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
@@ -174,32 +173,24 @@ impl CookieSettings {
         Ok(())
     }
 
-    /// Returns the cookie with an empty value and every attribute except `Max-Age`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`validate`](Self::validate), so a cookie that was built is a
-    /// valid header value.
-    pub(super) fn build(&self, room: &str) -> Result<Cookie<'static>, ConfigError> {
-        self.validate(room)?;
-        let mut cookie = Cookie::new(self.resolve_name(room), "");
-        cookie.set_http_only(true);
-        cookie.set_secure(self.is_secure);
-        cookie.set_partitioned(self.is_partitioned);
-        cookie.set_path(self.path.clone());
-        cookie.set_same_site(match self.same_site {
-            SameSite::Lax => cookie::SameSite::Lax,
-            SameSite::None => cookie::SameSite::None,
-            SameSite::Strict => cookie::SameSite::Strict,
-        });
-        if let Some(domain) = &self.domain {
-            cookie.set_domain(domain.clone());
-        }
-        Ok(cookie)
+    /// Returns every attribute of the cookie except `Max-Age`, each after a semicolon and a space
+    /// (RFC 6265 section 4.1.1). The attributes of valid settings are a valid header value.
+    pub(super) fn attributes(&self) -> String {
+        let same_site = match self.same_site {
+            SameSite::Lax => "Lax",
+            SameSite::None => "None",
+            SameSite::Strict => "Strict",
+        };
+        let partitioned = if self.is_partitioned { "; Partitioned" } else { "" };
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        let path = &self.path;
+        let domain = self.domain.as_deref().map(|domain| format!("; Domain={domain}"));
+        let domain = domain.unwrap_or_default();
+        format!("; HttpOnly; SameSite={same_site}{partitioned}{secure}; Path={path}{domain}")
     }
 
     /// Returns the name of the cookie for the room with this name.
-    fn resolve_name(&self, room: &str) -> String {
+    pub(super) fn resolve_name(&self, room: &str) -> String {
         match &self.name {
             Some(name) => name.clone(),
             None if self.is_secure => format!("__Host-wr-{room}"),

@@ -23,7 +23,6 @@ use std::{
     time::Duration,
 };
 
-use cookie::time;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use memchr::{memchr, memmem, memrchr};
 use waiting_room_core::{ConfigError, Timestamp};
@@ -258,13 +257,9 @@ impl SetCookie {
     ///
     /// Returns the same errors as [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
-        let mut cookie = settings.build(room)?;
-        cookie.set_max_age(time::Duration::ZERO);
-        // Formatting a cookie costs as much as the rest of an answer, so its constant parts are
-        // formatted once.
-        let (template, name) = (cookie.to_string(), format!("{}=", cookie.name()));
-        let attributes = template.strip_prefix(&*name).and_then(|rest| rest.strip_suffix('0'));
-        let attributes = attributes.expect("a cookie begins with its name and ends with its age");
+        settings.validate(room)?;
+        let name = format!("{}=", settings.resolve_name(room));
+        let attributes = format!("{}; Max-Age=", settings.attributes());
         Ok(Self { name: name.into(), attributes: attributes.into() })
     }
 

@@ -423,19 +423,27 @@ fn the_age_is_rounded_up_to_whole_seconds() {
 fn every_cookie_is_that_of_the_crate_for_cookies() {
     let token = tokens().seal_pass(&pass(NOW));
     let new = CookieSettings::new;
+    let usual = |name| {
+        let cookie = cookie::Cookie::build((name, token.as_str().to_owned()));
+        cookie.http_only(true).secure(true).path("/").same_site(cookie::SameSite::Lax)
+    };
     let attributes = new().name("a").domain("shop.example").same_site(SameSite::None);
-    for settings in [
-        new(),
-        new().insecure(),
-        attributes.clone().path("/Max-Age=0"),
-        attributes.path("/sale").partitioned(),
+    let expected = usual("a").domain("shop.example").same_site(cookie::SameSite::None);
+    for (settings, expected) in [
+        (new(), usual("__Host-wr-shop")),
+        (new().insecure(), usual("wr-shop").secure(false)),
+        (
+            new().same_site(SameSite::Strict),
+            usual("__Host-wr-shop").same_site(cookie::SameSite::Strict),
+        ),
+        (attributes.clone().path("/Max-Age=0"), expected.clone().path("/Max-Age=0")),
+        (attributes.path("/sale").partitioned(), expected.path("/sale").partitioned(true)),
     ] {
         let ours = SetCookie::new(&settings, "shop").unwrap();
-        let mut cookie = settings.build("shop").unwrap();
+        let mut cookie = expected.build();
         assert_eq!(ours.name(), cookie.name());
         for age in [0_u32, 1, 300, 1_000_000_000] {
-            cookie.set_value(token.as_str().to_owned());
-            cookie.set_max_age(time::Duration::seconds(age.into()));
+            cookie.set_max_age(cookie::time::Duration::seconds(age.into()));
             let header = ours.keep(&token, Duration::from_secs(age.into()));
             assert_eq!(header.to_str().unwrap(), cookie.to_string());
         }
