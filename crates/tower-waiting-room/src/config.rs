@@ -15,6 +15,7 @@ mod people;
 #[cfg(feature = "room")]
 mod room;
 
+#[doc(no_inline)]
 pub use waiting_room_core::error::ConfigErrorKind;
 
 pub use self::{

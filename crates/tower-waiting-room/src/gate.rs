@@ -33,9 +33,10 @@ mod stage;
 mod sweeper;
 mod waiting;
 
+#[doc(no_inline)]
 pub use waiting_room_core::gate::{
     AdaptiveLimit, AdaptiveRules, Aimd, Discipline, DrainQueue, FixedLimit, GateOutcomes,
-    GateRules, GateSnapshot, Gradient2, PermitOutcome, Sample, Tenants, Vegas,
+    GateSnapshot, Gradient2, PermitOutcome, Sample, Tenants, Vegas,
 };
 
 pub use self::{

@@ -185,12 +185,14 @@ pub mod token;
 /// can pass a [`ManualClock`](time::ManualClock) to [`WaitingRoomLayer::with_clock`] and advance it
 /// manually.
 pub mod time {
+    #[doc(no_inline)]
     pub use waiting_room_core::{
         Timestamp,
         time::{Clock, ManualClock, SystemClock},
     };
 }
 
+#[doc(no_inline)]
 pub use waiting_room_core::{ConfigError, Quota, Reason};
 
 pub use crate::{

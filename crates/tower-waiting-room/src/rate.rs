@@ -56,13 +56,8 @@ mod stored;
 mod stored_keys;
 mod turn;
 
-pub use waiting_room_core::{
-    Quota,
-    rate::{
-        Algorithm, Alignment, ChargeReply, ChargeRequest, KeyCensus, RatePolicy, RateStore,
-        Refusals,
-    },
-};
+#[doc(no_inline)]
+pub use waiting_room_core::rate::{Algorithm, Alignment, KeyCensus, Refusals};
 
 #[cfg(feature = "rules-file")]
 pub(crate) use self::condition::{Condition, Literal};

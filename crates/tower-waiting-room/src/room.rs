@@ -47,18 +47,20 @@ mod stage;
 mod streams;
 mod visit;
 
+#[doc(no_inline)]
 pub use waiting_room_core::{
-    MemoryStore, RoomRules, Store, StoreError,
+    MemoryStore, RoomRules, StoreError,
     error::StoreErrorKind,
     room::{
-        CookieTest, PassHome, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode,
-        RoomSnapshot, SessionRenewal, WaitEstimate,
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomNode, RoomSnapshot,
+        SessionRenewal, WaitEstimate,
     },
 };
 
 /// Scheduled events: the types of [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
 /// the [handle](crate::handle::RoomHandle::set_schedule).
 pub mod event {
+    #[doc(no_inline)]
     pub use waiting_room_core::room::event::{
         Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
     };

@@ -13,10 +13,10 @@ use tower::{Layer, ServiceExt};
 use tower_waiting_room::{
     KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError},
+    room::{MemoryStore, RoomRules, RoomSnapshot, StoreError},
     time::Timestamp,
 };
-use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::{
     requests::{Peer, peer},

@@ -24,6 +24,30 @@
 //! | sliding log | the limit | the limit | 8 bytes per timestamp | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
+/// Charges several limiters at once, either all of them or none, for a layer or a store that applies
+/// several limits to a request.
+pub mod charging {
+    pub use super::{
+        lazy::LazyDecision,
+        set::{LimiterCharge, charge_all},
+    };
+}
+
+/// The arithmetic of each algorithm on the state of one key, for stores and simulations that keep the
+/// states themselves. A [`Limiter`] keeps the states of many keys.
+pub mod meters {
+    pub use super::{
+        fixed_window::{FixedWindow, FixedWindowState},
+        gcra::Gcra,
+        leaky_queue::LeakyQueue,
+        meter::Meter,
+        sliding_counter::{SlidingCounter, SlidingCounterState},
+        sliding_log::SlidingLog,
+        tick_log::TickLog,
+        token_bucket::TokenBucket,
+    };
+}
+
 mod census;
 mod decision;
 mod event_log;
@@ -51,18 +75,13 @@ pub(crate) use self::event_log::EventLog;
 pub use self::{
     census::KeyCensus,
     decision::{Charge, Decision},
-    fixed_window::{FixedWindow, FixedWindowState},
-    gcra::Gcra,
     key::{KeyHash, KeyHasher},
-    lazy::LazyDecision,
-    leaky_queue::LeakyQueue,
     limiter::Limiter,
-    meter::Meter,
     quota::{Algorithm, Alignment, Quota, Refusals},
-    set::{LimiterCharge, charge_all},
-    sliding_counter::{SlidingCounter, SlidingCounterState},
-    sliding_log::SlidingLog,
     store::{ChargeReply, ChargeRequest, RatePolicy, RateStore},
-    tick_log::TickLog,
+};
+use self::{
+    fixed_window::FixedWindow, gcra::Gcra, lazy::LazyDecision, leaky_queue::LeakyQueue,
+    meter::Meter, sliding_counter::SlidingCounter, sliding_log::SlidingLog, tick_log::TickLog,
     token_bucket::TokenBucket,
 };

@@ -7,7 +7,8 @@ use axum::{Router, routing::get};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_util::layers::FanoutBuilder;
 use tokio::time::interval;
-use tower_waiting_room::{WaitingRoomHandle, room::Store};
+use tower_waiting_room::WaitingRoomHandle;
+use waiting_room_core::Store;
 
 use crate::otlp::{Collector, Exports};
 

@@ -10,11 +10,11 @@ use std::{
 };
 
 use tower_waiting_room::{
-    room::{MemoryStore, RoomNode, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    room::{MemoryStore, RoomNode, RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{
-    Pass, Ticket, Verdict, VisitorId,
+    Pass, Store, Ticket, Verdict, VisitorId,
     rate::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore},
     room::Renewal,
 };

@@ -13,7 +13,7 @@ use std::{
 use smallvec::{SmallVec, smallvec};
 use waiting_room_core::{
     Timestamp,
-    rate::{Charge, ChargeRequest, KeyHash, LimiterCharge, RateStore},
+    rate::{Charge, ChargeRequest, KeyHash, RateStore, charging::LimiterCharge},
     time::Clock,
 };
 

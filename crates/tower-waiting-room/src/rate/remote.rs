@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use waiting_room_core::{
     StoreError,
     error::StoreErrorKind,
-    rate::{ChargeReply, ChargeRequest, LazyDecision, RateStore},
+    rate::{ChargeReply, ChargeRequest, RateStore, charging::LazyDecision},
 };
 
 use super::{handle::Spent, policy::Policy, report::Charged};

@@ -17,7 +17,10 @@ use http::Extensions;
 use smallvec::SmallVec;
 use waiting_room_core::{
     Reason, Timestamp,
-    rate::{KeyHash, LazyDecision, LimiterCharge, charge_all},
+    rate::{
+        KeyHash,
+        charging::{LazyDecision, LimiterCharge, charge_all},
+    },
 };
 
 use super::{

@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use waiting_room_core::{
     ConfigError, Reason, Timestamp,
-    rate::{Algorithm, ChargeRequest, KeyHash, charge_all},
+    rate::{Algorithm, ChargeRequest, KeyHash, charging::charge_all},
 };
 
 use super::{

@@ -13,7 +13,9 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use waiting_room_core::{Reason, StoreError, Timestamp, error::StoreErrorKind, rate::charge_all};
+use waiting_room_core::{
+    Reason, StoreError, Timestamp, error::StoreErrorKind, rate::charging::charge_all,
+};
 
 use super::{
     policy::Policy,

@@ -16,7 +16,10 @@ use std::time::Duration;
 
 use waiting_room_core::{
     ConfigError, Limiter, Quota, Ticket, Timestamp,
-    rate::{Algorithm, LimiterCharge, charge_all},
+    rate::{
+        Algorithm,
+        charging::{LimiterCharge, charge_all},
+    },
 };
 
 use crate::request::Caller;

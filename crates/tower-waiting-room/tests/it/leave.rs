@@ -14,10 +14,10 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     Quota, RateLimit, StoreFailure, WaitingRoomConfig, WaitingRoomLayer,
     config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
-    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    room::{MemoryStore, RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Visitor, config, foreign_posts, post};
 

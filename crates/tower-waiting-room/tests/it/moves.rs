@@ -14,12 +14,15 @@ use tower_waiting_room::{
     KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     room::{
-        MemoryStore, PassHome, QueueingMethod, RoomRules, RoomSnapshot, SessionRenewal, Store,
-        StoreError, StoreErrorKind,
+        MemoryStore, QueueingMethod, RoomRules, RoomSnapshot, SessionRenewal, StoreError,
+        StoreErrorKind,
     },
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{
+    Pass, Store, Ticket, Verdict, VisitorId,
+    room::{PassHome, Renewal},
+};
 
 use crate::support::{House, Seen, Visitor, config, key, post};
 

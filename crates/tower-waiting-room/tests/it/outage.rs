@@ -15,10 +15,10 @@ use http::Request;
 use tokio::time::timeout;
 use tower_waiting_room::{
     StoreFailure, WaitingRoomLayer,
-    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    room::{MemoryStore, RoomRules, RoomSnapshot, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Seen, Visitor, config};
 

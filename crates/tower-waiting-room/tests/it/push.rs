@@ -20,10 +20,11 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     WaitingRoomConfig, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::{MemoryStore, Push, Store},
+    room::{MemoryStore, Push},
     service::ResponseBody,
     time::{Clock, Timestamp},
 };
+use waiting_room_core::Store;
 
 use crate::support::config;
 

@@ -17,12 +17,10 @@ use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_waiting_room::{
     KeyRing, StoreFailure, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::{
-        MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, Store, StoreError, StoreErrorKind,
-    },
+    room::{MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
+use waiting_room_core::{Pass, Store, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Visitor, config, key};
 

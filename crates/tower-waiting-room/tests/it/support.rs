@@ -16,11 +16,12 @@ use tower_waiting_room::{
     KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
     rate::{ChargeHandle, OverSoftLimit},
-    room::{MemoryStore, Store},
+    room::MemoryStore,
     time::{Clock, ManualClock, Timestamp},
     token::CookieSettings,
 };
 use tracing::{Dispatch, Subscriber, subscriber::NoSubscriber};
+use waiting_room_core::Store;
 
 /// The body of the application's responses.
 pub(crate) const INSIDE: &str = "inside";

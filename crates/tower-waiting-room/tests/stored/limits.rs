@@ -15,8 +15,8 @@ use tower_waiting_room::{
 use waiting_room_core::{
     Limiter, Timestamp,
     rate::{
-        Charge, ChargeReply, ChargeRequest, KeyHasher, LimiterCharge, RatePolicy, RateStore,
-        charge_all,
+        Charge, ChargeReply, ChargeRequest, KeyHasher, RatePolicy, RateStore,
+        charging::{LimiterCharge, charge_all},
     },
 };
 

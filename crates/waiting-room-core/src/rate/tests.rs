@@ -15,7 +15,10 @@ use std::{ops::Range, time::Duration};
 
 use proptest::{prelude::*, test_runner::TestCaseResult};
 
-use super::*;
+use super::{
+    meters::{FixedWindowState, SlidingCounterState},
+    *,
+};
 use crate::Timestamp;
 
 /// Calls `law(&meter, …)` for each variant of each of the six algorithms. The first failure is

@@ -10,8 +10,8 @@ use super::{counters::Counters, *};
 use waiting_room_core::{
     Limiter, Pass, Quota, Reason, Room, RoomRules, Ticket, Verdict, VisitorId,
     rate::{
-        Algorithm, Alignment, FixedWindow, Gcra, KeyHasher, Meter, Refusals, SlidingCounter,
-        SlidingLog, TickLog,
+        Algorithm, Alignment, KeyHasher, Refusals,
+        meters::{FixedWindow, Gcra, Meter, SlidingCounter, SlidingLog, TickLog},
     },
 };
 

@@ -2,7 +2,10 @@
 
 use waiting_room_core::{
     Quota, Timestamp,
-    rate::{Alignment, FixedWindow, Gcra, Refusals, SlidingCounter, SlidingLog},
+    rate::{
+        Alignment, Refusals,
+        meters::{FixedWindow, Gcra, SlidingCounter, SlidingLog},
+    },
 };
 
 use super::{

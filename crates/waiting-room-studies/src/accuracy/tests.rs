@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use waiting_room_core::{
     Quota, Timestamp,
-    rate::{Alignment, FixedWindow, Gcra, Meter, Refusals, SlidingCounter, SlidingLog},
+    rate::{
+        Alignment, Refusals,
+        meters::{FixedWindow, Gcra, Meter, SlidingCounter, SlidingLog},
+    },
 };
 pub(super) use waiting_room_sim::seeds;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Quota, Timestamp, rate::Meter};
+use waiting_room_core::{Quota, Timestamp, rate::meters::Meter};
 
 use super::{
     exact::{Truth, Window},

@@ -5,9 +5,9 @@ use std::error::Error;
 use tower_waiting_room::{
     WaitingRoomLayer,
     config::WaitingRoomConfigBuilder,
-    room::{MemoryStore, RoomMode, Store, StoreFailure},
+    room::{MemoryStore, RoomMode, StoreFailure},
 };
-use waiting_room_core::{Verdict, VisitorId};
+use waiting_room_core::{Store, Verdict, VisitorId};
 use waiting_room_test::{RoomState, TestClient, TestClock};
 
 use crate::fakes::{MINUTE, SECOND, config, open_shop};

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use waiting_room_core::{
     Limiter, Quota,
     rate::{
-        Algorithm, Charge, ChargeRequest, Decision, LimiterCharge, RatePolicy, RateStore,
-        charge_all,
+        Algorithm, Charge, ChargeRequest, Decision, RatePolicy, RateStore,
+        charging::{LimiterCharge, charge_all},
     },
     time::{Clock, ManualClock},
 };
