@@ -6,13 +6,13 @@ use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
 use waiting_room_core::{
-    Quota,
+    Quota, Reason, Timestamp,
     rate::{Algorithm, Decision},
 };
 
 use super::*;
 use crate::{
-    rate_headers::{PolicyLine, QuotaUnit},
+    rate_headers::{PolicyLine, PolicyState, QuotaUnit},
     respond::headers::EXPOSED,
 };
 
