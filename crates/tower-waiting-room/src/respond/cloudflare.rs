@@ -15,7 +15,6 @@ mod variables;
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use waiting_room_core::room::QueueingMethod;
 
 #[cfg(feature = "room")]
@@ -26,8 +25,11 @@ use crate::rate_headers::whole_seconds;
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
 ///
 /// Times are in whole minutes, rounded up, unless the name of the field states another unit.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[cfg_attr(
+    not(any(feature = "room", test)),
+    expect(dead_code, reason = "some fields are constant in JSON, and read by templates only")
+)]
+#[cfg_attr(test, derive(serde::Serialize), serde(rename_all = "camelCase"))]
 pub(super) struct CfWaitingRoom {
     /// Whether the visitor is waiting. Always true, because an admitted visitor does not get this
     /// object.
@@ -57,7 +59,7 @@ pub(super) struct CfWaitingRoom {
     /// repeat it for templates, because Cloudflare's template language (Mustache) cannot compare
     /// strings.
     queueing_method: &'static str,
-    #[serde(rename = "isFIFOQueue")]
+    #[cfg_attr(test, serde(rename = "isFIFOQueue"))]
     is_fifo_queue: bool,
     is_random_queue: bool,
     is_passthrough_queue: bool,

@@ -21,7 +21,7 @@ use super::{
     Answer, Message,
     cloudflare::CfWaitingRoom,
     headers::{Failure, of_type},
-    json::{WaitingRoom, display},
+    json::write_waiting_room,
 };
 use crate::{
     misconfiguration::Misconfiguration, rate_headers::QUOTA_EXCEEDED, request::ClientKind,
@@ -43,7 +43,20 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
 ///
 /// Returns an error under the same condition as [`response`].
 pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
-    Ok(serde_json::to_vec(&Problem::new(answer))?)
+    let mut document = serde_json::to_vec(&Problem::new(answer))?;
+    if answer.is_of_room() {
+        // The facts about the room follow the other members of the object.
+        document.pop();
+        document.extend_from_slice(b",\"waitingRoom\":");
+        write_waiting_room(answer, &mut document)?;
+        // Programs that were written for Cloudflare's product accept JSON, not problem documents.
+        if answer.has_cloudflare_object() && answer.kind == ClientKind::Json {
+            document.extend_from_slice(b",\"cfWaitingRoom\":");
+            CfWaitingRoom::new(answer).write(&mut document);
+        }
+        document.push(b'}');
+    }
+    Ok(document)
 }
 
 /// The media type of a problem document.
@@ -63,17 +76,10 @@ struct Problem<'a> {
     /// The sentences of the answer, in the language of the client.
     detail: String,
     /// The reason in its stable form, such as `refused:line_full`.
-    #[serde(serialize_with = "display")]
-    reason: &'a Reason,
+    reason: String,
     /// The names of the limits that are exceeded (draft 11 section 5.1).
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
     violated_policies: Option<Vec<&'a str>>,
-    /// The facts about the room, for answers that concern the room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waiting_room: Option<WaitingRoom<'a>>,
-    /// The object of Cloudflare Waiting Room, for clients that were written for that product.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cf_waiting_room: Option<CfWaitingRoom>,
 }
 
 impl<'a> Problem<'a> {
@@ -91,21 +97,17 @@ impl<'a> Problem<'a> {
             Reason::RefusedRate(_) => QUOTA_EXCEEDED,
             _ => REDUCED_CAPACITY,
         };
-        // Programs that were written for Cloudflare's product accept JSON, not problem documents.
-        let is_for_cloudflare = answer.has_cloudflare_object() && answer.kind == ClientKind::Json;
         Self {
             r#type,
             title,
             status: answer.status.as_u16(),
             detail: detail(answer),
-            reason: &answer.reason,
+            reason: answer.reason.to_string(),
             violated_policies: if let Reason::RefusedRate(policy) = &answer.reason {
                 Some(vec![policy])
             } else {
                 None
             },
-            waiting_room: answer.is_of_room().then(|| WaitingRoom::new(answer)),
-            cf_waiting_room: is_for_cloudflare.then(|| CfWaitingRoom::new(answer)),
         }
     }
 }
