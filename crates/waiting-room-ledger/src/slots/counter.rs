@@ -6,7 +6,7 @@ use crate::slots::Minute;
 
 /// A pool of slots from which several nodes draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "slots belong to a site or to none")]
+#[allow(clippy::exhaustive_enums, reason = "slots belong to a site or to none")]
 pub enum Pool {
     /// The slots of no site, from which all nodes of the world draw.
     Anywhere,
