@@ -233,14 +233,11 @@ impl Page {
             let expected = "a policy without {nonce}, because a Mustache page has no nonces";
             return Err(ConfigError::new(kind, "content_security_policy", given, expected));
         }
-        let value = match &self.body {
-            Body::Own => {
-                self.policy_source = Some(policy.into());
-                HeaderValue::try_from(self.own.with_hashes(policy))
-            }
-            Body::Closure(_) | Body::Mustache(_) | Body::Template(_) => {
-                HeaderValue::from_str(policy)
-            }
+        let value = if let Body::Own = self.body {
+            self.policy_source = Some(policy.into());
+            HeaderValue::try_from(self.own.with_hashes(policy))
+        } else {
+            HeaderValue::from_str(policy)
         };
         self.policy = Some(value.map_err(|_| {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
