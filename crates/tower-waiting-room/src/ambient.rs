@@ -78,13 +78,13 @@ fn fill(bytes: &mut [u8]) {
 
 /// Random bytes of one thread. The first `left` of them have not been returned yet, and the others
 /// are zero.
-struct Block {
+struct RandomBlock {
     bytes: [u8; BLOCK_LEN],
     left: usize,
 }
 
 thread_local! {
-    static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_LEN], left: 0 }) };
+    static BLOCK: RefCell<RandomBlock> = const { RefCell::new(RandomBlock { bytes: [0; BLOCK_LEN], left: 0 }) };
 }
 
 /// The number of bytes that a thread reads at once, which last for 20 tokens.

@@ -22,6 +22,8 @@
 //! A rate limit does not bound how many requests run at once: that is the task of a
 //! [gate](crate::gate). Nor does a rate limit determine the order in which visitors are admitted:
 //! that is the task of the room.
+//!
+//! [`RateStore`]: waiting_room_core::rate::RateStore
 
 // The parts of this module:
 //

@@ -30,6 +30,8 @@
 //! A valid pass requires no call to the store, except for its renewal. Visitors with a pass
 //! therefore do not depend on the latency of the store or, until their passes expire, on its
 //! availability.
+//!
+//! [`Store`]: waiting_room_core::Store
 
 mod challenge;
 mod ends;

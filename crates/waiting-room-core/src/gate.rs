@@ -46,7 +46,6 @@ mod idle;
 mod line;
 mod locked;
 mod pace;
-mod permit;
 mod queue;
 mod retry_schedule;
 mod rules;
@@ -60,9 +59,8 @@ pub use self::{
         AdaptiveLimit, AdaptiveRules, Aimd, FixedLimit, Gradient2, PermitOutcome, Sample, Vegas,
     },
     arrival::{Arrival, GateRefused, RefusedBecause},
-    gate::{Gate, GateOutcomes, GateSnapshot},
+    gate::{Gate, GateOutcomes, GateSnapshot, Permit},
     idle::Idle,
-    permit::Permit,
     rules::{Discipline, GateRules, Tenants},
     shared::{Demand, NodeShare, SharedConcurrency},
     verbs::{DrainQueue, Entry},

@@ -28,8 +28,8 @@
 /// several limits to a request.
 pub mod charging {
     pub use super::{
-        lazy::LazyDecision,
-        set::{LimiterCharge, charge_all},
+        gcra::LazyDecision,
+        limiter::{LimiterCharge, charge_all},
     };
 }
 
@@ -49,18 +49,15 @@ pub mod meters {
 }
 
 mod census;
-mod decision;
 mod event_log;
 mod fixed_window;
 mod gcra;
 mod key;
-mod lazy;
 mod leaky_queue;
 mod limiter;
 mod memory;
 mod meter;
 mod quota;
-mod set;
 mod sliding_counter;
 mod sliding_log;
 mod store;
@@ -74,14 +71,19 @@ mod tests;
 pub(crate) use self::event_log::EventLog;
 pub use self::{
     census::KeyCensus,
-    decision::{Charge, Decision},
     key::{KeyHash, KeyHasher},
     limiter::Limiter,
+    meter::{Charge, Decision},
     quota::{Algorithm, Alignment, Quota, Refusals},
     store::{ChargeReply, ChargeRequest, RatePolicy, RateStore},
 };
 use self::{
-    fixed_window::FixedWindow, gcra::Gcra, lazy::LazyDecision, leaky_queue::LeakyQueue,
-    meter::Meter, sliding_counter::SlidingCounter, sliding_log::SlidingLog, tick_log::TickLog,
+    fixed_window::FixedWindow,
+    gcra::{Gcra, LazyDecision},
+    leaky_queue::LeakyQueue,
+    meter::Meter,
+    sliding_counter::SlidingCounter,
+    sliding_log::SlidingLog,
+    tick_log::TickLog,
     token_bucket::TokenBucket,
 };

@@ -155,7 +155,7 @@ impl WaitingRoomConfig {
     }
 
     /// Returns the events of the room. A store other than the one in memory has to be given them when
-    /// it is created, or with [`Store::schedule`](crate::room::Store::schedule).
+    /// it is created, or with [`Store::schedule`](waiting_room_core::Store::schedule).
     #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule

@@ -243,11 +243,10 @@ impl RoomStage {
         head: &RequestHead<'_>,
     ) -> BoxFuture<Result<Verdict, StoreError>> {
         let now = self.clock.now();
+        let may_move = |pass: &Pass| self.may_move(pass, now);
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
-            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass))
-                if self.may_move(pass, now) =>
-            {
+            Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if may_move(pass) => {
                 return self.ask_to_move(pass, now);
             }
             Visitor::Proven(Opened::Lapsed(pass) | Opened::Pass(pass)) if self.may_return(pass) => {
@@ -373,18 +372,12 @@ impl RoomStage {
             // The session of a visitor who is already active continues.
             Verdict::Admit { reason: Reason::AdmittedActive | Reason::AdmittedPass, .. } => {}
             Verdict::Admit { pass, .. } if pass.accepted_at == pass.last_check_in => {
-                let ticket = match visitor {
-                    Visitor::Proven(Opened::Ticket(ticket)) if !ticket.is_ahead() => {
-                        Some(&**ticket)
-                    }
-                    Visitor::Inside(_)
-                    | Visitor::Outside(_)
-                    | Visitor::Preflight
-                    | Visitor::Proven(_)
-                    | Visitor::Unknown => None,
+                let ticket = if let Visitor::Proven(Opened::Ticket(ticket)) = visitor {
+                    let has_lapsed = self.store.rules().has_lapsed(ticket, pass.accepted_at);
+                    (!ticket.is_ahead() && !has_lapsed).then_some(&**ticket)
+                } else {
+                    None
                 };
-                let rules = self.store.rules();
-                let ticket = ticket.filter(|ticket| !rules.has_lapsed(ticket, pass.accepted_at));
                 self.telemetry.admitted(pass, ticket);
             }
             Verdict::Wait { ticket, .. } if ticket.placed => ticket.promise(),

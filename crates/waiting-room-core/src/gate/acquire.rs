@@ -9,8 +9,7 @@ use std::{
 
 use super::{
     arrival::GateRefused,
-    gate::Gate,
-    permit::Permit,
+    gate::{Gate, Permit},
     waiters::{Id, Stage, Waiter},
 };
 use crate::Timestamp;

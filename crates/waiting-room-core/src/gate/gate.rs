@@ -1,6 +1,7 @@
-//! The [`Gate`] type: its state, its construction, and its snapshot.
+//! The [`Gate`] type: its state, its construction, its snapshot, and the [`Permit`] of a request that
+//! enters and leaves without the lock.
 //!
-//! The operations that change a gate are in `verbs.rs`. The code that runs under the gate's lock is
+//! The other operations of a gate are in `verbs.rs`. The code that runs under the gate's lock is
 //! in `locked.rs` and `queue.rs`.
 
 use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
@@ -11,7 +12,7 @@ use super::{
     pace::{HoldEstimate, ServiceRate},
     retry_schedule::RetrySchedule,
     rules::{Discipline, GateRules, Tenants},
-    waiters::Waiters,
+    waiters::{Grant, Waiters},
 };
 use crate::{
     ConfigError, Timestamp,
@@ -194,7 +195,7 @@ impl Gate {
         Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
     }
 
-    /// Returns whether the gate is also referenced by a clone, a [`Permit`](super::Permit), an
+    /// Returns whether the gate is also referenced by a clone, a [`Permit`], an
     /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
     ///
     /// A gate that is not shared has no running or waiting requests, so an owner of many gates may
@@ -227,6 +228,36 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Admits a request of this class if a permit is free, no other request is waiting for one, and
+    /// the gate is not being drained.
+    ///
+    /// This is the fast path of [`enter`](Self::enter). It usually needs a single compare-and-swap,
+    /// and never locks the gate. `None` does not mean that the request is refused: call `enter` to
+    /// have the request queued or refused.
+    #[inline]
+    #[must_use]
+    pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {
+        let in_flight = self.0.counter.enter()?;
+        self.0.running.begins(class);
+        Some(Permit::new(self.clone(), class, Grant { at: now, in_flight }, now))
+    }
+
+    /// Releases a permit that was granted to a request of this class at `given_at`.
+    ///
+    /// One compare-and-swap is enough if the release affects no other request. The lock is needed
+    /// if the release has to be measured, if the permit goes to a waiter, or if the release may
+    /// complete a drain.
+    fn release(&self, class: u8, given_at: Timestamp) {
+        // The count of the class is decremented first, because the next waiter is chosen below, and
+        // that choice has to be based on the new count.
+        self.0.running.ends(class);
+        if self.0.is_measured() || !self.0.counter.leave() {
+            self.critical(self.now(), |critical| critical.leave(given_at));
+        }
+    }
+}
+
 impl Shared {
     /// Returns whether a release counts as a sample of the service rate even though no request is
     /// waiting.
@@ -242,6 +273,63 @@ impl Shared {
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("counts", &self.0.counter).finish_non_exhaustive()
+    }
+}
+
+/// The right of one request to run. Dropping the permit releases it.
+///
+/// A permit is released however the request ends: with success, with an error, with a panic, or
+/// because its client disconnects. The released permit goes to the next waiting request, or becomes
+/// free.
+#[must_use = "dropping the permit releases it immediately"]
+pub struct Permit {
+    gate: Gate,
+    class: u8,
+    grant: Grant,
+    /// The time at which the request arrived at the gate.
+    since: Timestamp,
+}
+
+impl Permit {
+    pub(super) const fn new(gate: Gate, class: u8, grant: Grant, since: Timestamp) -> Self {
+        Self { gate, class, grant, since }
+    }
+
+    /// Returns the time at which the permit was granted.
+    #[must_use]
+    pub const fn given_at(&self) -> Timestamp {
+        self.grant.at
+    }
+
+    /// Returns how long the request waited for the permit, or zero if it ran immediately.
+    #[must_use]
+    pub const fn waited(&self) -> Duration {
+        self.grant.at.since(self.since)
+    }
+
+    /// Returns the number of requests that were running when the permit was granted, including the
+    /// request that holds the permit.
+    #[must_use]
+    pub const fn in_flight(&self) -> u32 {
+        self.grant.in_flight
+    }
+
+    /// Returns the gate that granted the permit.
+    #[must_use]
+    pub const fn gate(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.gate.release(self.class, self.grant.at);
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("grant", &self.grant).finish_non_exhaustive()
     }
 }
 

@@ -1,18 +1,16 @@
 //! The operations of a gate: entering it, changing its limit, draining it, and opening it again.
 //!
-//! Each operation is one critical section, except for [`Gate::try_enter`], which needs no lock.
+//! Each operation is one critical section. [`Gate::try_enter`], which needs no lock, is in `gate.rs`.
 
 use std::time::Duration;
 
 use super::{
     acquire::Acquire,
     arrival::{Arrival, GateRefused},
-    gate::Gate,
+    gate::{Gate, Permit},
     idle::Idle,
-    permit::Permit,
     queue::Entered,
     rules::GateRules,
-    waiters::Grant,
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind};
 
@@ -63,20 +61,6 @@ impl Gate {
             }
             Entered::Refused(refused) => Entry::Refused(refused),
         }
-    }
-
-    /// Admits a request of this class if a permit is free, no other request is waiting for one, and
-    /// the gate is not being drained.
-    ///
-    /// This is the fast path of [`enter`](Self::enter). It usually needs a single compare-and-swap,
-    /// and never locks the gate. `None` does not mean that the request is refused: call `enter` to
-    /// have the request queued or refused.
-    #[inline]
-    #[must_use]
-    pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {
-        let in_flight = self.0.counter.enter()?;
-        self.0.running.begins(class);
-        Some(Permit::new(self.clone(), class, Grant { at: now, in_flight }, now))
     }
 
     /// Changes the limit. A limit of 0 closes the gate, and `None` removes the limit.

@@ -21,7 +21,7 @@ use crate::Timestamp;
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Quota, Timestamp, rate::{Alignment, FixedWindow, Meter}};
+/// use waiting_room_core::{Quota, Timestamp, rate::{Alignment, meters::{FixedWindow, Meter}}};
 ///
 /// let window = FixedWindow::new(&Quota::per_minute(5), Alignment::Epoch);
 /// let (mut state, now) = (Default::default(), Timestamp::from_secs(110));

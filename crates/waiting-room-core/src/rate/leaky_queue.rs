@@ -28,7 +28,7 @@ use crate::Timestamp;
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Quota, Timestamp, rate::{LeakyQueue, Meter}};
+/// use waiting_room_core::{Quota, Timestamp, rate::meters::{LeakyQueue, Meter}};
 ///
 /// let queue = LeakyQueue::new(&Quota::per_minute(60).burst(3));
 /// let (mut state, now) = (0, Timestamp::from_secs(100));

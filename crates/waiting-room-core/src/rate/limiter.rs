@@ -4,11 +4,18 @@
 //! bounded by construction. A limiter decides and charges in one atomic step for each key, so
 //! concurrent requests for one key can never spend more than the quota in total.
 //!
-//! A limiter handles only one limit. To charge several limits at once, use
-//! [`charge_all`](super::charge_all). A limiter shares nothing with other processes. For limits
-//! that several processes share, see [`RateStore`](super::RateStore).
+//! A limiter handles only one limit. [`charge_all`] charges several limits at once: either all are
+//! charged, or none are. A limiter shares nothing with other processes. For limits that several
+//! processes share, see [`RateStore`](super::RateStore).
+//!
+//! ```text
+//! look at all but one ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
+//!                      │                             └─ one refuses ► refund the others ──► refused
+//!                      └─ one refuses ─► look at that one ────────────────────────────────► refused
+//! ```
 
 use std::{
+    borrow::BorrowMut,
     fmt,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -311,6 +318,142 @@ impl fmt::Debug for Limiter {
             .field("quotas", &self.quotas())
             .field("max_keys", &self.keys)
             .finish_non_exhaustive()
+    }
+}
+
+/// A request to charge one limit, and its outcome.
+#[derive(Clone, Debug)]
+pub struct LimiterCharge<'a> {
+    limiter: &'a Limiter,
+    key: KeyHash,
+    tier: usize,
+    cost: u64,
+    /// The limit's decision, or `None` until the limit has been consulted.
+    decision: Option<LazyDecision>,
+}
+
+impl<'a> LimiterCharge<'a> {
+    /// Creates a request to charge `cost` to a key, in a tier of this limit.
+    #[must_use]
+    pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
+        Self { limiter, key, tier, cost, decision: None }
+    }
+
+    /// The key that is charged.
+    #[must_use]
+    pub const fn key(&self) -> KeyHash {
+        self.key
+    }
+
+    /// The tier of the limit.
+    #[must_use]
+    pub const fn tier(&self) -> usize {
+        self.tier
+    }
+
+    /// The amount that is charged.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// The limit's decision, or `None` before a call to [`charge_all`].
+    #[must_use]
+    pub const fn decision(&self) -> Option<&LazyDecision> {
+        self.decision.as_ref()
+    }
+
+    /// The receipt for what was spent, or `None` if any limit refused.
+    #[must_use]
+    pub const fn charge(&self) -> Option<Charge> {
+        match &self.decision {
+            Some(decision) => decision.charge(),
+            None => None,
+        }
+    }
+
+    /// Obtains the decision without spending anything, and returns whether the limit allows the
+    /// cost.
+    fn look(&mut self, now: Timestamp) -> bool {
+        let decision = self.limiter.look_lazily(self.key, self.tier, self.cost, now);
+        self.decision.insert(decision).is_allowed()
+    }
+
+    /// Spends the cost if the limit allows it, and returns whether the cost was spent.
+    #[inline]
+    fn spend(&mut self, now: Timestamp) -> bool {
+        let decision = self.limiter.decide(self.key, self.tier, self.cost, now);
+        self.decision.insert(decision).is_allowed()
+    }
+
+    /// Refunds the cost if it was spent. The refund changes the numbers in the decision, so the
+    /// decision is replaced by one without a receipt.
+    fn give_back(&mut self, now: Timestamp) {
+        if let Some(mut charge) = self.charge() {
+            self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
+            self.look(now);
+        }
+    }
+}
+
+/// Charges all limits, or none if any of them refuses, and returns whether they were charged.
+///
+/// All limits are checked before any limit is charged, so a request that one limit refuses spends
+/// no units of the other limits, not even briefly. There is one exception: a concurrent request may
+/// use up a limit between the check and the charge. By then, the limits earlier in the list have
+/// already been charged, so their charges are refunded.
+///
+/// If a limit is a [log that counts refusals](super::Refusals::Count), it still records the
+/// requests that it refuses.
+///
+/// `asks` consists of [`LimiterCharge`]s, or of structs that contain one.
+#[inline]
+pub fn charge_all<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
+    match asks {
+        [only] => only.borrow_mut().spend(now),
+        several => charge_several(several, now),
+    }
+}
+
+/// Charges any number of limits, or none of them.
+fn charge_several<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) -> bool {
+    let Some((last, others)) = asks.split_last_mut() else { return true };
+    // All limits are checked, even after one limit has refused, because the decision of every limit
+    // may be reported to the client.
+    let each = others.iter_mut().map(BorrowMut::borrow_mut);
+    let refused = each.map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
+    if refused > 0 {
+        last.borrow_mut().look(now);
+        record_refusals(asks, now);
+        return false;
+    }
+    // The last limit is charged first, and checked by that.
+    if !last.borrow_mut().spend(now) {
+        return false;
+    }
+    for index in 0..others.len() {
+        if !others[index].borrow_mut().spend(now) {
+            // The charges are refunded in reverse order, because a leaky queue refunds only its
+            // last charge, and the same limit and key may occur more than once.
+            let charged = others[..index].iter_mut().rev();
+            charged.for_each(|ask| ask.borrow_mut().give_back(now));
+            last.borrow_mut().give_back(now);
+            return false;
+        }
+    }
+    true
+}
+
+/// Records a refusal in each log that counts refusals and has refused. Looking at a limit records
+/// nothing.
+fn record_refusals<'a, A: BorrowMut<LimiterCharge<'a>>>(asks: &mut [A], now: Timestamp) {
+    let each = asks.iter_mut().map(BorrowMut::borrow_mut);
+    let refusals = each.filter(|ask| ask.limiter.counts_refusals());
+    for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.is_allowed())) {
+        // The refusal is recorded by an attempt to spend the cost. If a concurrent refund has made
+        // room in the meantime, the attempt succeeds, and the cost has to be refunded.
+        ask.spend(now);
+        ask.give_back(now);
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
     Algorithm, Charge, FixedWindow, Gcra, KeyCensus, KeyHash, LazyDecision, LeakyQueue, Meter,
     Quota, SlidingCounter, SlidingLog, TokenBucket,
     gcra::Bucket,
-    lazy::BucketDecision,
+    gcra::BucketDecision,
     table::{AtomicTable, LockedTable},
 };
 use crate::Timestamp;

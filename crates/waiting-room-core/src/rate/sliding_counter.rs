@@ -25,7 +25,7 @@ use crate::Timestamp;
 /// window that ends now, based on two counters.
 ///
 /// ```
-/// use waiting_room_core::{Quota, Timestamp, rate::{Meter, SlidingCounter}};
+/// use waiting_room_core::{Quota, Timestamp, rate::meters::{Meter, SlidingCounter}};
 ///
 /// let counter = SlidingCounter::new(&Quota::per_minute(7));
 /// let mut state = Default::default();

@@ -29,7 +29,7 @@ use crate::Timestamp;
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Quota, Timestamp, rate::{Meter, Refusals, SlidingLog}};
+/// use waiting_room_core::{Quota, Timestamp, rate::{Refusals, meters::{Meter, SlidingLog}}};
 ///
 /// let log = SlidingLog::new(&Quota::per_minute(2), Refusals::Ignore);
 /// let (mut state, start) = (Default::default(), Timestamp::from_secs(100));

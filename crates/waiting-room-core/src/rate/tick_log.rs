@@ -20,7 +20,7 @@
 
 use std::collections::VecDeque;
 
-/// The state of one key of a [`SlidingLog`](crate::rate::SlidingLog).
+/// The state of one key of a [`SlidingLog`](super::SlidingLog).
 #[derive(Clone, Debug, Default)]
 pub struct TickLog {
     /// The tick of the newest event, or 0 if there is none.

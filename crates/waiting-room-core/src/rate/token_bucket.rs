@@ -31,7 +31,7 @@ use crate::Timestamp;
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Quota, Timestamp, rate::{Meter, TokenBucket}};
+/// use waiting_room_core::{Quota, Timestamp, rate::meters::{Meter, TokenBucket}};
 ///
 /// // Four tokens, and one more every 15 seconds.
 /// let bucket = TokenBucket::new(&Quota::per_minute(4));

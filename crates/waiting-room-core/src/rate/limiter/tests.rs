@@ -1,3 +1,5 @@
+mod charging;
+
 use std::{collections::HashMap, time::Duration};
 
 use proptest::{prelude::*, test_runner::TestCaseResult};
