@@ -9,9 +9,7 @@
 use std::{fmt, sync::Arc};
 
 use rand::Rng;
-#[cfg(feature = "room")]
 use rand::{rand_core::UnwrapErr, rngs::SysRng};
-#[cfg(feature = "room")]
 use waiting_room_core::VisitorId;
 use waiting_room_core::{Timestamp, time::Clock};
 
@@ -39,7 +37,6 @@ impl fmt::Debug for StageClock {
 }
 
 /// Generates a random id for a new visitor.
-#[cfg(feature = "room")]
 pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
@@ -56,7 +53,6 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 /// # Panics
 ///
 /// Panics if the operating system cannot supply random bytes.
-#[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     UnwrapErr(SysRng).fill_bytes(&mut bytes);
@@ -64,7 +60,6 @@ pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
 }
 
 #[cfg(test)]
-#[cfg(feature = "room")]
 mod tests {
     use super::*;
 

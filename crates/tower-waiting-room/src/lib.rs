@@ -150,6 +150,11 @@
 //! | `metrics` | counters, histograms and gauges of the `metrics` crate, listed in `docs/metrics.md` |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
+#![cfg_attr(
+    not(feature = "room"),
+    allow(dead_code, unused_imports, reason = "what only a room needs is not used without one")
+)]
+
 mod ambient;
 mod body;
 #[cfg(feature = "cloudflare")]
@@ -169,7 +174,6 @@ pub mod rate;
 mod rate_headers;
 pub mod request;
 pub mod respond;
-#[cfg_attr(not(feature = "room"), path = "no_room.rs")]
 pub mod room;
 pub mod routes;
 #[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
@@ -178,7 +182,6 @@ pub mod service;
 #[cfg(feature = "dashboard")]
 mod streams;
 mod telemetry;
-#[cfg(feature = "room")]
 pub mod token;
 
 /// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock) by default. A test

@@ -58,7 +58,6 @@ mod responder;
 mod sample;
 mod sentences;
 mod statuses;
-#[cfg(feature = "room")]
 mod stream_event;
 mod unforwarded;
 
@@ -68,7 +67,6 @@ pub(crate) use self::iso::Iso;
 pub(crate) use self::page::Page;
 #[cfg(feature = "page")]
 pub use self::page::Page;
-#[cfg(feature = "room")]
 pub(crate) use self::stream_event::StreamFacts;
 pub use self::{
     answer::{Answer, JsonProfile, Outcome},

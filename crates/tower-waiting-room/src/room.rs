@@ -35,6 +35,7 @@ mod challenge;
 mod ends;
 mod identity;
 mod moves;
+#[cfg(feature = "room")]
 mod options;
 mod outage;
 mod pace;
@@ -43,10 +44,12 @@ mod post_path;
 mod push;
 mod renewal;
 mod sessions;
+#[cfg(feature = "room")]
 mod stage;
 mod store;
 mod streams;
 mod visit;
+mod visitor;
 
 pub use waiting_room_core::{
     MemoryStore, RoomRules, Store, StoreError,
@@ -59,6 +62,7 @@ pub use waiting_room_core::{
 
 /// Scheduled events: the types of [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
 /// the [handle](crate::handle::RoomHandle::set_schedule).
+#[cfg(feature = "room")]
 pub mod event {
     pub use waiting_room_core::room::event::{
         Commitment, Entrant, Event, Lottery, Phase, Reveal, RoomPlan, Schedule, Seed, Shuffle,
@@ -68,15 +72,19 @@ pub mod event {
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
-    options::RoomOptions,
     outage::BoxFuture,
     people::{Crawlers, Priority},
     post_path::PostPath,
     renewal::PassRenewal,
-    stage::{RoomStage, TRANSFER_HEADER, Token, Visitor},
     store::{Operated, SharedRoom},
     streams::{NotOpened, StreamPlace, Streams},
+    visitor::{Token, Visitor},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
 pub(crate) use self::{ends::Undelivered, identity::OTHER_PERSON};
+#[cfg(feature = "room")]
+pub(crate) use self::{
+    options::RoomOptions,
+    stage::{RoomStage, TRANSFER_HEADER},
+};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};
