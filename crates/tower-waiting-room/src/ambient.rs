@@ -7,7 +7,6 @@
 
 use std::{cell::RefCell, fmt, sync::Arc};
 
-#[cfg(feature = "room")]
 use waiting_room_core::VisitorId;
 use waiting_room_core::{Timestamp, time::Clock};
 
@@ -35,7 +34,6 @@ impl fmt::Debug for StageClock {
 }
 
 /// Generates a random id for a new visitor.
-#[cfg(feature = "room")]
 pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
@@ -65,7 +63,6 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 /// # Panics
 ///
 /// Panics if the operating system cannot supply random bytes.
-#[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     fill(&mut bytes);
@@ -91,7 +88,6 @@ thread_local! {
 const BLOCK_LEN: usize = 512;
 
 #[cfg(test)]
-#[cfg(feature = "room")]
 mod tests {
     use std::collections::HashSet;
 

@@ -69,6 +69,17 @@ struct Events(Mutex<Pin<Box<EventBody>>>);
 
 type EventBody = dyn Body<Data = Bytes, Error = Infallible> + Send;
 
+/// A push stream that becomes the body of a response.
+pub(crate) struct PushBody(Pin<Box<EventBody>>);
+
+impl PushBody {
+    pub(crate) fn new(
+        events: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    ) -> Self {
+        Self(Box::pin(events))
+    }
+}
+
 impl Events {
     /// Polls the stream.
     fn poll_frame(
@@ -92,11 +103,8 @@ impl<B> ResponseBody<B> {
     }
 
     /// Wraps a push stream.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
-    pub(crate) fn events(
-        body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
-    ) -> Self {
-        Self { kind: Kind::Events { events: Events(Mutex::new(Box::pin(body))) } }
+    pub(crate) fn events(body: PushBody) -> Self {
+        Self { kind: Kind::Events { events: Events(Mutex::new(body.0)) } }
     }
 
     /// Wraps the application's body, which holds no permits.

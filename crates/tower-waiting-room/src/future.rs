@@ -44,8 +44,6 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-#[cfg(feature = "room")]
-use crate::pipeline::EventStream;
 use crate::{
     body::ResponseBody,
     pipeline::{
@@ -294,15 +292,13 @@ fn taken<S: Clone>(inner: &mut S) -> S {
 
 /// Adds the body to an answer of the layer: the push stream that the request has opened, or the
 /// bytes of the answer.
-#[cfg_attr(not(feature = "room"), expect(unused_variables, reason = "only a room has push"))]
 fn answered<B>(
     pipeline: &Arc<Pipeline>,
     journey: &mut Journey,
     response: Response<Bytes>,
 ) -> Response<ResponseBody<B>> {
-    #[cfg(feature = "room")]
-    if let Some(opening) = journey.take_opening()
-        && let Some(stream) = EventStream::new(Arc::clone(pipeline), opening)
+    if let (Some(opening), Some(room)) = (journey.take_opening(), &pipeline.room)
+        && let Some(stream) = Arc::clone(room).events(pipeline, opening)
     {
         return response.map(|_| ResponseBody::events(stream));
     }

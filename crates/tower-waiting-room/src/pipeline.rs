@@ -32,17 +32,18 @@ mod posts;
 mod push;
 mod reply;
 mod response;
+#[cfg(feature = "room")]
+mod room;
 mod stage;
 #[cfg(feature = "room")]
 mod stream;
+#[cfg(feature = "room")]
 mod verdict;
 
 #[cfg(test)]
 #[cfg(feature = "room")]
 mod tests;
 
-#[cfg(feature = "room")]
-pub(crate) use self::stream::EventStream;
 pub(crate) use self::{
     journey::{Journey, RequestClock},
     order::{Pipeline, Stop},

@@ -37,7 +37,6 @@ mod path_rule;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
-#[cfg(feature = "room")]
 pub(crate) use self::client::is_native_grpc;
 #[cfg(feature = "rules-file")]
 pub(crate) use self::client_ip::network;

@@ -53,14 +53,12 @@ mod responder;
 mod sample;
 mod sentences;
 mod statuses;
-#[cfg(feature = "room")]
 mod stream_event;
 #[cfg(feature = "room")]
 mod template;
 
 #[cfg(feature = "dashboard")]
 pub(crate) use self::iso::Iso;
-#[cfg(feature = "room")]
 pub(crate) use self::stream_event::StreamFacts;
 pub(crate) use self::{
     answer::{About, Unforwarded},

@@ -39,6 +39,7 @@ mod ends;
 mod extract;
 mod identity;
 mod moves;
+#[cfg(feature = "room")]
 mod options;
 mod outage;
 mod pace;
@@ -47,10 +48,12 @@ mod post_path;
 mod push;
 mod renewal;
 mod sessions;
+#[cfg(feature = "room")]
 mod stage;
 mod store;
 mod streams;
 mod visit;
+mod visitor;
 
 #[doc(no_inline)]
 pub use waiting_room_core::{
@@ -64,6 +67,7 @@ pub use waiting_room_core::{
 
 /// Scheduled events: the types of [`event`](crate::config::WaitingRoomConfigBuilder::event) and of
 /// the [handle](crate::handle::RoomHandle::set_schedule).
+#[cfg(feature = "room")]
 pub mod event {
     #[doc(no_inline)]
     pub use waiting_room_core::room::event::{
@@ -76,15 +80,19 @@ pub use self::extract::MissingVisit;
 pub(crate) use self::{
     challenge::Challenge,
     identity::IdentityOf,
-    options::RoomOptions,
     outage::BoxFuture,
     people::{Crawlers, Priority},
     post_path::PostPath,
     renewal::PassRenewal,
-    stage::{RoomStage, TRANSFER_HEADER, Token, Visitor},
     store::{Operated, SharedRoom},
     streams::{NotOpened, StreamPlace, Streams},
+    visitor::{Token, Visitor},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, push::Push, visit::Visit};
 pub(crate) use self::{ends::Undelivered, identity::OTHER_PERSON};
+#[cfg(feature = "room")]
+pub(crate) use self::{
+    options::RoomOptions,
+    stage::{RoomStage, TRANSFER_HEADER},
+};
 pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

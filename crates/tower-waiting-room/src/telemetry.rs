@@ -49,14 +49,12 @@
 //! The number of time series is bounded by the configuration. No label contains data sent by a
 //! client: the only variable parts of `reason` are the names of rules, limits and gates.
 
-#[cfg(feature = "room")]
 mod push;
 mod subject;
 #[cfg(feature = "metrics")]
 mod table;
 #[cfg(feature = "dashboard")]
 mod tally;
-#[cfg(feature = "room")]
 mod visits;
 
 #[cfg(feature = "metrics")]
@@ -71,7 +69,6 @@ use waiting_room_core::{Reason, StoreError};
 #[cfg(feature = "metrics")]
 use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
-#[cfg(feature = "room")]
 pub(crate) use self::push::StreamEnd;
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
@@ -99,13 +96,13 @@ pub(crate) struct Telemetry {
     #[cfg(feature = "metrics")]
     others: Arc<RwLock<HashMap<Reason, metrics::Counter>>>,
     /// The counter of first tickets.
-    #[cfg(all(feature = "metrics", feature = "room"))]
+    #[cfg(feature = "metrics")]
     first_touches: Arc<Frequent>,
     /// The counter of sessions that began.
-    #[cfg(all(feature = "metrics", feature = "room"))]
+    #[cfg(feature = "metrics")]
     admissions: Arc<Frequent>,
     /// The number of abandoned places in the last snapshot.
-    #[cfg(all(feature = "metrics", feature = "room"))]
+    #[cfg(feature = "metrics")]
     abandoned: Arc<Mutex<Option<u64>>>,
     /// The counts that a dashboard reads.
     #[cfg(feature = "dashboard")]
@@ -127,11 +124,11 @@ impl Telemetry {
             passes: Arc::default(),
             #[cfg(feature = "metrics")]
             others: Arc::default(),
-            #[cfg(all(feature = "metrics", feature = "room"))]
+            #[cfg(feature = "metrics")]
             first_touches: Arc::default(),
-            #[cfg(all(feature = "metrics", feature = "room"))]
+            #[cfg(feature = "metrics")]
             admissions: Arc::default(),
-            #[cfg(all(feature = "metrics", feature = "room"))]
+            #[cfg(feature = "metrics")]
             abandoned: Arc::default(),
             #[cfg(feature = "dashboard")]
             tally: Arc::default(),

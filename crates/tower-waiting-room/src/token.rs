@@ -30,24 +30,31 @@
 //! This module does not decide whether a place is still kept or a session has ended, because only
 //! the room has this information. A copied token is as good as the original until it expires.
 
+#[cfg(feature = "room")]
 mod cookie;
+#[cfg(feature = "room")]
 mod identity;
+#[cfg(feature = "room")]
 mod keys;
+mod opened;
+#[cfg(feature = "room")]
 mod payload;
+#[cfg(feature = "room")]
 mod tokens;
+#[cfg(feature = "room")]
 mod transport;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "room"))]
 mod tests;
 
+pub use self::opened::TOKEN_HEADER;
+pub(crate) use self::opened::{Opened, SealedToken, TokenSource, Verified};
+#[cfg(feature = "room")]
 pub use self::{
     cookie::{CookieSettings, SameSite},
     keys::{KeyRing, TokenKey},
-    transport::TOKEN_HEADER,
 };
+#[cfg(feature = "room")]
 pub(crate) use self::{
-    identity::Identities,
-    payload::OpenError,
-    tokens::{Opened, SealedToken, Tokens, Verified},
-    transport::{TokenSource, Transport},
+    identity::Identities, payload::OpenError, tokens::Tokens, transport::Transport,
 };

@@ -20,13 +20,14 @@ use std::convert::Infallible as EventSeed;
 #[cfg(feature = "room")]
 use waiting_room_core::room::event::Seed as EventSeed;
 
+#[cfg(feature = "room")]
+use crate::room::RoomOptions;
 use crate::{
     gate::{Concurrency, GateStage},
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, RequestHead},
     respond::{Answer, JsonProfile, Page, Refusal, Shapes, Statuses},
-    room::RoomOptions,
 };
 
 impl WaitingRoomConfig {
@@ -49,6 +50,7 @@ impl WaitingRoomConfig {
                 rates: RateConfig::default(),
                 rules_file: None,
                 gates: Vec::new(),
+                #[cfg(feature = "room")]
                 room_options: RoomOptions::default(),
                 bypass: Vec::new(),
                 preflight: Preflight::SkipRoom,
@@ -313,6 +315,7 @@ impl WaitingRoomConfigBuilder {
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         let rules = rules.with_total_active_users(users).validate()?;
+        #[cfg(feature = "room")]
         config.room_options.validate(&rules, total_active_users.is_some())?;
         config.schedule = scheduled(events, seeds, &config.schedule, &rules)?;
         config.statuses.validate()?;

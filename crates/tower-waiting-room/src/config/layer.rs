@@ -5,12 +5,13 @@ use std::sync::Arc;
 use waiting_room_core::{RoomRules, room::event::Schedule};
 
 use super::modes::{DebugHeader, Enforcement, Preflight};
+#[cfg(feature = "room")]
+use crate::room::RoomOptions;
 use crate::{
     gate::Concurrency,
     rate::RateConfig,
     request::Bypass,
     respond::{JsonProfile, Page, Shapes, Statuses},
-    room::RoomOptions,
     rules_file::RulesSource,
 };
 
@@ -134,6 +135,7 @@ pub struct WaitingRoomConfig {
     /// The rules file, if one is configured.
     pub(crate) rules_file: Option<RulesSource>,
     pub(crate) gates: Vec<Concurrency>,
+    #[cfg(feature = "room")]
     pub(crate) room_options: RoomOptions,
     pub(crate) bypass: Vec<Bypass>,
     pub(crate) preflight: Preflight,

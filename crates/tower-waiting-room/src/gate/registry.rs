@@ -268,7 +268,6 @@ impl GateSet {
 
     /// Returns the number of requests that all gates under this name have refused, including gates
     /// by key that no longer exist.
-    #[cfg(feature = "room")]
     pub(crate) fn refusals(&self) -> u64 {
         self.subject.refusals()
     }

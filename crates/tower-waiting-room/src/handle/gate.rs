@@ -48,7 +48,6 @@ impl GateHandle {
 
     /// Returns the number of requests that all gates under this name have refused, which never
     /// decreases.
-    #[cfg(feature = "room")]
     pub(crate) fn refusals(&self) -> u64 {
         self.set.refusals()
     }

@@ -7,8 +7,6 @@ use waiting_room_core::Timestamp;
 use waiting_room_core::{gate::DrainQueue, time::Clock};
 
 use super::{gate::GateHandle, limits::LimitsHandle};
-#[cfg(feature = "room")]
-use crate::room::Operated;
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
 
 /// Observes a layer and changes its rules while it serves requests.
@@ -90,15 +88,13 @@ impl WaitingRoomHandle {
         if let Some(file) = &self.pipeline.rules_file {
             telemetry.rules_file_gauge(file.error().is_some());
         }
-        #[cfg(feature = "room")]
-        if let Some(Operated { store, push }) =
-            self.pipeline.room.as_ref().map(|room| room.operated())
-        {
-            if let Some(streams) = push {
+        if let Some(room) = self.pipeline.room.as_ref().map(|room| room.operated()) {
+            if let Some(streams) = room.push {
                 telemetry.push_gauge(streams.len());
             }
-            let snapshot = store.snapshot().await;
-            telemetry.room_gauges(snapshot.as_ref().ok(), store.nodes(), self.pipeline.clock.now());
+            let now = self.pipeline.clock.now();
+            let snapshot = room.store.snapshot().await;
+            telemetry.room_gauges(snapshot.as_ref().ok(), room.store.nodes(), now);
         }
     }
 

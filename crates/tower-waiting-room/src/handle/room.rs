@@ -50,9 +50,10 @@ impl RoomHandle {
         self.room.store.snapshot().await
     }
 
-    /// Returns the nodes that share the room, or `None` if its store does not know them.
-    #[cfg(feature = "dashboard")]
-    pub(crate) fn nodes(&self) -> Option<Vec<RoomNode>> {
+    /// Returns the nodes that share the room, the most recently heard first, or `None` if the store does
+    /// not know its nodes.
+    #[must_use]
+    pub fn nodes(&self) -> Option<Vec<RoomNode>> {
         self.room.store.nodes()
     }
 

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use waiting_room_core::time::Clock;
 
-use super::{order::Pipeline, stage::Stage};
+use super::{
+    order::{Pipeline, RoomPart},
+    stage::Stage,
+};
 #[cfg(feature = "dashboard")]
 use crate::streams::DashboardStreams;
 use crate::{
@@ -31,7 +34,9 @@ impl Pipeline {
         let telemetry = Telemetry::new(Arc::clone(&config.name));
         // All stages use the clock of the room's store, so that the deadlines of tickets, passes,
         // gates and limits are comparable. Only the timers for waits use tokio's clock.
-        let clock = config.room_options.clock(StageClock::new(move || clock.now()));
+        let clock = StageClock::new(move || clock.now());
+        #[cfg(feature = "room")]
+        let clock = config.room_options.clock(clock);
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("the limits were validated when the configuration was built");
         let followed = config
@@ -40,19 +45,20 @@ impl Pipeline {
         // The rules file is read before the first request. The watch has to live as long as the
         // pipeline.
         let (rules_file, watch) = followed.unzip();
-        let room = config.room.as_ref().and_then(|rules| {
-            config.room_options.stage(rules, config.schedule, clock.clone(), telemetry.clone())
-        });
         #[cfg(feature = "room")]
-        let (push, transfer) = match (&room, config.enforcement) {
-            (Some(room), Enforcement::Enforce) => (
-                room.push.as_ref().map(|streams| Arc::clone(&streams.push.path)),
-                room.transfer_path.as_ref().map(|path| Arc::from(path.as_str())),
-            ),
-            _ => (None, None),
-        };
+        let room = config.room.as_ref().map(|rules| -> Arc<dyn RoomPart> {
+            let (schedule, telemetry) = (config.schedule, telemetry.clone());
+            Arc::new(config.room_options.stage(rules, schedule, clock.clone(), telemetry))
+        });
         #[cfg(not(feature = "room"))]
-        let (push, transfer) = (None, None);
+        let room = None;
+        let own_path = |field| {
+            let paths = room.iter().flat_map(|room: &Arc<dyn RoomPart>| room.own_paths());
+            let mut own = paths.filter(|_| config.enforcement == Enforcement::Enforce);
+            own.find(|(name, _)| *name == field).map(|(_, path)| Arc::from(path))
+        };
+        let push = own_path("push.path");
+        let transfer = own_path("transfer_path");
         let gates = GateStage::new(&config.gates, &clock, &telemetry)
             .expect("the gates were validated when the configuration was built");
         let order = match (&room, gates.is_empty()) {

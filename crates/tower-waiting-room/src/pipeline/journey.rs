@@ -9,10 +9,9 @@ use crate::{
     ambient::StageClock,
     gate::Permits,
     rate::RateReport,
-    room::{BoxFuture, Opened, PassRenewal, Token, TokenSource, Undelivered, Visitor},
+    request::Language,
+    room::{BoxFuture, Opened, PassRenewal, StreamPlace, Token, TokenSource, Undelivered, Visitor},
 };
-#[cfg(feature = "room")]
-use crate::{request::Language, room::StreamPlace};
 
 /// The state of one request, from its arrival to its response.
 ///
@@ -46,7 +45,6 @@ pub(crate) struct Journey {
     /// In shadow mode, the first reason why the request would have been stopped.
     pub(super) shadowed: Option<Reason>,
     /// The push stream that the request asks for.
-    #[cfg(feature = "room")]
     pub(super) opening: Option<Box<Opening>>,
     /// The call that ends the session in the store after the application has ended the session.
     pub(super) leaving: Option<BoxFuture<()>>,
@@ -70,7 +68,6 @@ pub(super) struct RequestTimes {
 }
 
 /// A stream that the layer is about to open, or has opened.
-#[cfg(feature = "room")]
 pub(crate) struct Opening {
     pub(super) place: StreamPlace,
     /// The language of the sentences in the events, or `None` if the client is not the waiting page
@@ -115,7 +112,6 @@ impl Journey {
             permits: Permits::new(),
             admitted: Reason::AdmittedLimits,
             shadowed: None,
-            #[cfg(feature = "room")]
             opening: None,
             leaving: None,
         }
@@ -134,7 +130,6 @@ impl Journey {
     /// Returns whether the journey of a request that the layer has answered is over: the answer has
     /// its body, and no pass is being renewed.
     pub(crate) const fn is_over(&self) -> bool {
-        #[cfg(feature = "room")]
         if self.opening.is_some() {
             return false;
         }
@@ -142,7 +137,6 @@ impl Journey {
     }
 
     /// Takes the push stream that is to be the body of the answer.
-    #[cfg(feature = "room")]
     pub(crate) fn take_opening(&mut self) -> Option<Opening> {
         self.opening.take().map(|opening| *opening)
     }

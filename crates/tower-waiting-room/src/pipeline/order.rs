@@ -16,10 +16,13 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, Timestamp, VisitorId, room::RoomMode};
+use http::{Extensions, HeaderMap};
+use waiting_room_core::{
+    Pass, Reason, RoomRules, StoreError, Timestamp, Verdict, VisitorId, room::event::RoomPlan,
+};
 
 use super::{
-    journey::{Journey, RequestClock, RequestTimes},
+    journey::{Journey, Opening, RequestClock, RequestTimes},
     pending::{Pending, Resumed},
     reply::Reply,
     stage::Stage,
@@ -28,14 +31,15 @@ use super::{
 use crate::streams::DashboardStreams;
 use crate::{
     ambient::StageClock,
+    body::PushBody,
     config::{DebugHeader, Enforcement, Preflight},
     gate::{GateStage, Gated, body_read_timeout},
     misconfiguration::Misconfiguration,
     rate::{RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, Findings, RequestHead, is_poll},
+    request::{Bypass, Callers, Findings, RequestHead},
     respond::{Outcome, Responder},
-    room::{Opened, RoomStage, Visitor},
+    room::{BoxFuture, Opened, Operated, PassRenewal, Token, TokenSource, Visitor},
     rules_file::{FollowedFile, Watch},
     telemetry::Telemetry,
 };
@@ -48,7 +52,7 @@ pub(crate) struct Pipeline {
     /// handle may add limits later.
     pub(crate) limits: RateStage,
     /// The room stage, or `None` in a layer that has only rate limits and gates.
-    pub(crate) room: Option<RoomStage>,
+    pub(crate) room: Option<Arc<dyn RoomPart>>,
     /// The gates, if any are configured, in the order in which requests pass them.
     pub(crate) gates: GateStage,
     /// Whether all requests pass the same stages, and no response states its reason.
@@ -88,6 +92,82 @@ pub(crate) enum Stop {
     Reply(Reply),
     /// The request has to wait, and is [resumed](Pipeline::resume) afterwards.
     Wait(Pending),
+}
+
+/// The room of a layer, as the other parts of the layer see it.
+///
+/// Only the feature `room` implements it. Without the feature, no layer has a room.
+pub(crate) trait RoomPart: Send + Sync {
+    /// Opens the token of a request, and returns how the next token is sent.
+    fn identify(&self, head: &RequestHead<'_>, now: Timestamp) -> (Visitor, TokenSource);
+
+    /// Returns whether a request asks for a push stream.
+    fn is_for_push(&self, head: &RequestHead<'_>) -> bool;
+
+    /// The stage of push: opens a stream for a waiting visitor, or refuses it.
+    fn open_stream(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop>;
+
+    /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
+    fn enter(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop>;
+
+    /// Applies the store's verdict, or the effect of a store failure, to a request.
+    fn decided(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+        verdict: Result<Verdict, StoreError>,
+    ) -> ControlFlow<Stop>;
+
+    /// Gives the application the handle to the session of a request.
+    fn insert_visit(&self, pass: Pass, reason: Reason, extensions: &mut Extensions);
+
+    /// Ends the session of a pass if the response revokes it, or if it has ended in the meantime.
+    /// Returns the call that ends it in the store.
+    fn end(
+        &self,
+        pass: &Pass,
+        is_revoked: bool,
+        source: TokenSource,
+        headers: &mut HeaderMap,
+    ) -> Option<BoxFuture<()>>;
+
+    /// Returns the token of a pass that was renewed while the application handled the request.
+    fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token>;
+
+    /// Returns a token in the form in which a client without cookies sends it back.
+    fn line(&self, token: &Token) -> String;
+
+    /// Adds a token to a response.
+    fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token);
+
+    /// Returns the push stream that the answer to a request has as its body.
+    fn events(self: Arc<Self>, pipeline: &Arc<Pipeline>, opening: Opening) -> Option<PushBody>;
+
+    /// Returns the rules in force.
+    fn rules(&self) -> Arc<RoomRules>;
+
+    /// Returns what is planned for the room, or `None` if it has no events.
+    fn plan(&self) -> Option<Arc<RoomPlan>>;
+
+    /// Returns the paths that the room answers itself, each with the field that configures it.
+    fn own_paths(&self) -> Vec<(&'static str, &str)>;
+
+    /// Returns the name of the room's cookie.
+    fn cookie_name(&self) -> &str;
+
+    /// Returns what the operator of the room observes and changes.
+    fn operated(&self) -> Operated;
 }
 
 impl Pipeline {
@@ -147,8 +227,7 @@ impl Pipeline {
                     room.identify(head, journey.times(&self.clock).now);
             }
         }
-        #[cfg(feature = "room")]
-        if self.is_for_push(head) {
+        if self.enforces() && self.room.as_ref().is_some_and(|room| room.is_for_push(head)) {
             journey.ahead = &[Stage::Push];
             return;
         }
@@ -197,7 +276,9 @@ impl Pipeline {
         let now = journey.times(&self.clock).now;
         let flow = match resumed {
             Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, now)),
-            Resumed::Decided(verdict) => self.decided(head, journey, verdict),
+            Resumed::Decided(verdict) => {
+                self.in_room(|room| room.decided(self, head, journey, verdict))
+            }
             Resumed::Left(response) => Break(Stop::Reply(Reply::left(response))),
             // The request was charged against the limits before it had to wait for its turn, so
             // nothing is left to decide.
@@ -234,14 +315,13 @@ impl Pipeline {
                     let rated = self.charge(head, known(&journey.visitor), &journey.clock);
                     self.rated(journey, rated)
                 }
-                #[cfg(all(test, feature = "room"))]
+                #[cfg(test)]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     Continue(())
                 }
-                #[cfg(feature = "room")]
-                Stage::Push => self.open_stream(head, journey),
-                Stage::Room => self.enter_room(head, journey),
+                Stage::Push => self.in_room(|room| room.open_stream(self, head, journey)),
+                Stage::Room => self.in_room(|room| room.enter(self, head, journey)),
             };
             if let Break(stop) = flow {
                 self.in_effect(journey, stop)?;
@@ -250,12 +330,17 @@ impl Pipeline {
         Continue(())
     }
 
+    /// Runs a step of the room. Without a room, a request continues.
+    fn in_room(&self, step: impl FnOnce(&dyn RoomPart) -> ControlFlow<Stop>) -> ControlFlow<Stop> {
+        self.room.as_deref().map_or(Continue(()), step)
+    }
+
     /// Returns the effect on a request of a stage that stops it.
     ///
     /// In shadow mode, a request waits only for the replies on which its decision depends, and
     /// continues whatever the decision is. The first decision against the request is recorded as
     /// its reason.
-    fn in_effect(&self, journey: &mut Journey, stop: Stop) -> ControlFlow<Stop> {
+    pub(super) fn in_effect(&self, journey: &mut Journey, stop: Stop) -> ControlFlow<Stop> {
         let is_shadow = self.enforcement == Enforcement::Shadow;
         match stop {
             // The answer "admit" to a poll of the waiting page is not a decision against the
@@ -338,86 +423,6 @@ impl Pipeline {
         }
         journey.report = Some(report);
         flow
-    }
-
-    /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
-    ///
-    /// The stage is not inlined, because the loop over the stages would then compute the addresses of
-    /// all of its data for every request.
-    #[inline(never)]
-    fn enter_room(&self, head: &RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
-        let Some(room) = &self.room else { return Continue(()) };
-        let (now, rules) = (journey.times(&self.clock).now, room.rules());
-        // Only the room is suspended. The limits and gates stay in effect, because they protect the
-        // service from individual clients even without a room.
-        if rules.mode() == RoomMode::Suspended {
-            return Self::pass_by(journey, "suspended");
-        }
-        #[cfg(feature = "room")]
-        if let Some(stop) = self.posted(room, head, journey) {
-            return Break(stop);
-        }
-        match &journey.visitor {
-            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
-                // The script of the waiting page sends a poll to ask whether it may reload the
-                // page. The answer is yes, and the poll is not forwarded to the application.
-                if is_poll(head.headers()) {
-                    return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
-                }
-                // `refresh` returns at most one value: a fresh token that another request has
-                // fetched, or a renewal to poll while the application handles the request.
-                (journey.token, journey.renewal) = room.refresh(pass, &rules, now);
-                journey.visitor = Visitor::Inside(**pass);
-                journey.admitted = Reason::AdmittedPass;
-                Continue(())
-            }
-            _ if room.is_crawler(head) => match room.is_queueing(&rules, now) {
-                true => Break(Stop::Reply(Reply::crawler())),
-                false => Self::pass_by(journey, "crawler"),
-            },
-            Visitor::Proven(Opened::Ticket(ticket)) => {
-                // The pace is checked first: a ticket that is presented too often is refused even
-                // if it is due.
-                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now) {
-                    return Break(Stop::Reply(Reply::too_often(pause)));
-                }
-                // An early ticket is answered without asking the store, because the store cannot
-                // change anything before the ticket is due.
-                if ticket.is_early(now) {
-                    return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
-                }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
-            }
-            // The layer is mounted twice, and the outer instance has already admitted the request.
-            // The request has no pass yet, so the store would give the visitor a second slot.
-            _ if room.has_let_in(head.extensions()) => {
-                self.telemetry.misconfigured(Misconfiguration::CountedTwice);
-                journey.admitted = Reason::AdmittedPass;
-                Continue(())
-            }
-            visitor @ (Visitor::Inside(_)
-            | Visitor::Outside(_)
-            | Visitor::Preflight
-            | Visitor::Proven(_)
-            | Visitor::Unknown) => {
-                // A visitor whose session may still be active is not challenged.
-                let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
-                    if room.may_return(pass) || room.may_move(pass, now));
-                if !is_known
-                    && let Some(response) = room.challenge(&self.callers.of(*head, None), now)
-                {
-                    // In shadow mode the challenge is not sent, and the room is asked as usual.
-                    self.in_effect(journey, Stop::Reply(Reply::challenged(response)))?;
-                }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
-            }
-        }
-    }
-
-    /// Lets a request continue that the room does not decide about.
-    fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
-        journey.admitted = Reason::Bypass(rule.into());
-        Continue(())
     }
 
     /// The gate stage: takes a permit from each gate that covers the request. Not inlined, as the room

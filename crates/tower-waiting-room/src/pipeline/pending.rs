@@ -31,7 +31,6 @@ pub(crate) enum Pending {
     /// A wait for the reply of the rate limit store that the nodes share.
     Charge(Box<PendingCharge>),
     /// A wait until the room's store has been told that the visitor leaves, and then the answer.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room can be left"))]
     Leave(BoxFuture<Response<Bytes>>),
     /// A wait for a permit from a gate.
     Permit(Box<Waiting>),

@@ -42,32 +42,21 @@ use super::{
     reply::{EVENT_STREAM, Reply},
 };
 use crate::{
-    config::Enforcement,
     request::RequestHead,
     room::{NotOpened, Opened, RoomStage, StreamPlace, Streams, Visitor},
     telemetry::StreamEnd,
 };
 
 impl Pipeline {
-    /// Returns whether a request asks for a push stream.
-    pub(super) fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
-        let streams = self.room.as_ref().and_then(|room| room.push.as_ref());
-        self.enforcement == Enforcement::Enforce
-            && streams.is_some_and(|streams| head.uri().path() == &*streams.push.path)
-    }
-
     /// The stage of push: opens a stream for a waiting visitor, or refuses it.
-    #[inline(never)]
     pub(super) fn open_stream(
         &self,
+        room: &RoomStage,
         head: &RequestHead<'_>,
         journey: &mut Journey,
     ) -> ControlFlow<Stop> {
         let now = journey.times(&self.clock).now;
-        let (room, streams) = match &self.room {
-            Some(room @ RoomStage { push: Some(streams), .. }) => (room, streams),
-            _ => return ControlFlow::Continue(()),
-        };
+        let Some(streams) = &room.push else { return ControlFlow::Continue(()) };
         let stop = |reply| Break(Stop::Reply(reply));
         let invalid = Reason::RefusedPushInvalid;
         if head.method() != Method::GET || !accepts_events(head) {

@@ -100,7 +100,6 @@ impl Reply {
     }
 
     /// Answers a visitor who continues on another device.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has transfers"))]
     pub(super) fn transferred(mut response: Response<Bytes>) -> Self {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().insert(CACHE_CONTROL, no_store);
@@ -108,7 +107,6 @@ impl Reply {
     }
 
     /// Refuses a request without a valid link, or for a link to no place.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has transfers"))]
     pub(super) fn no_transfer() -> Self {
         Self::refused(Reason::RefusedTransferInvalid, None, By::Transfer)
     }
@@ -120,20 +118,17 @@ impl Reply {
     }
 
     /// Opens a push stream.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
     pub(super) fn stream(reason: Reason) -> Self {
         Self { outcome: Outcome::Wait, reason, retry_after: None, by: By::Push(StatusCode::OK) }
     }
 
     /// Opens no push stream for a visitor who does not wait, or no longer.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
     pub(super) fn nothing_to_push(reason: Reason) -> Self {
         let by = By::Push(StatusCode::NO_CONTENT);
         Self { outcome: Outcome::Admit, reason, retry_after: None, by }
     }
 
     /// Refuses a push stream.
-    #[cfg_attr(not(feature = "room"), expect(dead_code, reason = "only a room has push"))]
     pub(super) fn no_stream(
         reason: Reason,
         status: StatusCode,

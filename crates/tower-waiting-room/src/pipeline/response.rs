@@ -33,7 +33,7 @@ use crate::{
     respond::{
         CLOUDFLARE_COMMAND_HEADER, COMMAND_HEADER, OUTCOME_HEADER, REASON_HEADER, Unforwarded,
     },
-    room::{RoomStage, TokenSource, Visitor},
+    room::{TokenSource, Visitor},
 };
 
 impl Pipeline {
@@ -45,7 +45,7 @@ impl Pipeline {
     #[inline]
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
         if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
-            extensions.insert(room.visit(*pass, journey.admitted.clone()));
+            room.insert_visit(*pass, journey.admitted.clone(), extensions);
         }
         if let Some(report) = &mut journey.report {
             report.insert_extensions(extensions);
@@ -211,8 +211,8 @@ impl Pipeline {
         }
         // The current rules of the room are loaded only for answers that describe the room.
         let told_of = self.room.as_ref().filter(|_| reply.is_of_room());
-        let rules = told_of.map(RoomStage::rules);
-        let plan = told_of.and_then(RoomStage::plan);
+        let rules = told_of.map(|room| room.rules());
+        let plan = told_of.and_then(|room| room.plan());
         // A client without cookies also gets the token in the body of the answer.
         let token = match (&self.room, &journey.token, journey.source) {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),

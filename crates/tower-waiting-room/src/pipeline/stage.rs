@@ -10,10 +10,9 @@ pub(super) enum Stage {
     /// Charges the request against the rate limits.
     Limits,
     /// Counts the requests that reach the stage, and lets all of them continue.
-    #[cfg(all(test, feature = "room"))]
+    #[cfg(test)]
     Probe(&'static std::sync::atomic::AtomicU32),
     /// Opens a push stream, or refuses it.
-    #[cfg(feature = "room")]
     Push,
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,

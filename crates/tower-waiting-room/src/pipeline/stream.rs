@@ -50,6 +50,7 @@ use crate::{
 /// Dropping the stream closes it. The visitor keeps its place, and is away after one and a half
 /// check-in intervals unless it sends a request or opens another stream.
 pub(crate) struct EventStream {
+    room: Arc<RoomStage>,
     pipeline: Arc<Pipeline>,
     place: StreamPlace,
     language: Option<Language>,
@@ -88,16 +89,20 @@ impl EventStream {
     const RECONNECT_MS: [u64; 2] = [1_000, 3_000];
 
     /// Begins the stream with the answer to the first question.
-    pub(crate) fn new(pipeline: Arc<Pipeline>, opening: Opening) -> Option<Self> {
+    pub(crate) fn new(
+        room: Arc<RoomStage>,
+        pipeline: Arc<Pipeline>,
+        opening: Opening,
+    ) -> Option<Self> {
         let Opening { place, language, told } = opening;
         let (ticket, reason) = told?;
         let now = Instant::now();
-        let room = pipeline.room.as_ref()?;
         let draw = ticket.id.draw(pipeline.clock.now().as_nanos());
         // Streams that were opened together do not end together.
         let longest = place.push().longest(&room.rules());
         let lifetime = longest - longest / 5 * low(draw >> 32, 1_000) / 1_000;
         let mut stream = Self {
+            room,
             pipeline,
             place,
             language,
@@ -181,7 +186,7 @@ impl EventStream {
 
     /// Asks the store whether it is the visitor's turn.
     fn ask(&mut self, now: Instant) {
-        let Some(room) = &self.pipeline.room else { return };
+        let room = &self.room;
         self.asked_at = now;
         if room.rules().mode() == RoomMode::Suspended {
             // The visitor's next request is let through, whatever the store says.
@@ -193,8 +198,7 @@ impl EventStream {
 
     /// Takes the answer of the store, and prepares the event for it.
     fn told(&mut self, mut verdict: Result<Verdict, StoreError>, now: Instant) {
-        let pipeline = Arc::clone(&self.pipeline);
-        let Some(room) = &pipeline.room else { return };
+        let room = &*Arc::clone(&self.room);
         if let Ok(verdict) = &mut verdict
             && !matches!(verdict, Verdict::Wait { ticket, .. } if !ticket.placed)
         {

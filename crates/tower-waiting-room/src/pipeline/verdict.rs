@@ -29,11 +29,11 @@ impl Pipeline {
     /// with the reply if the request must not continue.
     pub(super) fn decided(
         &self,
+        room: &RoomStage,
         head: &RequestHead<'_>,
         journey: &mut Journey,
         mut verdict: Result<Verdict, StoreError>,
     ) -> ControlFlow<Stop> {
-        let Some(room) = &self.room else { return Continue(()) };
         let now = journey.times(&self.clock).now;
         if verdict.is_err()
             && let Some(pass) = Self::valid_pass(room, journey)
@@ -44,7 +44,6 @@ impl Pipeline {
             room.observe(&journey.visitor, verdict);
             room.grant(head, verdict, now);
         }
-        #[cfg(feature = "room")]
         if let Some(reply) = self.stream_decided(room, journey, &verdict) {
             return Break(Stop::Reply(reply));
         }

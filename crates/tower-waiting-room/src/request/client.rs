@@ -230,7 +230,6 @@ pub(crate) fn is_poll(headers: &HeaderMap) -> bool {
 
 /// Returns whether a native gRPC client sent the request. A gRPC-Web client does not count, because
 /// it runs in a browser, which stores cookies. Its content type continues with `-web`.
-#[cfg(feature = "room")]
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let text = value.as_bytes();

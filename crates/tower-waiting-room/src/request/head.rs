@@ -182,7 +182,6 @@ impl<'a> RequestHead<'a> {
     /// this address would affect all clients at once. A private address that sends a forwarding
     /// header is assumed to belong to a proxy. From a public address, a forwarding header proves
     /// nothing, since the client may have written it.
-    #[cfg(feature = "room")]
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;
         let is_of_proxy = || self.suspect() == Some(Misconfiguration::ForwardedHeaderIgnored);
@@ -250,7 +249,6 @@ impl fmt::Debug for RequestHead<'_> {
 /// Returns whether an address is not routed on the Internet: private (RFC 1918, RFC 4193),
 /// link-local (RFC 3927, RFC 4291 section 2.5.6) or shared by the customers of a carrier (RFC
 /// 6598).
-#[cfg(feature = "room")]
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {

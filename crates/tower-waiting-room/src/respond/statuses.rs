@@ -46,7 +46,6 @@ impl Statuses {
     }
 
     /// Sets the status for a kind of client. [`validate`](Self::validate) checks the status later.
-    #[cfg(feature = "room")]
     pub(crate) fn set(&mut self, kind: ClientKind, status: StatusCode) {
         match kind {
             ClientKind::Grpc => self.grpc = status,

@@ -101,7 +101,7 @@ impl RoomOptions {
     }
 
     /// Creates the stage of the room that has these rules and this schedule. Without a store, the room
-    /// is in memory, and uses the given clock. Returns `None` only if the `room` feature is disabled.
+    /// is in memory, and uses the given clock.
     ///
     /// # Panics
     ///
@@ -112,7 +112,7 @@ impl RoomOptions {
         schedule: Schedule,
         clock: StageClock,
         telemetry: Telemetry,
-    ) -> Option<RoomStage> {
+    ) -> RoomStage {
         // Only a room needs a key. A random key works, but the tokens that it seals cannot be
         // opened by other nodes or after a restart.
         let keys = self.keys.unwrap_or_else(|| {
@@ -133,6 +133,6 @@ impl RoomOptions {
         });
         let stage = RoomStage::new(shared, clock, &keys, transport, push, telemetry);
         let stage = stage.with_newcomers(self.challenge, self.identity);
-        Some(stage.with_paths(self.leave_path, self.transfer_path).with_people(self.people))
+        stage.with_paths(self.leave_path, self.transfer_path).with_people(self.people)
     }
 }

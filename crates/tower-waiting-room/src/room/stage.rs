@@ -44,12 +44,13 @@ use super::{
     store::{Operated, RoomStore, SharedRoom},
     streams::Streams,
     visit::Visit,
+    visitor::{Token, Visitor},
 };
 use crate::{
     ambient::StageClock,
     request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
-    token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
+    token::{Identities, KeyRing, Opened, TokenSource, Tokens, Transport, Verified},
 };
 
 /// The room of a layer: its store, its tokens, and the memory of this node.
@@ -77,29 +78,6 @@ pub(crate) struct RoomStage {
     pub(crate) transfer_path: Option<PostPath>,
     people: People,
     telemetry: Telemetry,
-}
-
-/// The status of the visitor who sent a request, as far as the token and the room reveal it.
-pub(crate) enum Visitor {
-    /// The room admitted the visitor, either on this request or, according to the pass, on an
-    /// earlier one.
-    Inside(Pass),
-    /// The room did not admit the visitor. With a ticket, the visitor waits. Without a ticket, the
-    /// visitor was not let into the line.
-    Outside(Option<Ticket>),
-    /// A CORS preflight that skips the room.
-    Preflight,
-    /// The token was opened and has this content. The room has not decided yet, because the session
-    /// of a pass may have ended.
-    Proven(Opened),
-    /// The request has no valid token.
-    Unknown,
-}
-
-/// A sealed token, and the time for which the client should store it (`Max-Age` of the cookie).
-pub(crate) struct Token {
-    sealed: SealedToken,
-    max_age: Duration,
 }
 
 impl RoomStage {

@@ -83,7 +83,6 @@ impl Subject {
     }
 
     /// Returns the number of requests that a gate has refused since its layer was created.
-    #[cfg(feature = "room")]
     pub(crate) fn refusals(&self) -> u64 {
         self.refusals.load(Ordering::Relaxed)
     }

@@ -71,90 +71,67 @@ macro_rules! table {
 }
 
 table! {
-    #[cfg(feature = "room")]
     ACTIVE = Metric::gauge("waiting_room_active", "Slots in use");
-    #[cfg(feature = "room")]
     ACTIVE_LIMIT = Metric::gauge("waiting_room_active_limit", "Limit on slots in use");
-    #[cfg(feature = "room")]
     NEW_LAST_MINUTE =
         Metric::gauge("waiting_room_new_last_minute", "Visitors admitted in the last 60 seconds");
-    #[cfg(feature = "room")]
     NEW_LIMIT = Metric::gauge(
         "waiting_room_new_limit",
         "Limit on visitors admitted in any 60 seconds; infinite without a limit",
     );
-    #[cfg(feature = "room")]
     FIRST_TOUCHES_LAST_MINUTE = Metric::gauge(
         "waiting_room_first_touches_last_minute",
         "First tickets issued in the last 50 to 60 seconds",
     );
-    #[cfg(feature = "room")]
     WAITING = Metric::gauge("waiting_room_waiting", "Places in the line");
-    #[cfg(feature = "room")]
     PRESENT =
         Metric::gauge("waiting_room_present", "Visitors in the line who check in when due");
-    #[cfg(feature = "room")]
     LINE_CAPACITY =
         Metric::gauge("waiting_room_line_capacity", "Limit on places in the line");
-    #[cfg(feature = "room")]
     OLDEST_WAIT = Metric::gauge("waiting_room_oldest_wait_seconds", "Longest current wait")
         .with_unit(Unit::Seconds);
-    #[cfg(feature = "room")]
     ADMISSIONS_PER_SECOND = Metric::gauge(
         "waiting_room_admissions_per_second",
         "Rate of admissions, measured over the last three minutes",
     )
     .with_unit(Unit::CountPerSecond);
-    #[cfg(feature = "room")]
     MODE = Metric::gauge("waiting_room_mode", "1 for the mode that the operator has set, else 0");
-    #[cfg(feature = "room")]
     STORE_UP = Metric::gauge(
         "waiting_room_store_up",
         "1 if the store answered when the gauges were last recorded, else 0",
     );
-    #[cfg(feature = "room")]
     NODES = Metric::gauge(
         "waiting_room_nodes",
         "Nodes that share the store and were heard by it in the last 15 seconds",
     );
-    #[cfg(feature = "room")]
     ABANDONED = Metric::counter(
         "waiting_room_abandoned_total",
         "Places given up by visitors who were not admitted, counted by the store",
     );
-    #[cfg(feature = "room")]
     FIRST_TOUCHES = Metric::counter(
         "waiting_room_first_touches_total",
         "First tickets issued to visitors who were not admitted at once",
     );
-    #[cfg(feature = "room")]
     ADMITTED = Metric::counter("waiting_room_admitted_total", "Sessions that began");
-    #[cfg(feature = "room")]
     WAIT = Metric::seconds(
         "waiting_room_wait_seconds",
         "Time from the first touch to the admission of visitors who had to wait",
     );
-    #[cfg(feature = "room")]
     ESTIMATE_ERROR = Metric::seconds(
         "waiting_room_estimate_error_seconds",
         "Difference between the wait first shown to a visitor in line and its actual wait",
     );
-    #[cfg(feature = "room")]
     SESSION = Metric::seconds(
         "waiting_room_session_seconds",
         "Length of the sessions that the application ended",
     );
-    #[cfg(feature = "room")]
     TOKENS_REJECTED =
         Metric::counter("waiting_room_tokens_rejected_total", "Tokens that could not be opened");
-    #[cfg(feature = "room")]
     STORE_FAILURES = Metric::counter(
         "waiting_room_store_failures_total",
         "Requests on which the store of the room did not decide",
     );
-    #[cfg(feature = "room")]
     PUSH_STREAMS = Metric::gauge("waiting_room_push_streams", "Open push streams");
-    #[cfg(feature = "room")]
     PUSH_STREAMS_ENDED =
         Metric::counter("waiting_room_push_streams_ended_total", "Push streams that have ended");
     VERDICTS =

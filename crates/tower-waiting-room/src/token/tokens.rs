@@ -8,7 +8,7 @@
 //! A token that was opened is authentic and does not exceed the maximum age. The room checks
 //! whether the session or the place of the visitor still exists.
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
 use base64::Engine;
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
@@ -23,6 +23,7 @@ use xaes_256_gcm::{
 
 use super::{
     keys::{KeyId, KeyRing, TokenKey},
+    opened::{Opened, SealedToken, Verified},
     payload::{self, Kind, OpenError},
 };
 use crate::ambient;
@@ -203,71 +204,6 @@ impl Tokens {
         // belong to no byte have to be zero (RFC 4648 section 3.5), and so does the byte after them.
         let (bytes, rest) = buffer.split_at_mut(text.len() * 3 / 4);
         if text.len() % 4 == 1 || rest[0] != 0 { Err(OpenError::Malformed) } else { Ok(bytes) }
-    }
-}
-
-/// A token that was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
-    /// The visitor was admitted, but the pass has expired. The session may still be active, because
-    /// a renewal may have reached the store although the response did not reach the visitor.
-    Lapsed(Verified<Pass>),
-    /// The visitor was admitted, and the pass has not expired.
-    Pass(Verified<Pass>),
-    /// The visitor has a place in line, or a first ticket.
-    Ticket(Verified<Ticket>),
-}
-
-impl Opened {
-    /// Returns the precedence of this token among the tokens of one request. The token with the
-    /// largest number takes precedence. No number is 0.
-    pub(super) const fn precedence(&self) -> u8 {
-        match self {
-            Self::Lapsed(_) => 1,
-            Self::Ticket(_) => 2,
-            Self::Pass(_) => 3,
-        }
-    }
-}
-
-/// A pass or a ticket that this room sealed. Only [`Tokens::open`] constructs one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verified<T> {
-    value: T,
-    is_from_old_key: bool,
-    is_ahead: bool,
-}
-
-impl<T> Verified<T> {
-    /// Returns whether the token was sealed with a key that now only opens tokens. The client
-    /// should get a new token before that key is removed from the ring.
-    pub(crate) const fn is_from_old_key(&self) -> bool {
-        self.is_from_old_key
-    }
-
-    /// Returns whether the clock was set back after the token was sealed. The timestamps of the
-    /// token have then been moved as if it had been issued now.
-    pub(crate) const fn is_ahead(&self) -> bool {
-        self.is_ahead
-    }
-}
-
-impl<T> Deref for Verified<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-/// A token in its sealed form: base64url, which needs no escaping in cookies, headers and JSON
-/// strings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SealedToken(String);
-
-impl SealedToken {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

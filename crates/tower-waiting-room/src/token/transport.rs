@@ -29,23 +29,10 @@ use waiting_room_core::{ConfigError, Timestamp};
 
 use super::{
     cookie::CookieSettings,
+    opened::{Opened, SealedToken, TOKEN_HEADER, TokenSource},
     payload::OpenError,
-    tokens::{Opened, SealedToken, Tokens},
+    tokens::Tokens,
 };
-
-/// The header in which clients without cookies send their tokens and receive new ones.
-///
-/// Each line has the form `waiting-room-token: <room>=<token>` and belongs to one room. A response
-/// contains lines only for those rooms whose tokens have changed. A client therefore stores the
-/// latest line for each room and sends all of these lines, either separately or as one line with
-/// commas between them (RFC 9110 section 5.3). A line that ends with an equals sign withdraws the
-/// token of its room, which the client can then discard.
-///
-/// A client that has no token yet may send the header with an empty value, to receive its tokens in
-/// this header from the start. Native gRPC clients receive their first token in this header even if
-/// they do not send it. Every room tries to open a token that is sent without the name of a room.
-/// At most 16 KiB of the header are read.
-pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
 /// The names under which the tokens of one room are sent, in the cookie and in the header.
 #[derive(Clone, Debug)]
@@ -319,15 +306,6 @@ impl FoundToken {
     fn precedence(&self) -> u8 {
         self.opened.as_ref().map_or(0, Opened::precedence)
     }
-}
-
-/// How a token is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenSource {
-    /// The token is in the room's cookie.
-    Cookie,
-    /// The token is in the [`TOKEN_HEADER`] header.
-    Header,
 }
 
 /// The lines of a request in which tokens may be, found in one pass over its headers. A request has

@@ -49,7 +49,7 @@ fn refuse(
     let told: Vec<_> =
         policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
     let statuses = Statuses::default();
-    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+    Responder::new("shop".into(), Page::default(), Shapes::default(), statuses, JsonProfile::Compact, profile)
         .respond(&Unforwarded {
             request: request.into(),
             outcome: Outcome::Refuse,
@@ -192,7 +192,7 @@ fn refuse_at_gate(
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
     let (statuses, profile) = (Statuses::default(), RateHeaders::Combined);
-    Responder::new("shop".into(), Page::default(), None, statuses, JsonProfile::Compact, profile)
+    Responder::new("shop".into(), Page::default(), Shapes::default(), statuses, JsonProfile::Compact, profile)
         .respond(&Unforwarded {
             request: request.into(),
             outcome: Outcome::Refuse,

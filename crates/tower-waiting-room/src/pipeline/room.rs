@@ -1,0 +1,191 @@
+//! The room stage, and the room as a part of the pipeline.
+
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    sync::Arc,
+};
+
+use http::{Extensions, HeaderMap};
+use waiting_room_core::{
+    Pass, Reason, RoomRules, StoreError, Timestamp, Verdict,
+    room::{RoomMode, event::RoomPlan},
+};
+
+use super::{
+    journey::{Journey, Opening},
+    order::{Pipeline, RoomPart, Stop},
+    pending::Pending,
+    reply::Reply,
+    stream::EventStream,
+};
+use crate::{
+    body::PushBody,
+    misconfiguration::Misconfiguration,
+    request::{RequestHead, is_poll},
+    room::{BoxFuture, Opened, Operated, PassRenewal, RoomStage, Token, TokenSource, Visitor},
+};
+
+impl RoomPart for RoomStage {
+    fn identify(&self, head: &RequestHead<'_>, now: Timestamp) -> (Visitor, TokenSource) {
+        self.identify(head, now)
+    }
+
+    fn is_for_push(&self, head: &RequestHead<'_>) -> bool {
+        self.push.as_ref().is_some_and(|streams| head.uri().path() == &*streams.push.path)
+    }
+
+    fn open_stream(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        pipeline.open_stream(self, head, journey)
+    }
+
+    fn enter(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        pipeline.enter_room(self, head, journey)
+    }
+
+    fn decided(
+        &self,
+        pipeline: &Pipeline,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+        verdict: Result<Verdict, StoreError>,
+    ) -> ControlFlow<Stop> {
+        pipeline.decided(self, head, journey, verdict)
+    }
+
+    fn insert_visit(&self, pass: Pass, reason: Reason, extensions: &mut Extensions) {
+        extensions.insert(self.visit(pass, reason));
+    }
+
+    fn end(
+        &self,
+        pass: &Pass,
+        is_revoked: bool,
+        source: TokenSource,
+        headers: &mut HeaderMap,
+    ) -> Option<BoxFuture<()>> {
+        self.end(pass, is_revoked, source, headers)
+    }
+
+    fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
+        self.renewed_token(renewal)
+    }
+
+    fn line(&self, token: &Token) -> String {
+        self.line(token)
+    }
+
+    fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
+        self.attach(headers, source, token);
+    }
+
+    fn events(self: Arc<Self>, pipeline: &Arc<Pipeline>, opening: Opening) -> Option<PushBody> {
+        EventStream::new(self, Arc::clone(pipeline), opening).map(PushBody::new)
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        self.rules()
+    }
+
+    fn plan(&self) -> Option<Arc<RoomPlan>> {
+        self.plan()
+    }
+
+    fn own_paths(&self) -> Vec<(&'static str, &str)> {
+        self.own_paths().collect()
+    }
+
+    fn cookie_name(&self) -> &str {
+        self.cookie_name()
+    }
+
+    fn operated(&self) -> Operated {
+        self.operated()
+    }
+}
+
+impl Pipeline {
+    /// The room stage: accepts a valid pass, answers an early ticket, or asks the store.
+    fn enter_room(
+        &self,
+        room: &RoomStage,
+        head: &RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        let (now, rules) = (journey.times(&self.clock).now, room.rules());
+        // Only the room is suspended. The limits and gates stay in effect, because they protect the
+        // service from individual clients even without a room.
+        if rules.mode() == RoomMode::Suspended {
+            return Self::pass_by(journey, "suspended");
+        }
+        if let Some(stop) = self.posted(room, head, journey) {
+            return Break(stop);
+        }
+        match &journey.visitor {
+            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, &rules, now) => {
+                // The script of the waiting page sends a poll to ask whether it may reload the
+                // page. The answer is yes, and the poll is not forwarded to the application.
+                if is_poll(head.headers()) {
+                    return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
+                }
+                // `refresh` returns at most one value: a fresh token that another request has
+                // fetched, or a renewal to poll while the application handles the request.
+                (journey.token, journey.renewal) = room.refresh(pass, &rules, now);
+                journey.visitor = Visitor::Inside(**pass);
+                journey.admitted = Reason::AdmittedPass;
+                Continue(())
+            }
+            _ if room.is_crawler(head) => match room.is_queueing(&rules, now) {
+                true => Break(Stop::Reply(Reply::crawler())),
+                false => Self::pass_by(journey, "crawler"),
+            },
+            Visitor::Proven(Opened::Ticket(ticket)) => {
+                // The pace is checked first: a ticket that is presented too often is refused even
+                // if it is due.
+                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(*head, None), now) {
+                    return Break(Stop::Reply(Reply::too_often(pause)));
+                }
+                // An early ticket is answered without asking the store, because the store cannot
+                // change anything before the ticket is due.
+                if ticket.is_early(now) {
+                    return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
+                }
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
+            }
+            // The layer is mounted twice, and the outer instance has already admitted the request.
+            // The request has no pass yet, so the store would give the visitor a second slot.
+            _ if room.has_let_in(head.extensions()) => {
+                self.telemetry.misconfigured(Misconfiguration::CountedTwice);
+                journey.admitted = Reason::AdmittedPass;
+                Continue(())
+            }
+            visitor => {
+                // A visitor whose session may still be active is not challenged.
+                let is_known = matches!(visitor, Visitor::Proven(Opened::Pass(pass))
+                    if room.may_return(pass) || room.may_move(pass, now));
+                if !is_known
+                    && let Some(response) = room.challenge(&self.callers.of(*head, None), now)
+                {
+                    // In shadow mode the challenge is not sent, and the room is asked as usual.
+                    self.in_effect(journey, Stop::Reply(Reply::challenged(response)))?;
+                }
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, head))))
+            }
+        }
+    }
+
+    /// Lets a request continue that the room does not decide about.
+    fn pass_by(journey: &mut Journey, rule: &'static str) -> ControlFlow<Stop> {
+        journey.admitted = Reason::Bypass(rule.into());
+        Continue(())
+    }
+}
