@@ -80,7 +80,8 @@ impl DrawTally {
     pub fn bias(&self) -> DrawBias {
         let (groups, entrants) = (self.counts.len() as f64, self.entrants as f64);
         let expected = f64::from(self.draws) * entrants / (groups * groups);
-        let squares = self.counts.iter().flatten().map(|it| (f64::from(*it) - expected).powi(2));
+        let squares =
+            self.counts.iter().flatten().map(|count| (f64::from(*count) - expected).powi(2));
         let sum: f64 = squares.sum();
         let chi_squared =
             if self.draws == 0 { 0.0 } else { sum / expected * (entrants - 1.0) / entrants };

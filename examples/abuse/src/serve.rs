@@ -145,7 +145,10 @@ async fn numbers(State(app): State<App>) -> Json<Numbers> {
                 .fold((0, 0), |(runs, waits), gate| (runs + gate.in_flight, waits + gate.queued));
             numbers.gates.insert(gate.name().to_owned(), GateNumbers { in_flight, queued });
         }
-        let found = handle.misconfigurations().into_iter().map(|it| format!("{it:?}"));
+        let found = handle
+            .misconfigurations()
+            .into_iter()
+            .map(|misconfiguration| format!("{misconfiguration:?}"));
         numbers.misconfigurations.extend(found);
     }
     Json(numbers)

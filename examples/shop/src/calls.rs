@@ -73,8 +73,8 @@ fn count(change: impl FnOnce(&mut Calls)) {
 impl Calls {
     /// The calls of a request, by the headers of its response. None if the service does not tell.
     pub(crate) fn told(headers: &HeaderMap) -> Self {
-        let told = headers.get(HEADER).and_then(|it| it.to_str().ok());
-        told.and_then(|it| it.parse().ok()).unwrap_or_default()
+        let told = headers.get(HEADER).and_then(|value| value.to_str().ok());
+        told.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
             let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
             let shop = tells_calls(crate::app(layer));
             let mut visitor = TestClient::browser(shop.clone(), clock);
-            let told = |it: &waiting_room_test::Seen| Calls::told(&it.headers).to_string();
+            let told = |seen: &waiting_room_test::Seen| Calls::told(&seen.headers).to_string();
             assert_eq!(told(&visitor.get("/").await), "1 1 0 0 0");
             assert_eq!(told(&visitor.get("/").await), "0 0 0 0 0");
             clock.pass(MINUTE / 4).await;

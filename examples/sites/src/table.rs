@@ -49,18 +49,18 @@ type Column = (&'static str, fn(&[&Record]) -> String);
 /// The columns of runs without a fault.
 const CALM: [Column; 14] = [
     ("policy, load", |runs| format!("{}, {}", runs[0].policy, runs[0].load)),
-    ("admitted", |runs| range(runs, |it| it.visitors)),
+    ("admitted", |runs| range(runs, |run| run.visitors)),
     ("most active", active),
     ("most new in 60 s", new_in_60s),
-    ("early", |runs| most(runs, |it| it.early)),
-    ("admitted late by, s", |runs| longest(runs, |it| Some(it.out_of_order_s))),
-    ("store calls, with a pass", |runs| dearest(runs, |it| Some(it.calls_with_pass))),
-    ("store calls, new visitor", |runs| dearest(runs, |it| Some(it.calls_of_newcomer))),
-    ("scripts of the stores / admission", |runs| dearest(runs, |it| it.scripts)),
-    ("messages for a slot / admission", |runs| dearest(runs, |it| Some(it.asking))),
-    ("messages to ledgers / admission", |runs| dearest(runs, |it| Some(it.messages))),
+    ("early", |runs| most(runs, |run| run.early)),
+    ("admitted late by, s", |runs| longest(runs, |run| Some(run.out_of_order_s))),
+    ("store calls, with a pass", |runs| dearest(runs, |run| Some(run.calls_with_pass))),
+    ("store calls, new visitor", |runs| dearest(runs, |run| Some(run.calls_of_newcomer))),
+    ("scripts of the stores / admission", |runs| dearest(runs, |run| run.scripts)),
+    ("messages for a slot / admission", |runs| dearest(runs, |run| Some(run.asking))),
+    ("messages to ledgers / admission", |runs| dearest(runs, |run| Some(run.messages))),
     ("renewals late", renewals_late),
-    ("p99 with a pass, ms", |runs| longest(runs, |it| Some(it.pass_p99_ms[0]))),
+    ("p99 with a pass, ms", |runs| longest(runs, |run| Some(run.pass_p99_ms[0]))),
     ("kept", kept),
 ];
 
@@ -68,44 +68,44 @@ const CALM: [Column; 14] = [
 const FAULTS: [Column; 13] = [
     ("fault", |runs| format!("`{}`", runs[0].fault)),
     ("admitted before / during / after", |runs| {
-        [0, 1, 2].map(|phase| least(runs, |it| it.admitted[phase])).join(" / ")
+        [0, 1, 2].map(|phase| least(runs, |run| run.admitted[phase])).join(" / ")
     }),
     ("most active", active),
     ("most new in 60 s", new_in_60s),
-    ("places lost", |runs| most(runs, |it| it.places_lost)),
-    ("valid passes kept out", |runs| most(runs, |it| it.passes_kept_out)),
+    ("places lost", |runs| most(runs, |run| run.places_lost)),
+    ("valid passes kept out", |runs| most(runs, |run| run.passes_kept_out)),
     ("renewals late", renewals_late),
-    ("renewals without a lease", |runs| most(runs, |it| it.renewals_refused)),
+    ("renewals without a lease", |runs| most(runs, |run| run.renewals_refused)),
     ("p99 with a pass, ms: calm / during", |runs| {
-        [0, 1].map(|phase| longest(runs, |it| Some(it.pass_p99_ms[phase]))).join(" / ")
+        [0, 1].map(|phase| longest(runs, |run| Some(run.pass_p99_ms[phase]))).join(" / ")
     }),
-    ("without a ledger, s", |runs| longest(runs, |it| it.without_ledger_s)),
+    ("without a ledger, s", |runs| longest(runs, |run| run.without_ledger_s)),
     ("messages of the old term", |runs| {
-        let said = runs.iter().filter_map(|it| it.said_too_late).max();
+        let said = runs.iter().filter_map(|run| run.said_too_late).max();
         said.map_or_else(none, |count| count.to_string())
     }),
-    ("no answer", |runs| most(runs, |it| it.unanswered)),
+    ("no answer", |runs| most(runs, |run| run.unanswered)),
     ("kept", kept),
 ];
 
 fn active(runs: &[&Record]) -> String {
-    format!("{} / {}", most(runs, |it| it.active.most), runs[0].active.limit)
+    format!("{} / {}", most(runs, |run| run.active.most), runs[0].active.limit)
 }
 
 fn new_in_60s(runs: &[&Record]) -> String {
-    format!("{} / {}", most(runs, |it| it.new_in_60s.most), runs[0].new_in_60s.limit)
+    format!("{} / {}", most(runs, |run| run.new_in_60s.most), runs[0].new_in_60s.limit)
 }
 
 /// The renewals of the run with the most late ones, of all its renewals.
 fn renewals_late(runs: &[&Record]) -> String {
-    let worst = runs.iter().max_by_key(|it| it.renewals_late);
-    worst.map_or_else(none, |it| format!("{} of {}", it.renewals_late, it.renewals))
+    let worst = runs.iter().max_by_key(|run| run.renewals_late);
+    worst.map_or_else(none, |run| format!("{} of {}", run.renewals_late, run.renewals))
 }
 
 /// The number of runs that have kept all promises, and the promises that others have broken.
 fn kept(runs: &[&Record]) -> String {
-    let kept = runs.iter().filter(|it| it.broken.is_empty()).count();
-    let mut broken: Vec<_> = runs.iter().flat_map(|it| &it.broken).map(String::as_str).collect();
+    let kept = runs.iter().filter(|run| run.broken.is_empty()).count();
+    let mut broken: Vec<_> = runs.iter().flat_map(|run| &run.broken).map(String::as_str).collect();
     broken.sort_unstable();
     broken.dedup();
     match broken.as_slice() {
@@ -115,11 +115,11 @@ fn kept(runs: &[&Record]) -> String {
 }
 
 fn most(runs: &[&Record], figure: impl Fn(&Record) -> u64) -> String {
-    runs.iter().map(|it| figure(it)).max().map_or_else(none, |most| most.to_string())
+    runs.iter().map(|run| figure(run)).max().map_or_else(none, |most| most.to_string())
 }
 
 fn least(runs: &[&Record], figure: impl Fn(&Record) -> u64) -> String {
-    runs.iter().map(|it| figure(it)).min().map_or_else(none, |least| least.to_string())
+    runs.iter().map(|run| figure(run)).min().map_or_else(none, |least| least.to_string())
 }
 
 fn range(runs: &[&Record], figure: impl Fn(&Record) -> u64) -> String {
@@ -138,7 +138,7 @@ fn dearest(runs: &[&Record], figure: impl Fn(&Record) -> Option<f64>) -> String 
 }
 
 fn greatest(runs: &[&Record], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
-    runs.iter().filter_map(|it| figure(it)).max_by(f64::total_cmp)
+    runs.iter().filter_map(|run| figure(run)).max_by(f64::total_cmp)
 }
 
 /// What is shown for a figure that no run has.
@@ -184,7 +184,7 @@ mod tests {
 
     fn rows(table: &str, name: &str) -> Vec<String> {
         let row = table.lines().find(|line| line.contains(name)).unwrap();
-        row.split('|').map(|cell| cell.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+        row.split('|').map(|cell| cell.trim().to_owned()).filter(|cell| !cell.is_empty()).collect()
     }
 
     #[test]

@@ -129,7 +129,8 @@ impl Heard {
                 // The total includes the tickets that the site has.
                 let wants = (tally.draw.minute, tally.draw.total);
                 let wanted = self.tickets.insert(tally.site, wants);
-                let had = wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |it| it.1);
+                let had =
+                    wanted.filter(|(minute, _)| *minute == wants.0).map_or(0, |wanted| wanted.1);
                 wants.1 > had
             }
             _ => false,

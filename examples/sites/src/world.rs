@@ -58,7 +58,7 @@ impl World {
             _ => Vec::new(),
         };
         let [key_of_sites, key_of_operator] =
-            ["0123456789abcdef", "fedcba9876543210"].map(|it| it.repeat(4));
+            ["0123456789abcdef", "fedcba9876543210"].map(|digits| digits.repeat(4));
         let (mut ledgers, mut addresses) = (Vec::new(), Vec::new());
         for _ in 0..LEDGERS {
             let listen = free_address()?;

@@ -26,7 +26,7 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
     let seen = [first.get("/").await, second.get("/").await];
     let retry_after = seen.iter().filter_map(Seen::retry_after).max();
     obey(retry_after.unwrap()).await;
-    seen.map(|it| it.json()["waitingRoom"].clone())
+    seen.map(|answer| answer.json()["waitingRoom"].clone())
 }
 
 #[tokio::test]

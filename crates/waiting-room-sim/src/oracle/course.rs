@@ -201,7 +201,7 @@ impl Oracle {
         }
         match event.place_of(visitor) {
             Some(place) => {
-                i64::try_from(event.ahead_of(place, decided.from)).is_ok_and(|it| it < bound)
+                i64::try_from(event.ahead_of(place, decided.from)).is_ok_and(|ahead| ahead < bound)
             }
             None => {
                 let known = self.visitors.get(&visitor);

@@ -216,7 +216,7 @@ impl<S: Store> SuiteRun<S> {
         let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
         self.same(command, &(!events.is_empty()).then_some((events, &base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
-        let given = plan.reveal().map(|it| (it.event().to_owned(), it.entrants()));
+        let given = plan.reveal().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
         self.same(command, &self.model.drawn(), &given)
     }
 
@@ -320,7 +320,9 @@ impl<S: Store> SuiteRun<S> {
         commands.saw_verdict(&given);
         self.coverage.note(given.reason());
         let interval = ticket_of(&given).map(|ticket| ticket.retry_after(self.now));
-        if ticket_of(&given).is_some_and(|it| it.entrant.is_some_and(|it| it.place.is_some())) {
+        if ticket_of(&given)
+            .is_some_and(|ticket| ticket.entrant.is_some_and(|ticket| entrant.place.is_some()))
+        {
             self.coverage.note("drawn");
         }
         let settings = self.model.settings();

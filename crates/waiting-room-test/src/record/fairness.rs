@@ -107,7 +107,8 @@ impl<'a> Evidence<'a, '_> {
     }
 
     fn is_free(&self, active: usize, new: usize) -> bool {
-        let below = |count: usize, limit: u32| u32::try_from(count).is_ok_and(|it| it < limit);
+        let below =
+            |count: usize, limit: u32| u32::try_from(count).is_ok_and(|count| count < limit);
         below(active, self.rules.total_active_users())
             && self.rules.new_users_per_minute().is_none_or(|limit| below(new, limit))
     }

@@ -39,7 +39,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     }
     let after = ask(site, offender, &guest.jar, 1).await;
     let found = site.numbers().await?.misconfigurations;
-    let crowded = u64::from(found.iter().any(|it| it == "MaxKeysExceeded"));
+    let crowded = u64::from(found.iter().any(|code| code == "MaxKeysExceeded"));
     let refused = u64::from(NETWORKS) - newcomers.served;
     Ok(Strike::new(
         sent.answered(),

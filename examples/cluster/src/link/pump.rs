@@ -82,7 +82,7 @@ async fn carry(near: TcpStream, shared: Shared) -> io::Result<()> {
     far.set_nodelay(true)?;
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
     let listeners = shared.tap.as_ref().map(|tap| tap.listen());
-    let (hears, hears_back) = listeners.map(|it| (it.there, it.back)).unzip();
+    let (hears, hears_back) = listeners.map(|listener| (listener.there, listener.back)).unzip();
     let mut there = pin!(Pump::new(Direction::There, hears, &shared).run(near_read, far_write));
     let mut back = pin!(Pump::new(Direction::Back, hears_back, &shared).run(far_read, near_write));
     select! {

@@ -95,7 +95,9 @@ impl Answer {
             }
             Some(b"wait") => {
                 let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
-                let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+                let is_json = headers
+                    .get(CONTENT_TYPE)
+                    .is_some_and(|content_type| content_type == "application/json");
                 let basis = Basis::of(headers);
                 let body = response.text().await?;
                 let News { waiting_since, position, event, .. } =

@@ -85,7 +85,8 @@ async fn figures_that_stop_without_an_error_are_not_shown_as_live() {
         // The events of the streams get lost while they are cut, without an error.
         operator.layer(map_response(move |response: Response<Body>| {
             let content_type = response.headers().get(header::CONTENT_TYPE);
-            let is_stream = content_type.is_some_and(|it| it == "text/event-stream");
+            let is_stream =
+                content_type.is_some_and(|content_type| content_type == "text/event-stream");
             let is_cut = Arc::clone(&cut);
             let arrives = move |_: &_| ready(!is_cut.load(Ordering::Relaxed));
             ready(response.map(|body| match is_stream {

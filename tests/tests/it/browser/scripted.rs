@@ -50,6 +50,6 @@ async fn the_pass_is_a_secure_cookie_that_scripts_cannot_read() {
     assert_eq!(browser.value("document.cookie").await, "");
     let cookie = browser.client().get_named_cookie("__Host-wr-shop").await.unwrap();
     assert_eq!((cookie.secure(), cookie.http_only()), (Some(true), Some(true)));
-    assert!(cookie.same_site().is_some_and(|it| it.is_lax()));
+    assert!(cookie.same_site().is_some_and(|same_site| same_site.is_lax()));
     assert_eq!((cookie.path(), cookie.domain()), (Some("/"), Some("localhost")));
 }

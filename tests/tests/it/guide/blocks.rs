@@ -144,7 +144,7 @@ fn factor(rest: &mut Vec<char>) -> f64 {
         // A space separates thousands if three digits follow it.
         let groups = next == ' ' && rest.iter().rev().skip(1).take(3).all(char::is_ascii_digit);
         if next.is_ascii_digit() || next == '.' || groups {
-            digits.extend(rest.pop().filter(|it| *it != ' '));
+            digits.extend(rest.pop().filter(|last| *last != ' '));
         } else {
             break;
         }
@@ -155,7 +155,8 @@ fn factor(rest: &mut Vec<char>) -> f64 {
 /// Skips spaces, words, and units such as `/s`. A slash before a digit is a division.
 fn skip_words(rest: &mut Vec<char>) {
     while let Some(&next) = rest.last() {
-        let is_unit = next == '/' && rest.iter().rev().nth(1).is_some_and(|it| it.is_alphabetic());
+        let is_unit =
+            next == '/' && rest.iter().rev().nth(1).is_some_and(|letter| letter.is_alphabetic());
         if !(next.is_alphabetic() || next == ' ' || is_unit) {
             return;
         }
