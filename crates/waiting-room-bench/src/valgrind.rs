@@ -84,7 +84,8 @@ pub(crate) fn count_each(cases: &[(Group, &str)], repetitions: (u64, u64)) -> Re
 fn of(group: Group, case: &str, (few, many): (u64, u64)) -> Result<Counts> {
     let repetitions = f64::from(u32::try_from(many - few)?);
     let instructions = callgrind(group, case, few, many - few)? / repetitions;
-    let (less, more) = (dhat(group, case, few)?.total, dhat(group, case, many)?.total);
+    let less = dhat(group, case, few)?.total;
+    let more = dhat(group, case, many)?.total;
     let [bytes, allocations] = [0, 1].map(|field| (more[field] - less[field]) / repetitions);
     Ok(Counts { instructions, allocations, bytes })
 }

@@ -78,7 +78,8 @@ impl DrawTally {
     /// n / (n - 1) for n entrants. The result is corrected by this factor.
     #[must_use]
     pub fn bias(&self) -> DrawBias {
-        let (groups, entrants) = (self.counts.len() as f64, self.entrants as f64);
+        let groups = self.counts.len() as f64;
+        let entrants = self.entrants as f64;
         let expected = f64::from(self.draws) * entrants / (groups * groups);
         let squares =
             self.counts.iter().flatten().map(|count| (f64::from(*count) - expected).powi(2));

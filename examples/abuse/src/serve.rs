@@ -87,8 +87,8 @@ pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
         .with_state(app.clone());
     let service = layers.into_iter().rev().fold(service, |service, layer| service.layer(layer));
     let numbers = Router::new().route("/numbers", get(numbers)).with_state(app);
-    let (open, admin) =
-        (TcpListener::bind(order.listen).await?, TcpListener::bind(order.listen).await?);
+    let open = TcpListener::bind(order.listen).await?;
+    let admin = TcpListener::bind(order.listen).await?;
     println!("{} {}", open.local_addr()?, admin.local_addr()?);
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     select! {

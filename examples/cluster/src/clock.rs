@@ -99,8 +99,8 @@ mod tests {
             let mut connection = connect(&server).await.unwrap();
             for ahead in [0, 3_600, -3_600] {
                 clock.set(ahead).unwrap();
-                let (least, most) =
-                    (right().strict_add_signed(ahead), |now: u64| now.strict_add_signed(ahead));
+                let least = right().strict_add_signed(ahead);
+                let most = |now: u64| now.strict_add_signed(ahead);
                 let (shown, _): (u64, u64) =
                     redis::cmd("TIME").query_async(&mut connection).await.unwrap();
                 assert!(least <= shown && shown <= most(right()), "{engine}: {ahead} s");

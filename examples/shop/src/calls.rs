@@ -252,7 +252,9 @@ mod tests {
             Pass::new(id, 0, at(10), at(10), at(until))
         };
         let judge = |renewal, now| judged(&renewal, &pass(70), at(now), MINUTE);
-        let (extended, refused, over) = ((true, false), (false, true), (false, false));
+        let extended = (true, false);
+        let refused = (false, true);
+        let over = (false, false);
         assert_eq!(judge(Renewal::Renew(pass(120)), 60), extended);
         assert_eq!(judge(Renewal::Renew(pass(119)), 60), refused);
         for now in [69, 71] {

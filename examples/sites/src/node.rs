@@ -78,7 +78,8 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
 impl NodeArgs {
     /// The arguments of this program that start such a node.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let (listen, site) = (self.listen.to_string(), self.site.to_string());
+        let listen = self.listen.to_string();
+        let site = self.site.to_string();
         let lease = humantime::format_duration(self.lease).to_string();
         let ledgers = self.ledgers.join(",");
         let own = ["node", "--listen", &listen, "--store", &self.store, "--site", &site];

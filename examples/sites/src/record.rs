@@ -70,7 +70,8 @@ impl Record {
     /// The figures of a run.
     pub(crate) fn new(trial: &Trial) -> Self {
         let Run { fault, load, policy } = trial.run;
-        let (report, trips) = (trial.outcome.report(), &trial.trips);
+        let report = trial.outcome.report();
+        let trips = &trial.trips;
         let Admissions { before, meanwhile, after } = trial.admissions;
         let limit = report.total_active_users.into();
         let per_minute = report.new_users_per_minute.unwrap_or(u32::MAX).into();

@@ -56,7 +56,9 @@ impl Trial {
         let mut world = World::start(plan, policy, fault).await?;
         let crowd = Crowd::new(&plan.order(load, fault), &plan.promised());
         let crowd = crowd.map_err(|error| anyhow!("{error}"))?;
-        let (seed, witness, shops) = (crowd.seed(), crowd.witness(), world.shops());
+        let seed = crowd.seed();
+        let witness = crowd.witness();
+        let shops = world.shops();
         let news = format!("{}: {} to {shops:?}, seed {seed}", fault.name(), crowd.story());
         let (news, scene) = watch::channel(Scene::outside(news));
         let mut struck = Struck::default();

@@ -21,7 +21,8 @@ const LATE_OF: u64 = 200;
 /// The promises that a run has broken, of those that hold under its fault.
 pub(crate) fn violations(trial: &Trial) -> Vec<&'static str> {
     let Run { fault, policy, .. } = trial.run;
-    let (is_calm, is_exact) = (fault == Fault::None, policy == PolicyName::Escrow);
+    let is_calm = fault == Fault::None;
+    let is_exact = policy == PolicyName::Escrow;
     let keeps_places = !fault.forgets() && !fault.takes_site() && !fault.ends_sessions_early();
     let report = trial.outcome.report();
     // The order is one of each site, so an inversion between sites breaks no promise.

@@ -56,7 +56,8 @@ impl Wire {
 
     /// Hears one direction of a connection.
     fn hears(&self, direction: Direction, rooms: Rooms) -> Listener {
-        let (wire, mut frames) = (self.clone(), Frames::new(direction));
+        let wire = self.clone();
+        let mut frames = Frames::new(direction);
         Box::new(move |bytes| {
             for Frame { stream, is_greeting, content } in frames.read(bytes) {
                 let mut rooms = lock(&rooms);
@@ -114,7 +115,8 @@ impl Heard {
     /// Counts the content of a frame of a ledger of this room, if it is a message.
     fn note_ledger(&mut self, room: &str, content: &[u8]) {
         let Ok(message) = ToSite::decode(content) else { return };
-        let (said, term) = (self.to_sites.entry(room.to_owned()).or_default(), message.term());
+        let said = self.to_sites.entry(room.to_owned()).or_default();
+        let term = message.term();
         said.outdated += u64::from(term.number() < said.newest);
         said.newest = said.newest.max(term.number());
     }

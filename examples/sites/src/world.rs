@@ -48,7 +48,8 @@ impl World {
     /// serve.
     pub(crate) async fn start(plan: &Plan, policy: PolicyName, fault: Fault) -> Result<Self> {
         let database = PostgresServer::start()?;
-        let (slots, minute) = (plan.escrow()?, minute(plan.lease())?);
+        let slots = plan.escrow()?;
+        let minute = minute(plan.lease())?;
         let listed = Plan::SITES - fault.unlisted();
         set_up(&database.url(), ROOM, plan.limit, slots, listed).await?;
         set_up(&database.url(), MINUTE_ROOM, plan.rate, minute, Plan::SITES).await?;
@@ -59,7 +60,8 @@ impl World {
         };
         let [key_of_sites, key_of_operator] =
             ["0123456789abcdef", "fedcba9876543210"].map(|digits| digits.repeat(4));
-        let (mut ledgers, mut addresses) = (Vec::new(), Vec::new());
+        let mut ledgers = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..LEDGERS {
             let listen = free_address()?;
             let ledger = LedgerArgs { listen, keeper: database.url() };
@@ -73,7 +75,8 @@ impl World {
             OperatorLink::new(TcpDial::new(), [address.to_string()], ROOM, key.clone())
         });
         let operator = operator.collect();
-        let (mut sites, wire) = (Vec::new(), Wire::default());
+        let mut sites = Vec::new();
+        let wire = Wire::default();
         for number in 1..=Plan::SITES {
             let is_first = number == 1;
             let of = |processes| if is_first { clock_of(processes) } else { Vec::new() };

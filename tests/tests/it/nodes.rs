@@ -22,7 +22,8 @@ async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
         .leave_path("/leave")
         .build()
         .unwrap();
-    let (rules, options) = (config.room().unwrap().clone(), RedisStoreOptions::new());
+    let rules = config.room().unwrap().clone();
+    let options = RedisStoreOptions::new();
     let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, on_failure);
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
@@ -63,7 +64,8 @@ async fn a_pass_of_one_node_is_good_at_all_and_asks_the_store_nothing() {
         let there = node(&server, StoreFailure::Wait).await;
         let pass = cookie(&get_with(&here, None).await);
         let mut connection = manager(&server).await;
-        let (before, began) = (calls(&mut connection).await, tokio::time::Instant::now());
+        let before = calls(&mut connection).await;
+        let began = tokio::time::Instant::now();
         for index in 0..requests {
             let node = if index % 2 == 0 { &here } else { &there };
             assert_eq!(get_with(node, Some(&pass)).await.status(), 200);

@@ -42,7 +42,8 @@ async fn a_visitor_who_is_inside_stays_inside() {
 #[tokio::test]
 async fn places_in_the_line_are_kept_in_their_order() {
     let (house, guest) = House::full(unhurried()).await;
-    let (bob, cat) = (Visitor::of(&house), Visitor::of(&house));
+    let bob = Visitor::of(&house);
+    let cat = Visitor::of(&house);
     asked([&bob, &cat]).await;
     let [bobs, cats] = asked([&bob, &cat]).await;
     assert_eq!((&bobs["position"], &cats["position"]), (&1.into(), &2.into()));

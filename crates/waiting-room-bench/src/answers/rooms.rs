@@ -33,7 +33,8 @@ pub(super) struct FullRoom {
 
 impl FullRoom {
     async fn new(layer: WaitingRoomLayer) -> Self {
-        let (pass, ticket) = (token(&layer).await, token(&layer).await);
+        let pass = token(&layer).await;
+        let ticket = token(&layer).await;
         Self { layer, pass, ticket }
     }
 }

@@ -65,7 +65,8 @@ impl Site {
             let due = (self.start + wake).min(arrival).min(end);
             tokio::select! {
                 message = self.link.receive() => {
-                    let (message, now) = (message?, self.now());
+                    let message = message?;
+                    let now = self.now();
                     if let ToSite::Grant(grant) = &message
                         && grant.heard > self.heard
                     {

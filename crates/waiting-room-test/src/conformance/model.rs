@@ -171,9 +171,10 @@ impl Model {
                 others.filter(|place| place.rank() < rank).count().max(expected)
             }
         };
-        let decision = match self.awaits_draw(&ticket) {
-            true => Err(Reason::QueuedRecovery),
-            false => self.may_enter(ahead, now),
+        let decision = if self.awaits_draw(&ticket) {
+            Err(Reason::QueuedRecovery)
+        } else {
+            self.may_enter(ahead, now)
         };
         match decision {
             Ok(_) if stays && needs_place => turn,
@@ -240,7 +241,8 @@ impl Model {
         for session in lapsed {
             let forget_at = session.accepted_at + 3 * self.settings.retention;
             if forget_at > now {
-                let (id, at) = (session.id, session.expires_at);
+                let id = session.id;
+                let at = session.expires_at;
                 self.remember(Ended { id, at, has_left: false, forget_at });
             }
         }

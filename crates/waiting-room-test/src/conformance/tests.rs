@@ -206,8 +206,10 @@ impl Faulty {
 
 impl Clone for Faulty {
     fn clone(&self) -> Self {
-        let (fault, limit) = (self.fault, self.limit);
-        let (clock, late) = (self.clock.clone(), self.late.clone());
+        let fault = self.fault;
+        let limit = self.limit;
+        let clock = self.clock.clone();
+        let late = self.late.clone();
         let room = match fault {
             Fault::Splits => {
                 let rules = RoomRules::clone(&self.room.rules());

@@ -40,7 +40,8 @@ pub(super) fn most_overtaken<'a>(
         };
         // The admissions are in the order of their times, so the first one is the worst.
         let Some(other) = admitted.iter().find(is_later) else { continue };
-        let (at, until) = (other.until(), waiting.until());
+        let at = other.until();
+        let until = waiting.until();
         let by = until.since(at);
         if by > tolerance && worst.is_none_or(|worst| by > worst.by) {
             worst = Some(Overtaken { waiting: *waiting, admitted: **other, at, by });
@@ -94,8 +95,10 @@ impl<'a> Evidence<'a, '_> {
         if !is_for_lack_of_a_slot(answer) {
             return None;
         }
-        let (from, until) = (answer.sent, answer.answered);
-        let (active, new) = (self.active.count(from, until), self.new.count(from, until));
+        let from = answer.sent;
+        let until = answer.answered;
+        let active = self.active.count(from, until);
+        let new = self.new.count(from, until);
         // Most answers are right for want of a slot alone, so the line need not be searched.
         if !self.is_free(active, new) {
             return None;

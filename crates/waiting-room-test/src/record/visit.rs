@@ -62,7 +62,8 @@ pub enum Ending {
 
 impl VisitRecord {
     pub(crate) fn new(number: u32, form: ClientForm) -> Self {
-        let (answers, ending) = (Vec::new(), Ending::CrowdIsOver);
+        let answers = Vec::new();
+        let ending = Ending::CrowdIsOver;
         Self { number, form, answers, ending, ended: Timestamp::ZERO }
     }
 

@@ -60,7 +60,8 @@ async fn flood(site: &Site, jar: &Jar, addresses: u32, each: u64) -> Result<Tall
     let connections = site.scale.connections();
     let mut workers = JoinSet::new();
     for first in 0..connections {
-        let (to, jar) = (site.address(), jar.clone());
+        let to = site.address();
+        let jar = jar.clone();
         workers.spawn(async move {
             let mut tally = Tally::default();
             for number in (first..addresses).step_by(connections as usize) {

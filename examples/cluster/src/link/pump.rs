@@ -80,7 +80,8 @@ async fn carry(near: TcpStream, shared: Shared) -> io::Result<()> {
     let far = TcpStream::connect(target).await?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
-    let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    let (near_read, near_write) = near.into_split();
+    let (far_read, far_write) = far.into_split();
     let listeners = shared.tap.as_ref().map(|tap| tap.listen());
     let (hears, hears_back) = listeners.map(|listener| (listener.there, listener.back)).unzip();
     let mut there = pin!(Pump::new(Direction::There, hears, &shared).run(near_read, far_write));

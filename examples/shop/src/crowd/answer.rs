@@ -139,7 +139,8 @@ fn is_limited(headers: &HeaderMap) -> bool {
 impl News {
     /// What a page tells a visitor without scripts.
     fn of_page(page: &str) -> Self {
-        let (position, event) = (told_by_page(page), EventNotice::of_page(page));
+        let position = told_by_page(page);
+        let event = EventNotice::of_page(page);
         Self { waiting_since: None, position, interval: None, now: None, event }
     }
 

@@ -129,7 +129,8 @@ impl Claims {
                     None if in_doubt && returned_ticket => sent,
                     _ => due,
                 };
-                let (waiting_since, kept_from) = (since, sent);
+                let waiting_since = since;
+                let kept_from = sent;
                 let place =
                     Place { waiting_since, kept_from, kept_for, due, sure_due, doubtful_since };
                 self.places.insert(visitor, place);

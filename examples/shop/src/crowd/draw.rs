@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_browser_without_scripts_reads_the_same_on_the_page() {
-        let (seed, commitment) = ("0f".repeat(32), "f0".repeat(32));
+        let seed = "0f".repeat(32);
+        let commitment = "f0".repeat(32);
         let before = format!(
             "<p>Your number in the draw is 1,042. Anyone can check the draw afterwards. Its \
              commitment is {commitment}.</p>"

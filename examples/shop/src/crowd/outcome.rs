@@ -149,9 +149,10 @@ impl Outcome {
     }
 
     fn verdict(&self) -> String {
-        let judged = match self.is_excused() {
-            true => "promise but the limits, which a new room that admits at once cannot promise,",
-            false => "promise",
+        let judged = if self.is_excused() {
+            "promise but the limits, which a new room that admits at once cannot promise,"
+        } else {
+            "promise"
         };
         match self.violations().as_slice() {
             [] => format!("every {judged} was kept"),

@@ -203,7 +203,8 @@ impl Witness {
         let witness = Self::new(limits);
         let mut view = witness.lock();
         view.oracle = Oracle::new(limits).with_event(promise);
-        let (draw, slots) = (Draw::default(), SlotLog::default());
+        let draw = Draw::default();
+        let slots = SlotLog::default();
         view.sale = Some(SaleView { promise, draw, slots, came: HashMap::new() });
         drop(view);
         witness
@@ -445,7 +446,8 @@ impl Witness {
     /// among the visitors that were admitted.
     #[must_use]
     pub fn out_of_order(&self) -> Duration {
-        let (mut latest, mut most) = (Timestamp::ZERO, Duration::ZERO);
+        let mut latest = Timestamp::ZERO;
+        let mut most = Duration::ZERO;
         for came in &self.lock().admitted {
             latest = latest.max(*came);
             most = most.max(latest.since(*came));

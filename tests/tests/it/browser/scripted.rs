@@ -25,7 +25,8 @@ async fn the_place_falls_and_the_visitor_is_let_in_without_a_reload_by_hand() {
     for guest in guests {
         guest.leave().await;
     }
-    let (bob, cat) = (bob.await.unwrap(), cat.await.unwrap());
+    let bob = bob.await.unwrap();
+    let cat = cat.await.unwrap();
     browser.text_when("#position b", |number| number == "2").await;
     assert_eq!(browser.value("window.unmoved").await, json!(true), "the page was not reloaded");
     let heard = browser.value("document.getElementById('heard').textContent").await;

@@ -45,7 +45,8 @@ const fn newcomer() {}
 
 #[test]
 fn every_code_block_of_the_guide_is_checked_by_a_test() {
-    let (mut unchecked, mut checked) = (Vec::new(), 0);
+    let mut unchecked = Vec::new();
+    let mut checked = 0;
     for file in pages("docs/guide") {
         let text = fs::read_to_string(&file).unwrap();
         let page = file.file_stem().unwrap().to_str().unwrap();
@@ -78,7 +79,8 @@ fn every_calculation_of_the_guide_is_right() {
                 let values: Vec<_> = line.split(['=', '≈']).filter_map(value).collect();
                 assert!(values.len() > 1, "{place}: compares no two numbers");
                 for pair in values.windows(2) {
-                    let (left, right) = (pair[0], pair[1]);
+                    let left = pair[0];
+                    let right = pair[1];
                     assert!((left - right).abs() < 1.0, "{place}: {left} is not {right}");
                     compared += 1;
                 }

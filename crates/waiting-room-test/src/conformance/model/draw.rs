@@ -39,7 +39,8 @@ impl ModelDraw {
     }
 
     pub(super) fn freeze(&mut self, entrants: u32) {
-        let (lottery, commitment) = (self.event.lottery(), self.event.lottery().commitment());
+        let lottery = self.event.lottery();
+        let commitment = self.event.lottery().commitment();
         self.order =
             lottery.reveal(entrants, None).and_then(|reveal| reveal.verify(&commitment)).ok();
     }
