@@ -135,10 +135,7 @@ impl Model {
         if self.ended.iter().any(is_void) {
             return if stays { turn } else { self.newcomer(ticket.id, now, told) };
         }
-        let refresh = self.settings.refresh;
-        let first_lifetime = (refresh * 3 / 2).max(refresh + Duration::from_secs(2));
-        let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
-        let has_lapsed = ticket.last_check_in + lifetime <= now;
+        let has_lapsed = ticket.last_check_in + self.lifetime(&ticket) <= now;
         ticket.resumes = false;
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
@@ -185,6 +182,15 @@ impl Model {
             }
             Err(reason) => self.stand(ticket, needs_place, ahead, reason, now, told),
         }
+    }
+
+    /// The time for which a ticket keeps its order after a check-in.
+    fn lifetime(&self, ticket: &Ticket) -> Duration {
+        if ticket.placed {
+            return self.settings.retention;
+        }
+        let refresh = self.settings.refresh;
+        (refresh * 3 / 2).max(refresh + Duration::from_secs(2))
     }
 
     /// An active visitor renews its pass.
