@@ -33,7 +33,7 @@ pub struct Collector {
     received: Arc<Mutex<Received>>,
 }
 
-/// What a collector does with an export.
+/// The reaction of a collector to an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a collector for tests")]
 pub enum Manner {

@@ -20,7 +20,7 @@ use std::net::TcpListener;
 
 use crate::{Block, Session};
 
-/// What a reader does with the programs of a page.
+/// The actions of a reader with the programs of a page.
 pub trait Reader {
     /// Receives the dependencies of the next program.
     fn dependencies(&mut self, session: &mut Session, dependencies: &Block);

@@ -1,4 +1,4 @@
-//! What the operator's dashboard costs while a page is open and the room is busy: at most 1 % of a
+//! The cost of the operator's dashboard while a page is open and the room is busy: at most 1 % of a
 //! core and 16 MiB.
 //!
 //! ```text

@@ -71,7 +71,7 @@ enum Client {
     Program,
 }
 
-/// What the polls took.
+/// The cost of the polls.
 #[derive(Debug, Default)]
 struct Polled {
     cpu: Duration,

@@ -63,7 +63,7 @@ pub(crate) fn run(effort: Effort) -> Result<()> {
     Ok(())
 }
 
-/// What the streams take, each of them.
+/// The cost of each stream.
 struct Held {
     bytes: f64,
     opening_us: f64,

@@ -103,9 +103,9 @@ pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
 pub(crate) struct Heap {
     /// All that was ever allocated.
     pub(crate) total: [f64; 2],
-    /// What was allocated when the bytes were at their peak.
+    /// The allocations when the bytes were at their peak.
     pub(crate) peak: [f64; 2],
-    /// What was still allocated at the end.
+    /// The allocations that remained at the end.
     pub(crate) end: [f64; 2],
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The entrants of a draw are divided into groups, in their order of arrival, and the places into as
 //! many groups. In a fair draw, each group of entrants gets equally many places of each group on
-//! average, so nobody gains by coming early or late.
+//! average, so no visitor gains by coming early or late.
 
 use std::f64::consts::SQRT_2;
 

@@ -105,7 +105,7 @@ pub(crate) struct Figures {
 
 #[derive(Args, Debug)]
 pub(crate) struct Agree {
-    /// What `cargo run --release -p sites -- --record FILE` has written.
+    /// The output of `cargo run --release -p sites -- --record FILE`.
     pub file: PathBuf,
 }
 

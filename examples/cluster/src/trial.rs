@@ -8,7 +8,7 @@ use tokio::{select, sync::watch};
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
 
-/// What visitors saw of a cluster under a fault.
+/// A cluster under a fault, as its visitors saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) fault: Fault,

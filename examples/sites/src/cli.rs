@@ -96,7 +96,7 @@ pub(crate) struct Plan {
     pub(crate) admissions: u64,
 }
 
-/// How many visitors come.
+/// The number of visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Load {
     /// So few that no more than 80% of the slots are in use.

@@ -15,9 +15,9 @@ pub(crate) enum Fault {
     Cut,
     /// The same for longer than a lease and a session.
     CutForLong,
-    /// What a site sends to the ledgers vanishes without an error.
+    /// The messages of a site to the ledgers vanish without an error.
     DeafThere,
-    /// What the ledgers send to a site vanishes without an error.
+    /// The messages of the ledgers to a site vanish without an error.
     DeafBack,
     /// All messages between sites and ledgers take 20 to 900 ms longer, each another time.
     Jitter,

@@ -246,14 +246,14 @@ impl Nemesis<'_> {
     }
 }
 
-/// What is known of a fault only to the one who injects it.
+/// The facts about a fault that only its injector knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Struck {
     /// The time from the death of the holder until another ledger held the room.
     pub(crate) without_ledger: Option<Duration>,
     /// The messages that were outdated when a ledger continued although another one had taken over.
     pub(crate) outdated_before: Option<u64>,
-    /// How many sessions have ended early, at most.
+    /// The maximum number of sessions that have ended early.
     pub(crate) ended_early: u32,
 }
 

@@ -111,7 +111,7 @@ impl Record {
         self.fault == Fault::None.name()
     }
 
-    /// What the run has in common with others that differ in the engine or the seed.
+    /// The properties that the run shares with others that differ in the engine or the seed.
     pub(crate) fn kind(&self) -> (&str, &str, &str) {
         (&self.fault, &self.load, &self.policy)
     }

@@ -15,12 +15,12 @@ use crate::{
     wire::Wire,
 };
 
-/// What a site is started with.
+/// The settings with which a site is started.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteSetup<'a> {
     pub(crate) number: u16,
     pub(crate) policy: PolicyName,
-    /// What the store keeps when it is killed.
+    /// The data that the store keeps when it is killed.
     pub(crate) kept: Persistence,
     /// Whether the store has a replica.
     pub(crate) is_replicated: bool,

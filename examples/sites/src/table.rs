@@ -141,7 +141,7 @@ fn greatest(runs: &[&Record], figure: impl Fn(&Record) -> Option<f64>) -> Option
     runs.iter().filter_map(|run| figure(run)).max_by(f64::total_cmp)
 }
 
-/// What is shown for a figure that no run has.
+/// The placeholder for a figure that no run has.
 fn none() -> String {
     "–".to_owned()
 }

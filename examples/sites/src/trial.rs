@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub(crate) policy: PolicyName,
 }
 
-/// What visitors saw of the sites, and what the sites and the ledgers did for it.
+/// The sites as visitors saw them, and the work of the sites and the ledgers.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) run: Run,

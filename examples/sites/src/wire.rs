@@ -1,4 +1,4 @@
-//! What sites and ledgers say to each other, as a tap on the links hears it.
+//! The messages between sites and ledgers, as a tap on the links sees them.
 //!
 //! ```text
 //!  TCP ─► frames of HTTP/2 ─► the data of each stream ─► frames of the ledgers ─► messages

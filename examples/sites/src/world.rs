@@ -115,7 +115,7 @@ impl World {
         Err(anyhow!("{order:?}: {}", errors.join("; ")))
     }
 
-    /// What the ledger that holds the room says of it. On a busy machine, the answer may be late.
+    /// The status of the room from the ledger that holds it. On a busy machine, it may be late.
     async fn status(&self) -> Result<(usize, String)> {
         for _ in 1..ATTEMPTS {
             if let Ok(status) = self.order(Order::Status).await {
@@ -176,7 +176,7 @@ fn held_by(status: &str, site: u16) -> Option<u32> {
 
 /// The time in which a ledger has to answer the operator.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// How often ledgers are asked for the state of the room, if none answers.
+/// The number of attempts to ask ledgers for the state of the room.
 const ATTEMPTS: u32 = 5;
 
 /// The number of ledgers, of which one holds the room.

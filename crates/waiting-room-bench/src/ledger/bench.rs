@@ -109,7 +109,7 @@ fn weigh_accounts(report: &mut Report, sites: u16, counting: Counting) -> Result
     Ok(bar.is_none_or(|bar| bar.is_met() == Some(true)))
 }
 
-/// What was found with some number of sites. The times are in order.
+/// The result for one number of sites. The times are in order.
 struct Found {
     answers: f64,
     cpu_percent: f64,
@@ -118,7 +118,7 @@ struct Found {
     kibibytes: f64,
     /// The times of all answers.
     took: Vec<Duration>,
-    /// How late the sites were themselves.
+    /// The delays of the sites themselves.
     late: Vec<Duration>,
     /// The times in which batches were stored.
     stored: Vec<Duration>,

@@ -85,7 +85,7 @@ pub(super) fn threads(effort: Effort) -> Report {
     report
 }
 
-/// Returns the number of check-ins per second on so many threads.
+/// Returns the number of check-ins per second on the given number of threads.
 fn rate(visitors: u32, threads: u32, outside: Duration, effort: Effort) -> f64 {
     let store = MemoryStore::new(one_slot(QueueingMethod::Fifo)).expect("the rules are right");
     store.enter(visitor(u64::MAX)).now_or_never().expect("a lock is free").expect("it works");

@@ -1,4 +1,4 @@
-//! What a whole crowd saw, and the assertions on it.
+//! The answers to a whole crowd, and the assertions on them.
 
 use std::{fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{seed::SEED_VARIABLE, seen::SeenAs};
 
-/// What the visitors of a [`Crowd`](crate::Crowd) sent and received, with the assertions on it.
+/// The requests and answers of a [`Crowd`](crate::Crowd), with the assertions on them.
 ///
 /// Each assertion returns the record, so that several can be chained. If one fails, it panics with
 /// a message that names the visitor, the time since the start of the crowd, the figure, and the

@@ -81,7 +81,7 @@ pub(super) fn first_queued_early<'a>(
         .find_map(|wait| wait.answers.iter().find_map(|answer| room.judge(wait, answer)))
 }
 
-/// What the visitors of a crowd allow to conclude about the room.
+/// The conclusions about the room that the visitors of a crowd allow.
 struct Evidence<'a, 'b> {
     active: Spans,
     new: Spans,

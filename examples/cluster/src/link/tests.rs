@@ -10,7 +10,7 @@ use tokio::{
 
 use super::*;
 
-/// What each direction of all connections has carried.
+/// The bytes that each direction of all connections has carried.
 #[derive(Debug, Default)]
 struct Transcript(Arc<[Mutex<Vec<u8>>; 2]>);
 

@@ -35,7 +35,7 @@ struct Place {
     doubtful_since: Option<Timestamp>,
 }
 
-/// What an answer proves.
+/// How certain the conclusions from an answer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surety {
     /// The store may be away, and may have decided otherwise.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::room::RecoveryName;
 
-/// What the visitors saw of the room.
+/// The room as the visitors saw it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub(super) report: Report,

@@ -1,4 +1,4 @@
-//! What all visitors saw, in the order in which they saw it.
+//! The observations of all visitors, in one order.
 //!
 //! Visitors run concurrently, but the oracle needs one order of events. One lock, and one clock
 //! that is read under this lock, establish that order.
@@ -63,7 +63,7 @@ pub(super) struct View {
     pub(super) sale: Option<SaleView>,
 }
 
-/// What the visitors of a sale saw, in addition.
+/// The additional observations of the visitors of a sale.
 #[derive(Debug)]
 pub(super) struct SaleView {
     promise: EventPromise,
@@ -107,7 +107,7 @@ pub(super) enum Fate {
     Refused,
 }
 
-/// What a crowd from one address saw.
+/// The observations of a crowd from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OneAddress {
     /// The number of requests that a rate limit refused.
