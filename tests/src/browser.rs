@@ -27,7 +27,8 @@ impl Browser {
     pub async fn start() -> Self {
         static TURNS: Semaphore = Semaphore::const_new(MAX_BROWSERS);
         let turn = TURNS.acquire().await.unwrap();
-        let (driver, profile) = (Driver::shared(), TempDir::new().unwrap());
+        let driver = Driver::shared();
+        let profile = TempDir::new().unwrap();
         let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let capabilities = json!({

@@ -33,7 +33,7 @@ pub struct Collector {
     received: Arc<Mutex<Received>>,
 }
 
-/// What a collector does with an export.
+/// The reaction of a collector to an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a collector for tests")]
 pub enum Manner {
@@ -90,7 +90,8 @@ impl Collector {
     #[must_use]
     pub fn exported(&self) -> BTreeMap<String, Exported> {
         let latest = lock(&self.received).latest.clone();
-        let scopes = latest.resource_metrics.into_iter().flat_map(|it| it.scope_metrics);
+        let scopes =
+            latest.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
         let metrics = scopes.flat_map(|scope| scope.metrics);
         metrics.map(|metric| (metric.name.clone(), read(metric))).collect()
     }

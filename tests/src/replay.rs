@@ -20,7 +20,7 @@ use std::net::TcpListener;
 
 use crate::{Block, Session};
 
-/// What a reader does with the programs of a page.
+/// The actions of a reader with the programs of a page.
 pub trait Reader {
     /// Receives the dependencies of the next program.
     fn dependencies(&mut self, session: &mut Session, dependencies: &Block);
@@ -167,7 +167,8 @@ fn line_matches(expected: &str, line: &str) -> bool {
     let lower = expected.to_lowercase();
     let is_time = ["refresh", "reset", "retry"].iter().any(|word| lower.contains(word));
     if is_time && !expected.contains(ANYTHING) {
-        let (expected, line) = (split_numbers(expected), split_numbers(line));
+        let expected = split_numbers(expected);
+        let line = split_numbers(line);
         return expected.len() == line.len()
             && expected.iter().zip(&line).all(|(expected, given)| {
                 match (expected.parse::<u64>(), given.parse::<u64>()) {

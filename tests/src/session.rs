@@ -45,7 +45,10 @@ impl Session {
         let mut shell = Command::new("bash")
             .args(["--noprofile", "--norc"])
             .env_clear()
-            .envs(env::vars_os().filter(|(name, _)| INHERITED.iter().any(|it| name == it)))
+            .envs(
+                env::vars_os()
+                    .filter(|(name, _)| INHERITED.iter().any(|variable| name == variable)),
+            )
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

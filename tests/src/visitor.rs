@@ -91,7 +91,8 @@ pub struct Seen {
 
 impl Seen {
     async fn of(response: reqwest::Response) -> Self {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         Self { status, headers, body: response.text().await.unwrap() }
     }
 

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Args {
-    /// What to measure.
+    /// The group of measurements.
     #[command(subcommand)]
     pub(crate) what: What,
     /// How long to measure.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     pub(crate) load: Option<LoadKind>,
 }
 
-/// What to measure.
+/// The group of measurements.
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
     /// Everything.

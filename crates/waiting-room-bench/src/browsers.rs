@@ -29,7 +29,8 @@ pub(crate) fn dozen() -> impl Iterator<Item = Preferences> {
 /// After [`MADE_UP`] of them, the first follows again, which a memory of the last headers that is
 /// bounded has forgotten by then.
 pub(crate) fn made_up() -> impl Iterator<Item = Preferences> {
-    let (types, languages) = (repeated(", */* ; q = 1"), repeated(",*;q=0.1"));
+    let types = repeated(", */* ; q = 1");
+    let languages = repeated(",*;q=0.1");
     let value = |list: String| HeaderValue::try_from(list).expect("it is visible ASCII");
     (0..MADE_UP).map(move |client| Preferences {
         types: value(format!("text/html;v={client:04}{types}")),

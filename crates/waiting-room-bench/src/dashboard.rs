@@ -1,4 +1,4 @@
-//! What the operator's dashboard costs while a page is open and the room is busy: at most 1 % of a
+//! The cost of the operator's dashboard while a page is open and the room is busy: at most 1 % of a
 //! core and 16 MiB.
 //!
 //! ```text
@@ -47,7 +47,8 @@ pub(crate) fn run(effort: Effort) -> Result<ExitCode> {
     let mut events = BufReader::new(connect(port, "/events")?);
     // The first events include what happens only once.
     read_events(&mut events, 3)?;
-    let (spent, began) = (process_cpu_time(with.id())?, wall_time());
+    let spent = process_cpu_time(with.id())?;
+    let began = wall_time();
     read_events(&mut events, seconds(effort))?;
     let spent = process_cpu_time(with.id())?.saturating_sub(spent);
     let percent = 100.0 * spent.as_secs_f64() / wall_time().saturating_sub(began).as_secs_f64();

@@ -127,7 +127,7 @@ fn main() -> Result<ExitCode> {
 
 /// Runs one case in this process, and prints the resident bytes after it.
 fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
-    let found = GROUPS.iter().find(|it| it.name() == group);
+    let found = GROUPS.iter().find(|entry| entry.name() == group);
     let found = found.with_context(|| format!("there is no group {group:?}"))?;
     let case =
         found.case(name).with_context(|| format!("there is no case {name:?} in {group:?}"))?;

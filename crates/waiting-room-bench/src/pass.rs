@@ -44,7 +44,8 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
 
 fn report(group: Group, title: &str, effort: Effort, counting: Counting) -> Result<Report> {
     let cases = group.cases();
-    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+    let times = time(cases, effort);
+    let counts = count(group, effort, counting)?;
     let mut report = Report::new(title, "pass", effort, &COLUMNS);
     for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
         let over_floor = ns.over(&times[FLOOR]);

@@ -106,7 +106,8 @@ fn requests(bytes: usize, pieces: &[&str], end: &str) -> Repeat {
     let config = limits.fold(WaitingRoomConfig::builder("api"), |to, limit| to.rate_limit(limit));
     let config = config.build().expect("the limits are right");
     let mut service = WaitingRoomLayer::new(config).layer(Ready);
-    let (runtime, mut next) = (runtime(), 0);
+    let runtime = runtime();
+    let mut next = 0;
     Repeat::new(move |times| {
         runtime.block_on(async {
             for _ in 0..times {

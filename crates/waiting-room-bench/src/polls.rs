@@ -71,7 +71,7 @@ enum Client {
     Program,
 }
 
-/// What the polls took.
+/// The cost of the polls.
 #[derive(Debug, Default)]
 struct Polled {
     cpu: Duration,
@@ -154,8 +154,10 @@ impl Crowd {
         if let Some(cookie) = &self.cookies[visitor] {
             request = request.header(header::COOKIE, format!("__Host-wr-shop={cookie}"));
         }
-        let (request, service) = (request.body(())?, self.service.clone());
-        let (cpu, began) = (thread_cpu_time(), wall_time());
+        let request = request.body(())?;
+        let service = self.service.clone();
+        let cpu = thread_cpu_time();
+        let began = wall_time();
         let Ok(response) = service.oneshot(request).await;
         let took = wall_time().saturating_sub(began);
         if response.status() == StatusCode::OK {

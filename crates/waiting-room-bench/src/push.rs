@@ -63,7 +63,7 @@ pub(crate) fn run(effort: Effort) -> Result<()> {
     Ok(())
 }
 
-/// What the streams take, each of them.
+/// The cost of each stream.
 struct Held {
     bytes: f64,
     opening_us: f64,
@@ -92,9 +92,11 @@ async fn held(streams: u32, hold: Duration) -> Result<Held> {
     for _ in 0..streams {
         cookies.push(cookie_of(&visit(&layer, "/", None).await));
     }
-    let (bytes, begin) = (resident_bytes()?, thread_cpu_time());
+    let bytes = resident_bytes()?;
+    let begin = thread_cpu_time();
     let opened = join_all(cookies.into_iter().map(|cookie| visit(&layer, PATH, cookie))).await;
-    let (sent, mut readers) = (Arc::<Sent>::default(), Vec::new());
+    let sent = Arc::<Sent>::default();
+    let mut readers = Vec::new();
     for response in opened {
         ensure!(response.status() == StatusCode::OK, "{}", response.status());
         readers.push(tokio::spawn(read(response.into_body(), Arc::clone(&sent))));
@@ -104,7 +106,8 @@ async fn held(streams: u32, hold: Duration) -> Result<Held> {
     let opening = thread_cpu_time().saturating_sub(begin);
     let grown = resident_bytes()?.saturating_sub(bytes);
 
-    let (begin, before) = (thread_cpu_time(), sent.events.load(Ordering::Relaxed));
+    let begin = thread_cpu_time();
+    let before = sent.events.load(Ordering::Relaxed);
     sleep(hold).await;
     let holding = thread_cpu_time().saturating_sub(begin).as_secs_f64() / hold.as_secs_f64();
     let events = sent.events.load(Ordering::Relaxed) - before;
@@ -112,7 +115,8 @@ async fn held(streams: u32, hold: Duration) -> Result<Held> {
     ensure!(sent.turns.load(Ordering::Relaxed) == 0, "nobody has a turn before a slot is free");
 
     let turns = (streams / 10).max(1);
-    let (begin, began) = (thread_cpu_time(), Instant::now());
+    let begin = thread_cpu_time();
+    let began = Instant::now();
     let room = layer.handle().room().expect("the layer has a room");
     room.set_limits(1 + turns, None).await?;
     let told = async {

@@ -49,13 +49,15 @@ impl Report {
     /// bytes.
     pub(crate) fn costs(&mut self, group: Group, effort: Effort, counting: Counting) -> Result<()> {
         let cases = group.cases();
-        let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+        let times = time(cases, effort);
+        let counts = count(group, effort, counting)?;
         for ((case, ns), counts) in cases.iter().zip(&times).zip(counts) {
             let [instructions, allocations, bytes] = counts
                 .map_or([NONE; 3].map(str::to_owned), |counts| {
                     [counts.instructions, counts.allocations, counts.bytes].map(figure)
                 });
-            let (name, median) = (case.name.to_owned(), figure(ns.median()));
+            let name = case.name.to_owned();
+            let median = figure(ns.median());
             self.row([name, median, range(ns), instructions, allocations, bytes]);
         }
         counting.excuse().into_iter().for_each(|excuse| self.note(excuse));
@@ -103,7 +105,8 @@ pub(crate) fn requests(
     bar: fn(&str, f64, f64) -> Option<Bar>,
 ) -> Result<()> {
     let cases = group.cases();
-    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+    let times = time(cases, effort);
+    let counts = count(group, effort, counting)?;
     for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
         let [added, ratio] =
             [Samples::over, Samples::ratio_to].map(|beside| beside(ns, &times[0]).median());
@@ -128,7 +131,8 @@ pub(crate) fn machine() -> String {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let build = if cfg!(debug_assertions) { "DEBUG BUILD, times mean nothing" } else { "release" };
-    let (processor, compiler) = (processor(), compiler());
+    let processor = processor();
+    let compiler = compiler();
     format!("{processor}, {cores} cores, Linux {}, {compiler}, {build}", kernel.trim())
 }
 

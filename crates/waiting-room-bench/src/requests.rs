@@ -174,7 +174,9 @@ where
     S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
     B: 'static,
 {
-    let (runtime, status, mut number) = (runtime(), template.status(), 0);
+    let runtime = runtime();
+    let status = template.status();
+    let mut number = 0;
     Repeat::new(move |times| {
         runtime.block_on(async {
             for _ in 0..times {

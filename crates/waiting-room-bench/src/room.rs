@@ -77,7 +77,8 @@ pub(crate) const VERBS: Group = Group::new(
 fn enter(active: u32) -> Repeat {
     let mut room = wide();
     let step = room.rules().pass_lifetime() / active;
-    let (mut number, mut now) = (0, OPENING);
+    let mut number = 0;
+    let mut now = OPENING;
     let mut come = move || {
         now = now + step;
         number += 1;
@@ -92,7 +93,8 @@ fn enter(active: u32) -> Repeat {
 fn first_ticket() -> Repeat {
     let (mut room, _) = full(QueueingMethod::Fifo);
     line_up(&mut room, 100_000);
-    let (mut number, mut now) = (1_000_000, OPENING);
+    let mut number = 1_000_000;
+    let mut now = OPENING;
     repeated(move || {
         now = now + Duration::from_nanos(1);
         number += 1;
@@ -104,7 +106,8 @@ fn first_ticket() -> Repeat {
 fn check_in(waiting: u32) -> Repeat {
     let (mut room, mut holder) = full(QueueingMethod::Fifo);
     let mut tickets = line_up(&mut room, waiting.into());
-    let (mut turn, mut now) = (0, OPENING);
+    let mut turn = 0;
+    let mut now = OPENING;
     repeated(move || {
         now = now + INTERVAL / waiting;
         tickets[turn] = wait(&mut room, &tickets[turn], now);
@@ -124,7 +127,8 @@ fn renew(active: u32) -> Repeat {
     let step = room.rules().renew_after() / active;
     let mut passes: Vec<_> =
         (0..active).map(|number| admit(&mut room, number.into(), OPENING)).collect();
-    let (mut turn, mut now) = (0, OPENING);
+    let mut turn = 0;
+    let mut now = OPENING;
     repeated(move || {
         now = now + step;
         let renewal = room.renew(&passes[turn], now);

@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn a_slow_round_does_not_count_between_two_cases_that_both_had_it() {
-        let (floor, case) = (samples(&[100.0, 900.0, 100.0]), samples(&[150.0, 950.0, 151.0]));
+        let floor = samples(&[100.0, 900.0, 100.0]);
+        let case = samples(&[150.0, 950.0, 151.0]);
         assert!(is(case.over(&floor).median(), 50.0));
         assert!(is(case.ratio_to(&floor).max(), 1.51));
         assert!(is(case.min(), 150.0));

@@ -133,10 +133,12 @@ fn with_tickets(count: usize) -> Repeat {
 /// Sends a pass of an old key. An earlier request has renewed it, so each response carries the
 /// renewed pass, sealed again.
 fn of_an_old_key() -> Repeat {
-    let (old, new) = (KeyRing::new(key(2)), KeyRing::new(key(3)).also_opens(key(2)));
+    let old = KeyRing::new(key(2));
+    let new = KeyRing::new(key(3)).also_opens(key(2));
     let layer =
         |keys| WaitingRoomLayer::new(config().keys(keys).build().expect("the config is right"));
-    let (earlier, layer) = (layer(old), layer(new));
+    let earlier = layer(old);
+    let layer = layer(new);
     let template = template(&[runtime().block_on(token(&earlier))]);
     let first: Request<()> = template.request(());
     let Ok(_) = runtime().block_on(layer.layer(Ready).oneshot(first));
@@ -162,7 +164,8 @@ pub(crate) const CIPHERS: Group = Group::new(
 );
 
 fn open<C: AeadInOut + KeyInit + 'static>() -> Repeat {
-    let (cipher, nonce) = (C::new(&Array::default()), Array::default());
+    let cipher = C::new(&Array::default());
+    let nonce = Array::default();
     let mut sealed = PAYLOAD;
     let tag = cipher
         .encrypt_inout_detached(&nonce, BOUND, sealed.as_mut_slice().into())
@@ -180,7 +183,8 @@ fn open<C: AeadInOut + KeyInit + 'static>() -> Repeat {
 
 /// Seals with the same nonce each time, which a real program must never do.
 fn seal<C: AeadInOut + KeyInit + 'static>() -> Repeat {
-    let (cipher, nonce) = (C::new(&Array::default()), Array::default());
+    let cipher = C::new(&Array::default());
+    let nonce = Array::default();
     Repeat::new(move |times| {
         for _ in 0..times {
             let mut text = black_box(PAYLOAD);

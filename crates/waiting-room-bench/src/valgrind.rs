@@ -84,7 +84,8 @@ pub(crate) fn count_each(cases: &[(Group, &str)], repetitions: (u64, u64)) -> Re
 fn of(group: Group, case: &str, (few, many): (u64, u64)) -> Result<Counts> {
     let repetitions = f64::from(u32::try_from(many - few)?);
     let instructions = callgrind(group, case, few, many - few)? / repetitions;
-    let (less, more) = (dhat(group, case, few)?.total, dhat(group, case, many)?.total);
+    let less = dhat(group, case, few)?.total;
+    let more = dhat(group, case, many)?.total;
     let [bytes, allocations] = [0, 1].map(|field| (more[field] - less[field]) / repetitions);
     Ok(Counts { instructions, allocations, bytes })
 }
@@ -102,9 +103,9 @@ pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
 pub(crate) struct Heap {
     /// All that was ever allocated.
     pub(crate) total: [f64; 2],
-    /// What was allocated when the bytes were at their peak.
+    /// The allocations when the bytes were at their peak.
     pub(crate) peak: [f64; 2],
-    /// What was still allocated at the end.
+    /// The allocations that remained at the end.
     pub(crate) end: [f64; 2],
 }
 

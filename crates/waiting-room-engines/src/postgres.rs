@@ -262,5 +262,5 @@ fn free_port() -> Result<u16> {
 
 /// The number of ports that are tried before a start fails.
 const TRIES: u32 = 5;
-/// How often a server that starts is looked at, every 50 ms.
+/// The number of checks of a starting server, one every 50 ms.
 const STARTS: u32 = 600;

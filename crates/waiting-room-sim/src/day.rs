@@ -151,13 +151,15 @@ impl Day {
     pub fn from(&self, from: &str, minutes: u32) -> Result<Range<usize>, DayError> {
         let last = self.counts.len() - 1;
         let Some(start) = self.find(from) else {
-            let (first, last) = (self.label(0), self.label(last));
+            let first = self.label(0);
+            let last = self.label(last);
             let message = format!("--from is {from:?}, expected a minute from {first} to {last}");
             return Err(DayError::new(message));
         };
         let stretch = start..(start + length(minutes)).min(last + 1);
         if total(&self.counts[stretch.clone()]) == 0 {
-            let (first, last) = (self.label(start), self.label(stretch.end - 1));
+            let first = self.label(start);
+            let last = self.label(stretch.end - 1);
             let message = format!("there are no requests from {first} to {last}");
             return Err(DayError::new(message));
         }
@@ -208,7 +210,8 @@ impl Rows {
         };
         let span = last.checked_sub(first).and_then(|span| usize::try_from(span).ok());
         let Some(span) = span.filter(|span| *span < Day::MAX_MINUTES) else {
-            let (first, last) = (label(style, first), label(style, last));
+            let first = label(style, first);
+            let last = label(style, last);
             let limit = Day::MAX_MINUTES;
             let message =
                 format!("it goes from {first} to {last}, expected at most {limit} minutes");

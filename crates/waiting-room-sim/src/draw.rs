@@ -2,7 +2,7 @@
 //!
 //! The entrants of a draw are divided into groups, in their order of arrival, and the places into as
 //! many groups. In a fair draw, each group of entrants gets equally many places of each group on
-//! average, so nobody gains by coming early or late.
+//! average, so no visitor gains by coming early or late.
 
 use std::f64::consts::SQRT_2;
 
@@ -78,9 +78,11 @@ impl DrawTally {
     /// n / (n - 1) for n entrants. The result is corrected by this factor.
     #[must_use]
     pub fn bias(&self) -> DrawBias {
-        let (groups, entrants) = (self.counts.len() as f64, self.entrants as f64);
+        let groups = self.counts.len() as f64;
+        let entrants = self.entrants as f64;
         let expected = f64::from(self.draws) * entrants / (groups * groups);
-        let squares = self.counts.iter().flatten().map(|it| (f64::from(*it) - expected).powi(2));
+        let squares =
+            self.counts.iter().flatten().map(|count| (f64::from(*count) - expected).powi(2));
         let sum: f64 = squares.sum();
         let chi_squared =
             if self.draws == 0 { 0.0 } else { sum / expected * (entrants - 1.0) / entrants };

@@ -118,7 +118,9 @@ impl Plan {
             // A visitor without a place to lose does not wait for long, and without a session there
             // is nothing to end.
             let patience = Some(patience.unwrap_or(FORGETFUL_PATIENCE));
-            let (memory, ending, absence) = (Memory::Forgets, Ending::Silence, None);
+            let memory = Memory::Forgets;
+            let ending = Ending::Silence;
+            let absence = None;
             let follows = false;
             return Self { arrival, kind, memory, thoughts, ending, patience, absence, follows };
         }

@@ -171,12 +171,11 @@ impl Scenario {
             .with_prequeue_start(promise.prequeue_start)
             .with_limits(promise.total_active_users, promise.new_users_per_minute);
         let schedule = Schedule::new([event])?;
-        match promise.is_drawn {
-            true => {
-                let seed = Pcg64Mcg::seed_from_u64(self.seed).random();
-                schedule.with_seed(Self::ROOM, Self::EVENT, Seed::new(seed))
-            }
-            false => Ok(schedule),
+        if promise.is_drawn {
+            let seed = Pcg64Mcg::seed_from_u64(self.seed).random();
+            schedule.with_seed(Self::ROOM, Self::EVENT, Seed::new(seed))
+        } else {
+            Ok(schedule)
         }
     }
 

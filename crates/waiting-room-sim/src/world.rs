@@ -199,7 +199,8 @@ impl<D: Door> Run<D> {
             self.answer(who);
             return;
         }
-        let (there, back) = (self.delay(), self.delay());
+        let there = self.delay();
+        let back = self.delay();
         let is_lost = self.rng.random_bool(self.loss);
         let is_heard = !is_lost || self.rng.random_bool(Self::LOST_ON_THE_WAY_BACK);
         self.people[who as usize].returns_in = (!is_lost).then_some(back);

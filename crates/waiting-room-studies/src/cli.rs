@@ -105,7 +105,7 @@ pub(crate) struct Figures {
 
 #[derive(Args, Debug)]
 pub(crate) struct Agree {
-    /// What `cargo run --release -p sites -- --record FILE` has written.
+    /// The output of `cargo run --release -p sites -- --record FILE`.
     pub file: PathBuf,
 }
 
@@ -217,9 +217,10 @@ impl Figures {
 impl Gate {
     pub(crate) fn seeds(&self) -> Vec<u64> {
         let usual = if self.quick { 1 } else { 5 };
-        match self.seed.is_empty() {
-            true => fresh_seeds(self.seeds.unwrap_or(usual)),
-            false => self.seed.clone(),
+        if self.seed.is_empty() {
+            fresh_seeds(self.seeds.unwrap_or(usual))
+        } else {
+            self.seed.clone()
         }
     }
 
@@ -248,10 +249,8 @@ impl Simulate {
             .line_capacity(self.line_capacity)
             .latency(self.latency)
             .loss(self.loss);
-        let scenario = match self.event {
-            true => scenario.event(doors(trace, limit, rate)),
-            false => scenario,
-        };
+        let scenario =
+            if self.event { scenario.event(doors(trace, limit, rate)) } else { scenario };
         let recovery = match self.recovery {
             After::AdmitAtOnce => Recovery::AdmitAtOnce,
             After::Pause => Recovery::Pause,

@@ -75,7 +75,7 @@ impl Sheet {
     }
 
     fn index(&self, column: &str) -> usize {
-        let index = self.columns.iter().position(|it| it.name == column);
+        let index = self.columns.iter().position(|entry| entry.name == column);
         index.expect("a column of this sheet")
     }
 }

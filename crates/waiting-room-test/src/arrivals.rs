@@ -1,4 +1,4 @@
-//! When the visitors of a crowd arrive.
+//! The times at which the visitors of a crowd arrive.
 
 use std::time::Duration;
 

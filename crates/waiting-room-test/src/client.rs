@@ -94,7 +94,8 @@ impl<S> TestClient<S> {
 
     pub(crate) fn new(service: S, clock: TestClock, form: ClientForm) -> Self {
         let peer = SocketAddr::from((address(0), 40_000));
-        let (headers, cookies) = (form.headers(), BTreeMap::new());
+        let headers = form.headers();
+        let cookies = BTreeMap::new();
         Self { service, clock, form, peer, headers, cookies }
     }
 

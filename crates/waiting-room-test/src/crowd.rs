@@ -65,7 +65,8 @@ impl Crowd {
     /// than the requested one would hide a failure.
     #[must_use]
     pub fn new() -> Self {
-        let (groups, token) = (Vec::new(), TokenCookie::Default);
+        let groups = Vec::new();
+        let token = TokenCookie::Default;
         Self { seed: seed(), groups, lasts: Duration::from_secs(24 * 60 * 60), token }
     }
 
@@ -125,7 +126,8 @@ impl Crowd {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         eprintln!("seed of the crowd: {}", self.seed);
-        let (start, seed) = (clock.now(), self.seed);
+        let start = clock.now();
+        let seed = self.seed;
         let visitors = self.visitors(&service, clock);
         let tasks = LocalSet::new();
         let visits = tasks.run_until(async move {
@@ -146,7 +148,8 @@ impl Crowd {
             for arrival in arrivals.draw(count, &mut random) {
                 let number = u32::try_from(visitors.len()).unwrap_or(u32::MAX);
                 let times = (start + arrival, start + self.lasts);
-                let (habits, service) = (habits.clone(), service.clone());
+                let habits = habits.clone();
+                let service = service.clone();
                 let client = (clock, self.token.clone());
                 visitors.push(CrowdVisitor::new(number, habits, service, client, times));
             }

@@ -1,4 +1,4 @@
-//! How the visitors of a crowd behave.
+//! The behavior of the visitors of a crowd.
 
 use std::time::Duration;
 

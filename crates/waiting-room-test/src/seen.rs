@@ -26,7 +26,7 @@ pub struct Seen {
     pub answered: Timestamp,
 }
 
-/// What an answer means for its client.
+/// The meaning of an answer for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a request is forwarded, waits or is refused")]
 pub enum SeenAs {

@@ -67,7 +67,8 @@ where
         let gives_up = patience.filter(|at| *at <= self.end);
         loop {
             let seen = self.request_page().await;
-            let (seen_as, next) = (seen.seen_as(), self.next_attempt(&seen));
+            let seen_as = seen.seen_as();
+            let next = self.next_attempt(&seen);
             if seen_as == SeenAs::Forwarded {
                 return None;
             }
@@ -89,10 +90,8 @@ where
     /// again when it may.
     async fn stay(&mut self) -> Ending {
         let over = self.clock.now() + self.habits.stay;
-        let (over, ending) = match over <= self.end {
-            true => (over, Ending::Done),
-            false => (self.end, Ending::CrowdIsOver),
-        };
+        let (over, ending) =
+            if over <= self.end { (over, Ending::Done) } else { (self.end, Ending::CrowdIsOver) };
         let mut next = self.clock.now() + at_least_a_tick(self.habits.page_every);
         while next <= over {
             self.clock.pass_until(next).await;

@@ -46,11 +46,14 @@ pub(crate) async fn hammer<F>(
 where
     F: Fn(u64) -> Request<Empty<Bytes>> + Send + Sync + 'static,
 {
-    let (start, make, number) = (Instant::now(), Arc::new(make), Arc::new(AtomicU64::new(0)));
+    let start = Instant::now();
+    let make = Arc::new(make);
+    let number = Arc::new(AtomicU64::new(0));
     let mut connections = JoinSet::new();
     for _ in 0..site.scale.connections() {
         let mut client = Client::new(from, site.address());
-        let (make, number) = (Arc::clone(&make), Arc::clone(&number));
+        let make = Arc::clone(&make);
+        let number = Arc::clone(&number);
         connections.spawn(async move {
             let mut tally = Tally::default();
             while start.elapsed() < length {

@@ -87,8 +87,8 @@ pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
         .with_state(app.clone());
     let service = layers.into_iter().rev().fold(service, |service, layer| service.layer(layer));
     let numbers = Router::new().route("/numbers", get(numbers)).with_state(app);
-    let (open, admin) =
-        (TcpListener::bind(order.listen).await?, TcpListener::bind(order.listen).await?);
+    let open = TcpListener::bind(order.listen).await?;
+    let admin = TcpListener::bind(order.listen).await?;
     println!("{} {}", open.local_addr()?, admin.local_addr()?);
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     select! {
@@ -145,7 +145,10 @@ async fn numbers(State(app): State<App>) -> Json<Numbers> {
                 .fold((0, 0), |(runs, waits), gate| (runs + gate.in_flight, waits + gate.queued));
             numbers.gates.insert(gate.name().to_owned(), GateNumbers { in_flight, queued });
         }
-        let found = handle.misconfigurations().into_iter().map(|it| format!("{it:?}"));
+        let found = handle
+            .misconfigurations()
+            .into_iter()
+            .map(|misconfiguration| format!("{misconfiguration:?}"));
         numbers.misconfigurations.extend(found);
     }
     Json(numbers)

@@ -27,7 +27,9 @@ pub(crate) fn table(trials: &[Trial]) -> Table {
 }
 
 fn row(trial: &Trial) -> [String; 8] {
-    let (strike, calm, meanwhile) = (&trial.strike, &trial.calm, &trial.meanwhile);
+    let strike = &trial.strike;
+    let calm = &trial.calm;
+    let meanwhile = &trial.meanwhile;
     [
         trial.name(),
         strike.sent.to_string(),
@@ -66,7 +68,8 @@ mod tests {
     #[test]
     fn a_run_in_which_people_got_nothing_is_void() {
         let strike = Strike::new(1, "nothing", "nothing");
-        let (idle, mut busy) = (Seen::default(), Seen::default());
+        let idle = Seen::default();
+        let mut busy = Seen::default();
         busy.served.fill(1);
         let trial = Trial { attack: Attack::Paths, strike, calm: busy.clone(), meanwhile: idle };
         assert_eq!(row(&trial)[7], "no: void: 6 people were not served meanwhile");

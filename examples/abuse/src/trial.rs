@@ -94,7 +94,9 @@ impl Trial {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.attack.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned())
+        self.attack
+            .to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// The bounds that were broken, and the reasons why the run is void.

@@ -2,7 +2,7 @@
 //!
 //! Setting the clock of the machine would move it for all processes, so a library takes the place of
 //! the C library's functions in the processes that are started with it. `TIME` of Redis and Valkey
-//! shows that clock, and so does `SystemTime` of Rust. Clocks that nobody can set run on: the
+//! shows that clock, and so does `SystemTime` of Rust. Clocks that cannot be set run on: the
 //! monotonic one, and the time since boot.
 //!
 //! The library is compiled when it is needed, by the C compiler that linking a Rust program takes
@@ -99,8 +99,8 @@ mod tests {
             let mut connection = connect(&server).await.unwrap();
             for ahead in [0, 3_600, -3_600] {
                 clock.set(ahead).unwrap();
-                let (least, most) =
-                    (right().strict_add_signed(ahead), |now: u64| now.strict_add_signed(ahead));
+                let least = right().strict_add_signed(ahead);
+                let most = |now: u64| now.strict_add_signed(ahead);
                 let (shown, _): (u64, u64) =
                     redis::cmd("TIME").query_async(&mut connection).await.unwrap();
                 assert!(least <= shown && shown <= most(right()), "{engine}: {ahead} s");

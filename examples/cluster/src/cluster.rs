@@ -37,12 +37,10 @@ impl Cluster {
         let room = plan.room();
         open_room(&store, &room).await?;
         let link = Link::to(address_of(&store), plan.round_trip)?;
-        let replica = match replicated {
-            true => Some(Replica::of(&store).await?),
-            false => None,
-        };
+        let replica = if replicated { Some(Replica::of(&store).await?) } else { None };
         let key = random_key();
-        let (mut nodes, mut addresses) = (Vec::new(), Vec::new());
+        let mut nodes = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..plan.nodes {
             let listen = free_address()?;
             let node = NodeArgs {

@@ -110,7 +110,7 @@ impl Link {
         self.state.send_modify(|state| state.weather = weather);
     }
 
-    /// How much the link has carried so far.
+    /// The number of bytes that the link has carried so far.
     #[must_use]
     pub fn carried(&self) -> Carried {
         let [there, back] = &*self.carried;

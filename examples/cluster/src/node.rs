@@ -56,8 +56,8 @@ impl NodeArgs {
     /// The arguments of this program that start such a node.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let listen = self.listen.to_string();
-        let [deadline, work] =
-            [self.deadline, self.work].map(|it| humantime::format_duration(it).to_string());
+        let [deadline, work] = [self.deadline, self.work]
+            .map(|duration| humantime::format_duration(duration).to_string());
         let own = ["node", "--listen", &listen, "--store", &self.store, "--deadline", &deadline];
         let own = own.into_iter().chain(["--work", &work]).map(str::to_owned);
         own.chain(self.room.flags()).collect()

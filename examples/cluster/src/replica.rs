@@ -62,7 +62,8 @@ impl Replica {
     ///
     /// A server does not answer, or the replica has received everything, so that nothing can be lost.
     pub async fn lag(&self, store: &EngineServer) -> Result<u64> {
-        let (mut store, mut replica) = (connect(store).await?, connect(&self.server).await?);
+        let mut store = connect(store).await?;
+        let mut replica = connect(&self.server).await?;
         let written = offset(&mut store, "master_repl_offset:").await?;
         let heard = offset(&mut replica, "slave_repl_offset:").await?;
         ensure!(heard < written, "the replica has received everything, so nothing can be lost");

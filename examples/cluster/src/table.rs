@@ -21,9 +21,11 @@ pub(crate) fn table(trials: &[Trial]) -> Table {
 }
 
 fn row(trial: &Trial) -> [String; 13] {
-    let (report, latencies) = (trial.outcome.report(), &trial.latencies);
+    let report = trial.outcome.report();
+    let latencies = &trial.latencies;
     let let_in = &trial.admissions;
-    let minute = report.new_users_per_minute.map_or_else(|| "∞".to_owned(), |it| it.to_string());
+    let minute =
+        report.new_users_per_minute.map_or_else(|| "∞".to_owned(), |limit| limit.to_string());
     let p99 = [latencies.pass_p99_calm(), latencies.pass_p99_troubled()].map(millis);
     [
         trial.fault.name(),

@@ -8,7 +8,7 @@ use tokio::{select, sync::watch};
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
 
-/// What visitors saw of a cluster under a fault.
+/// A cluster under a fault, as its visitors saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) fault: Fault,
@@ -32,11 +32,15 @@ pub(crate) struct Trial {
 impl Trial {
     /// Starts a cluster and a crowd, injects the fault, and stops everything.
     pub(crate) async fn run(fault: Fault, plan: &Plan) -> Result<Self> {
-        let (kept, replicated) = (fault.persistence(), fault == Fault::Failover);
+        let kept = fault.persistence();
+        let replicated = fault == Fault::Failover;
         let mut cluster = Cluster::start(plan, kept, replicated).await?;
-        let (room, timing) = (plan.room(), plan.timing(fault));
+        let room = plan.room();
+        let timing = plan.timing(fault);
         let crowd = Crowd::new(&plan.order(&timing), &room).map_err(|error| anyhow!("{error}"))?;
-        let (seed, witness, shop) = (crowd.seed(), crowd.witness(), cluster.balancer.address());
+        let seed = crowd.seed();
+        let witness = crowd.witness();
+        let shop = cluster.balancer.address();
         let shops = [shop];
         let news = format!(
             "{}: {} to {} nodes on http://{shop}, seed {seed}",

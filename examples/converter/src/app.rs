@@ -63,7 +63,7 @@ async fn convert(
     permit: Option<Extension<PermitHandle>>,
     source: Bytes,
 ) -> Result<impl IntoResponse, StatusCode> {
-    let held = Held { permit: permit.map(|it| it.0), since: request.at, pace };
+    let held = Held { permit: permit.map(|permit| permit.0), since: request.at, pace };
     let converted = compute(held, move || picture::convert(&source)).await;
     order.finish(request);
     let converted = converted.map_err(|_panic| StatusCode::INTERNAL_SERVER_ERROR)?;

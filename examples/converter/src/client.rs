@@ -79,7 +79,8 @@ impl Client {
     async fn ask(&self) -> Told {
         let request = self.http.post(&self.url).body(self.source.clone());
         let Ok(response) = request.send().await else { return Told::Trouble };
-        let (status, headers) = (response.status(), response.headers());
+        let status = response.status();
+        let headers = response.headers();
         let retry_after = seconds(headers.get(RETRY_AFTER).map(|value| value.as_bytes()));
         match (status, response.bytes().await) {
             (StatusCode::OK, Ok(picture)) if !picture.is_empty() => Told::Served,

@@ -85,9 +85,10 @@ impl Meter {
 }
 
 fn percent(cpu: Duration, over: Duration, cores: u32) -> f64 {
-    match over.is_zero() {
-        true => 0.0,
-        false => 100.0 * cpu.as_secs_f64() / (over.as_secs_f64() * f64::from(cores)),
+    if over.is_zero() {
+        0.0
+    } else {
+        100.0 * cpu.as_secs_f64() / (over.as_secs_f64() * f64::from(cores))
     }
 }
 
@@ -121,7 +122,8 @@ mod tests {
 
     #[test]
     fn a_process_that_computes_is_seen_to_do_so() {
-        let (process, thread) = (of_process(), of_thread());
+        let process = of_process();
+        let thread = of_thread();
         while of_thread() < thread + Duration::from_millis(5) {}
         assert!(of_process() >= process + Duration::from_millis(5));
     }

@@ -57,7 +57,8 @@ fn csv(lines: impl Iterator<Item = impl Serialize>) -> Result<Vec<u8>, Box<dyn E
 
 fn line(run: &Run) -> Line {
     let (fewest_for_a_client, most_for_a_client) = run.seen.fewest_and_most();
-    let (waits, health) = (run.seen.waits(), run.seen.health());
+    let waits = run.seen.waits();
+    let health = run.seen.health();
     Line {
         run: run.way.name(),
         server_percent: round(run.curve.server()),

@@ -92,7 +92,8 @@ impl Overtaking {
     /// Compares a sequence of arrival numbers with the order of arrival. A missing number belongs
     /// to a request that was refused; it does not count as overtaken.
     fn in_sequence(numbers: &[u64]) -> Self {
-        let (mut before, mut overtaking) = (BTreeSet::new(), Self { overtaken: 0, by_at_most: 0 });
+        let mut before = BTreeSet::new();
+        let mut overtaking = Self { overtaken: 0, by_at_most: 0 };
         for &number in numbers {
             let later = before.range(number..).count();
             overtaking.overtaken += usize::from(later > 0);

@@ -19,7 +19,8 @@ pub(crate) fn convert(source: &[u8]) -> ImageResult<Vec<u8>> {
     (limits.max_image_width, limits.max_image_height) = (Some(MAX_EDGE), Some(MAX_EDGE));
     reader.limits(limits);
     let picture = reader.decode()?;
-    let (width, height) = (picture.width() / 2, picture.height() / 2);
+    let width = picture.width() / 2;
+    let height = picture.height() / 2;
     let half = picture.resize_exact(width.max(1), height.max(1), FilterType::Lanczos3);
     encoded(&half.unsharpen(1.5, 2).into_rgb8())
 }

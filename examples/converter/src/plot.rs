@@ -58,7 +58,8 @@ impl Band {
     fn steps(&self, curve: &[Used], part: impl Fn(&Used) -> f64) -> Vec<(f64, f64)> {
         let mut at = 0.0;
         let corners = curve.iter().flat_map(|used| {
-            let (from, y) = (at, self.y(part(used)));
+            let from = at;
+            let y = self.y(part(used));
             at += used.over.as_secs_f64();
             [(self.x(from), y), (self.x(at), y)]
         });
@@ -99,7 +100,8 @@ fn with_run(mut picture: Document, band: &Band, run: &Run) -> Document {
         let others = band.steps(&run.curve.0, |used| used.others.unwrap_or_default());
         picture = picture.add(line(&others, OTHERS));
     }
-    let (waits, health) = (run.seen.waits(), run.seen.health());
+    let waits = run.seen.waits();
+    let health = run.seen.health();
     let told = [
         format!("{:.1} % on average", run.curve.server()),
         format!("{} pictures", run.seen.served()),

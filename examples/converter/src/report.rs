@@ -46,7 +46,8 @@ impl Report {
 
 /// The requirements that a run missed. `cpu` is the requested share in percent.
 fn missed(run: &Run, cpu: u32) -> Vec<String> {
-    let (server, cpu) = (run.curve.server(), f64::from(cpu));
+    let server = run.curve.server();
+    let cpu = f64::from(cpu);
     let (least, most) = match run.way {
         Way::Adaptive | Way::Fixed => (cpu - TOLERANCE, cpu + TOLERANCE),
         Way::Ungated => (WITHOUT_A_GATE, f64::INFINITY),

@@ -73,7 +73,8 @@ pub(crate) async fn run(way: Way, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let clients = Clients::send(address, plan)?;
     let curve = async { Ok(record(plan.length, cores).await) };
     let (curve, seen) = try_join!(curve, clients.seen())?;
-    let (let_in, finished) = (order.of_those_let_in(), order.of_those_finished());
+    let let_in = order.of_those_let_in();
+    let finished = order.of_those_finished();
     Ok(Run { way, curve, seen, let_in, finished })
 }
 
@@ -111,7 +112,9 @@ impl Curve {
 
     /// The mean over time, without the start.
     fn mean(&self, part: impl Fn(&Used) -> f64) -> f64 {
-        let (mut at, mut over, mut sum) = (Duration::ZERO, 0.0, 0.0);
+        let mut at = Duration::ZERO;
+        let mut over = 0.0;
+        let mut sum = 0.0;
         for used in &self.0 {
             if at >= START {
                 over += used.over.as_secs_f64();

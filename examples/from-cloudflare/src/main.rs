@@ -56,5 +56,5 @@ fn read(path: &str) -> Result<String, Box<dyn Error>> {
     fs::read_to_string(path).map_err(|error| format!("{path}: {error}").into())
 }
 
-/// What the program expects on its command line.
+/// The usage of the program.
 const USAGE: &str = "usage: from-cloudflare room.json [--rules rules.json] [--events events.json]";

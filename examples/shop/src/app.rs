@@ -65,6 +65,7 @@ pub fn app_that_works(room: WaitingRoomLayer, work: Duration) -> Router {
 /// Logs every response at the same level, with its reason. The 503 that a waiting visitor gets is
 /// not a failure.
 fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
-    let (status, reason) = (response.status().as_u16(), reason_of(response));
+    let status = response.status().as_u16();
+    let reason = reason_of(response);
     tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
 }

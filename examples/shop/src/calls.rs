@@ -73,8 +73,8 @@ fn count(change: impl FnOnce(&mut Calls)) {
 impl Calls {
     /// The calls of a request, by the headers of its response. None if the service does not tell.
     pub(crate) fn told(headers: &HeaderMap) -> Self {
-        let told = headers.get(HEADER).and_then(|it| it.to_str().ok());
-        told.and_then(|it| it.parse().ok()).unwrap_or_default()
+        let told = headers.get(HEADER).and_then(|value| value.to_str().ok());
+        told.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
             let layer = WaitingRoomLayer::new(config.build().unwrap());
             let shop = tells_calls(crate::app(layer));
             let mut visitor = TestClient::browser(shop.clone(), clock);
-            let told = |it: &waiting_room_test::Seen| Calls::told(&it.headers).to_string();
+            let told = |seen: &waiting_room_test::Seen| Calls::told(&seen.headers).to_string();
             assert_eq!(told(&visitor.get("/").await), "1 1 0 0 0");
             assert_eq!(told(&visitor.get("/").await), "0 0 0 0 0");
             clock.pass(MINUTE / 4).await;
@@ -249,7 +249,9 @@ mod tests {
             Pass::new(id, 0, at(10), at(10), at(until))
         };
         let judge = |renewal, now| judged(&renewal, &pass(70), at(now), MINUTE);
-        let (extended, refused, over) = ((true, false), (false, true), (false, false));
+        let extended = (true, false);
+        let refused = (false, true);
+        let over = (false, false);
         assert_eq!(judge(Renewal::Renew(pass(120)), 60), extended);
         assert_eq!(judge(Renewal::Renew(pass(119)), 60), refused);
         for now in [69, 71] {

@@ -183,8 +183,11 @@ impl CrowdOrder {
     /// Without a seed, a random one is used.
     #[must_use]
     pub const fn even(visitors: u32, over: Duration, drain: Duration, seed: Option<u64>) -> Self {
-        let (json, restart_at, max_visitors) = (false, None, visitors);
-        let (one_address, obey) = (false, false);
+        let json = false;
+        let restart_at = None;
+        let max_visitors = visitors;
+        let one_address = false;
+        let obey = false;
         let options =
             CrowdOptions { seed, json, restart_at, drain, one_address, obey, max_visitors };
         Self { arrivals: Arrivals::Even { visitors, over }, options }

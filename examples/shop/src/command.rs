@@ -53,7 +53,8 @@ async fn serve(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let address = listener.local_addr()?;
     let (prometheus, exports) = metrics::install(collector.as_ref())?;
     let room = WaitingRoomLayer::new(config);
-    let (metrics, handle) = (metrics::route(prometheus, room.handle()), room.handle());
+    let metrics = metrics::route(prometheus, room.handle());
+    let handle = room.handle();
     if exports.is_some() {
         metrics::keep_recording(room.handle());
     }

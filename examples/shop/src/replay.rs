@@ -30,7 +30,8 @@ pub(crate) fn load(args: &ReplayArgs, allowed_per_minute: f64) -> Result<Replay,
     };
     let peak = allowed_per_minute * window.peak_factor;
     let pressed = Pressed::new(&day.counts()[stretch.clone()], window.press, peak);
-    let (first, last) = (day.label(stretch.start), day.label(stretch.end - 1));
+    let first = day.label(stretch.start);
+    let last = day.label(stretch.end - 1);
     let missing = match day.missing() {
         0 => String::new(),
         missing => format!(" ({missing} minutes of the file are missing, and count as 0)"),
@@ -66,7 +67,8 @@ impl Pressed {
         let parts = u32::try_from(counts.len()).unwrap_or(u32::MAX).max(1);
         let part = over / parts;
         let scale = peak / busiest_per_minute(counts, part).max(f64::MIN_POSITIVE);
-        let (mut come, mut sum) = (0_u32, 0.0);
+        let mut come = 0_u32;
+        let mut sum = 0.0;
         let visitors = counts.iter().map(|&count| {
             sum += f64::from(count) * scale;
             let next = rounded(sum) - come;

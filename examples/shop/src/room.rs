@@ -133,11 +133,12 @@ impl RoomArgs {
             Some(keys) => builder.keys(keys),
             None => builder,
         };
-        match self.limits_addresses {
-            true => builder
+        if self.limits_addresses {
+            builder
                 .rate_limit(RateLimit::new("per_ip", Self::PER_ADDRESS, Key::address()))
-                .debug_header(DebugHeader::On),
-            false => builder,
+                .debug_header(DebugHeader::On)
+        } else {
+            builder
         }
     }
 

@@ -112,7 +112,7 @@ impl Visitor {
             self.cookie = cookie.split(';').next().map(str::to_owned);
         }
         self.is_inside = response.status() == StatusCode::OK;
-        self.due = second + text(header::RETRY_AFTER).map_or(1, |it| it.parse().unwrap());
+        self.due = second + text(header::RETRY_AFTER).map_or(1, |seconds| seconds.parse().unwrap());
     }
 }
 

@@ -28,7 +28,8 @@ type Senders = Arc<Mutex<Vec<Sender<Bytes, Infallible>>>>;
 /// `/stream` answers with a body whose sender is stored; all other paths answer with ten bytes.
 fn serve() -> (Process, WaitingRoomHandle, Senders) {
     let layer = WaitingRoomLayer::new(config().build().unwrap());
-    let (handle, senders) = (layer.handle(), Senders::default());
+    let handle = layer.handle();
+    let senders = Senders::default();
     let kept = Arc::clone(&senders);
     let service = layer.layer(service_fn(move |request: Request<_>| {
         std::future::ready(Ok::<_, Infallible>(answer(&request, &kept)))

@@ -17,7 +17,7 @@ async fn fetch_gets_json_without_asking_for_it() {
         assert_eq!((&seen["status"], &seen["type"]), (&json!(429), &json!("application/json")));
         assert_eq!(seen["waitingRoom"]["status"], "waiting");
         assert_eq!(seen["waitingRoom"]["reason"], "queued:active_limit");
-        let fields = seen.get("cfWaitingRoom").map(|it| it.as_object().unwrap().len());
+        let fields = seen.get("cfWaitingRoom").map(|object| object.as_object().unwrap().len());
         let is_cloudflare = profile == JsonProfile::Cloudflare;
         assert_eq!(fields, is_cloudflare.then_some(25), "{profile:?}");
     }
@@ -32,7 +32,7 @@ async fn a_client_without_cookies_waits_and_gets_in_by_the_header() {
     let visit: Value = serde_json::from_str(&visit.await.unwrap()).unwrap();
     let statuses = visit["statuses"].as_array().unwrap();
     let (last, before) = statuses.split_last().unwrap();
-    assert!(last == 200 && before.iter().all(|it| it == 429), "{statuses:?}");
+    assert!(last == 200 && before.iter().all(|status| status == 429), "{statuses:?}");
     let positions = visit["positions"].as_array().unwrap();
     assert_eq!((positions.first(), positions.last()), (Some(&json!(null)), Some(&json!(1))));
     assert!(visit["page"].as_str().unwrap().contains("GET /item?id=7"), "{visit}");

@@ -90,7 +90,7 @@ async fn the_page_is_let_in_by_push() {
     assert_eq!(browser.value("window.unmoved").await, json!(true), "the page was not reloaded");
     // The policy of the page allows the stream. The status of the page is a complaint as well.
     let complaints = browser.complaints().await;
-    assert!(complaints.iter().all(|it| it.contains("503")), "{complaints:?}");
+    assert!(complaints.iter().all(|complaint| complaint.contains("503")), "{complaints:?}");
     guest.leave().await;
     assert_eq!(browser.inside().await, "GET /item?id=7");
 }

@@ -15,7 +15,7 @@ async fn a_session_waits_and_gets_in() {
     let visit: Value = serde_json::from_str(&visit.await.unwrap()).unwrap();
     let statuses = visit["statuses"].as_array().unwrap();
     let (last, before) = statuses.split_last().unwrap();
-    assert!(last == 200 && before.iter().all(|it| it == 429), "{statuses:?}");
+    assert!(last == 200 && before.iter().all(|status| status == 429), "{statuses:?}");
     let positions = visit["positions"].as_array().unwrap();
     assert_eq!((positions.first(), positions.last()), (Some(&json!(null)), Some(&json!(1))));
     assert!(visit["page"].as_str().unwrap().contains("GET /item?id=7"), "{visit}");

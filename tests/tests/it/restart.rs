@@ -26,7 +26,7 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
     let seen = [first.get("/").await, second.get("/").await];
     let retry_after = seen.iter().filter_map(Seen::retry_after).max();
     obey(retry_after.unwrap()).await;
-    seen.map(|it| it.json()["waitingRoom"].clone())
+    seen.map(|answer| answer.json()["waitingRoom"].clone())
 }
 
 #[tokio::test]
@@ -42,7 +42,8 @@ async fn a_visitor_who_is_inside_stays_inside() {
 #[tokio::test]
 async fn places_in_the_line_are_kept_in_their_order() {
     let (house, guest) = House::full(unhurried()).await;
-    let (bob, cat) = (Visitor::of(&house), Visitor::of(&house));
+    let bob = Visitor::of(&house);
+    let cat = Visitor::of(&house);
     asked([&bob, &cat]).await;
     let [bobs, cats] = asked([&bob, &cat]).await;
     assert_eq!((&bobs["position"], &cats["position"]), (&1.into(), &2.into()));

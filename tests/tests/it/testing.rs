@@ -68,7 +68,7 @@ fn test(folder: &Path, name: &str) -> (bool, String) {
     cargo.arg(format!("docs-{name}")).arg("--target-dir").arg(target).current_dir(folder);
     let output = cargo.env("RUST_BACKTRACE", "0").output().unwrap();
     let [out, err] =
-        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (output.status.success(), out + &err)
 }
 

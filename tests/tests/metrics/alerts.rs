@@ -41,7 +41,8 @@ fn a_store_that_does_not_answer_sets_off_store_away() {
 fn cut_off_beside_a_line_of(visitors: usize) -> Scene {
     let play = |minutes: usize, visitors: usize, is_cut: bool| {
         let mut scene = Scene::new(shop().line_capacity(10));
-        let (mut ann, mut line) = (Visitor::default(), vec![Visitor::default(); visitors]);
+        let mut ann = Visitor::default();
+        let mut line = vec![Visitor::default(); visitors];
         scene.play(minutes, |house| {
             guest(house, &mut ann);
             line.iter_mut().for_each(|visitor| _ = visitor.get(house));
@@ -66,7 +67,8 @@ fn the_last_figures_of_a_node_that_is_cut_off_are_not_those_of_the_room() {
 #[test]
 fn a_line_without_free_places_sets_off_line_nearly_full() {
     let mut scene = Scene::new(shop().line_capacity(10));
-    let (mut ann, mut line) = (Visitor::default(), vec![Visitor::default(); 9]);
+    let mut ann = Visitor::default();
+    let mut line = vec![Visitor::default(); 9];
     scene.play(6, |house| {
         guest(house, &mut ann);
         line.iter_mut().for_each(|visitor| _ = visitor.get(house));
@@ -92,7 +94,8 @@ fn a_room_that_is_closed_for_long_sets_off_held() {
     scene.play(3, |_| {});
     let room = scene.house.handle.room().unwrap();
     scene.house.run(room.queue_all()).unwrap();
-    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    let mut ann = Visitor::default();
+    let mut bob = Visitor::default();
     scene.play(30, |house| _ = (ann.get(house), bob.get(house))).assert_fires("WaitingRoomHeld");
     scene.assert_silent("WaitingRoomAdmitsNoVisitor");
 }
@@ -124,7 +127,8 @@ fn a_line_stands_still_also_at_a_node_that_has_admitted_no_visitor() {
 #[test]
 fn visitors_who_lose_patience_set_off_many_abandon() {
     let mut scene = Scene::new(shop());
-    let (mut ann, mut newcomers) = (Visitor::default(), Vec::<Visitor>::new());
+    let mut ann = Visitor::default();
+    let mut newcomers = Vec::<Visitor>::new();
     scene.play(20, |house| {
         guest(house, &mut ann);
         // Each visitor takes a place, and never comes back.

@@ -69,7 +69,8 @@ fn gates_and_limits() {
         Box::pin(house.app().oneshot(request.unwrap()))
     };
     house.run(async {
-        let (mut first, mut second) = (slow(), slow());
+        let mut first = slow();
+        let mut second = slow();
         std::future::poll_fn(|cx| {
             assert!(first.as_mut().poll(cx).is_pending() && second.as_mut().poll(cx).is_pending());
             Poll::Ready(())

@@ -145,7 +145,8 @@ impl Scene {
         let of_node = |(instance, samples): (&str, BTreeMap<String, _>)| {
             let label = format!("{{instance=\"{instance}\",");
             let labelled = samples.into_iter();
-            let labelled = labelled.map(|(series, it)| (series.replacen('{', &label, 1), it));
+            let labelled =
+                labelled.map(|(series, values)| (series.replacen('{', &label, 1), values));
             labelled.collect::<Vec<_>>()
         };
         self.samples = nodes.into_iter().flat_map(of_node).collect();
@@ -210,7 +211,8 @@ impl Scene {
             workspace("deploy/alerts.yml").canonicalize().unwrap().display(),
         );
         for (series, samples) in &self.samples {
-            let values = samples.iter().map(|value| value.map_or("_".into(), |it| it.to_string()));
+            let values =
+                samples.iter().map(|value| value.map_or("_".into(), |number| number.to_string()));
             let values = values.collect::<Vec<String>>().join(" ");
             writeln!(file, "  - series: '{series}'\n    values: '{values}'").unwrap();
         }

@@ -37,9 +37,10 @@ impl Remote {
     }
 
     fn there(&self) -> Result<&MemoryStore, StoreError> {
-        match self.is_cut.load(Ordering::Relaxed) {
-            true => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            false => Ok(&self.inner),
+        if self.is_cut.load(Ordering::Relaxed) {
+            Err(StoreError::new(StoreErrorKind::Unavailable))
+        } else {
+            Ok(&self.inner)
         }
     }
 }

@@ -92,7 +92,8 @@ fn a_collector_gets_exactly_the_table_by_otlp() {
     with_local_recorder(&recorder, everything);
     provider.force_flush().unwrap();
     let exported = collector.exported().into_iter().map(|(name, metric)| (name, metric.row));
-    let (exported, documented) = (exported.collect::<BTreeMap<_, _>>(), documented());
+    let exported = exported.collect::<BTreeMap<_, _>>();
+    let documented = documented();
     for (name, row) in &exported {
         assert_eq!(documented.get(name), Some(row), "{name}");
     }

@@ -23,7 +23,8 @@ pub(super) fn check(target: &Target) -> Result<()> {
         let mut connection = connect(target.port).await?;
         ask(&mut connection, target).await
     })?;
-    let (status, expected) = (response.status(), target.status);
+    let status = response.status();
+    let expected = target.status;
     ensure!(status == expected, "{:?} is answered with {status}, not {expected}", target.name);
     Ok(())
 }

@@ -33,7 +33,8 @@ pub(super) struct FullRoom {
 
 impl FullRoom {
     async fn new(layer: WaitingRoomLayer) -> Self {
-        let (pass, ticket) = (token(&layer).await, token(&layer).await);
+        let pass = token(&layer).await;
+        let ticket = token(&layer).await;
         Self { layer, pass, ticket }
     }
 }
@@ -82,11 +83,11 @@ pub(crate) const BEHIND_AXUM: Group = Group::new(
         Case { name: "JSON, first touch", set_up: || routed(Ticket::None, program) },
         Case {
             name: "HTML, early ticket, a dozen browsers",
-            set_up: || routed(Ticket::Early, |it| it.of_clients(dozen()).answered(PAGE)),
+            set_up: || routed(Ticket::Early, |routed| routed.of_clients(dozen()).answered(PAGE)),
         },
         Case {
             name: "HTML, early ticket, made-up Accept",
-            set_up: || routed(Ticket::Early, |it| it.of_clients(made_up()).answered(PAGE)),
+            set_up: || routed(Ticket::Early, |routed| routed.of_clients(made_up()).answered(PAGE)),
         },
     ],
 );

@@ -70,7 +70,8 @@ pub(crate) fn serve() -> Result<()> {
     pin_to(0)?;
     end_with_starter();
     runtime().block_on(async {
-        let (room, still) = (full_room().await?, still_room().await?);
+        let room = full_room().await?;
+        let still = still_room().await?;
         let guarded = guarded_room().await?;
         let app = hello().layer(room.layer.for_axum());
         let cookie = format!("__Host-wr-shop={}", room.ticket);

@@ -16,7 +16,8 @@ pub(super) struct Cost {
 
 impl Cost {
     pub(super) fn counted(counts: Counts) -> Self {
-        let (instructions, allocations) = (Some(counts.instructions), Some(counts.allocations));
+        let instructions = Some(counts.instructions);
+        let allocations = Some(counts.allocations);
         Self { instructions, allocations, ns: None }
     }
 
@@ -108,7 +109,9 @@ mod tests {
     use super::*;
 
     fn line(bars: Vec<Bar>) -> Line {
-        let (cost, peer, ratio) = (Cost::timed(40.0), Some(("+ theirs", Cost::timed(20.0))), None);
+        let cost = Cost::timed(40.0);
+        let peer = Some(("+ theirs", Cost::timed(20.0)));
+        let ratio = None;
         Line { work: "work", is_added: true, cost, peer, ratio, bars }
     }
 
@@ -124,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_cost_that_was_not_measured_has_no_difference() {
-        let (both, one) = (Cost { instructions: Some(7.0), ..Cost::timed(5.0) }, Cost::timed(3.0));
+        let both = Cost { instructions: Some(7.0), ..Cost::timed(5.0) };
+        let one = Cost::timed(3.0);
         assert_eq!(both.over(one).cells("+"), [NONE, NONE, "+2.00"]);
     }
 }

@@ -37,7 +37,9 @@ impl Row {
     }
 
     const fn absolute(work: &'static str, group: Group, case: &'static str) -> Self {
-        let (peer, bar, today) = (None, None, (f64::INFINITY, f64::INFINITY));
+        let peer = None;
+        let bar = None;
+        let today = (f64::INFINITY, f64::INFINITY);
         Self { work, case: (group, case), is_added: false, peer, bar, today }
     }
 

@@ -35,9 +35,10 @@ pub(crate) fn serve(is_mounted: bool) -> Result<()> {
         .layer(layer.clone());
     thread::spawn(move || runtime().block_on(crowd(shop)));
     runtime().block_on(async {
-        let operator = match is_mounted {
-            true => dashboard(layer.handle(), |_| Ok(Operator::new("ann"))),
-            false => Router::new(),
+        let operator = if is_mounted {
+            dashboard(layer.handle(), |_| Ok(Operator::new("ann")))
+        } else {
+            Router::new()
         };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         say(&listener.local_addr()?.port())?;

@@ -36,7 +36,8 @@ fn permits(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Taking and giving back an uncontended permit";
     let mut report = Report::new(title, "gate", effort, &columns);
     let group = PERMITS;
-    let (times, counts) = (time(group.cases(), effort), count(group, effort, counting)?);
+    let times = time(group.cases(), effort);
+    let counts = count(group, effort, counting)?;
     for (index, (case, ns)) in group.cases().iter().zip(&times).enumerate() {
         let bar = (index == 0).then(|| Bar::at_most("ns", 20.0, ns.median()).to_string());
         report.row([
@@ -63,7 +64,8 @@ fn crowds(effort: Effort) -> Report {
         let times = time_by_wall(&crowd.cases, effort);
         let [ours, tried, acquired, timed] =
             [1, 2, 3, 4].map(|index| figure(times[index].over(&times[0]).median()));
-        let (threads, tasks) = (crowd.threads.to_string(), crowd.tasks.to_string());
+        let threads = crowd.threads.to_string();
+        let tasks = crowd.tasks.to_string();
         report.row([threads, tasks, figure(times[0].median()), ours, tried, acquired, timed]);
     }
     report.note(
@@ -80,12 +82,15 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
     let on_two = ["two threads, ns", "min..max", "x tokio"];
     let columns = [&["permit"][..], &on_one, &on_two, &["bar"]].concat();
     let mut report = Report::new(&title, "gate", effort, &columns);
-    let (group, cases) = (HANDED_ON, HANDED_ON.cases());
+    let group = HANDED_ON;
+    let cases = HANDED_ON.cases();
     let counts = count(group, effort, counting)?;
-    let (one, two) = (time(cases, effort), time_by_wall(ON_TWO_THREADS, effort));
+    let one = time(cases, effort);
+    let two = time_by_wall(ON_TWO_THREADS, effort);
     for (index, case) in cases.iter().enumerate() {
         let ratio = |times: &[Samples]| times[index].ratio_to(&times[0]).median();
-        let (on_one, on_two) = (ratio(&one), ratio(&two));
+        let on_one = ratio(&one);
+        let on_two = ratio(&two);
         let bars = [Bar::at_most("one", 1.0, on_one), Bar::at_most("two", 1.0, on_two)];
         let bar = (case.name == "Gate").then(|| Bar::all(&bars));
         report.row([
@@ -128,7 +133,8 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
 fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["waiter", "heap bytes", "at the worst", "resident bytes", "allocations"];
     let mut report = Report::new("The memory of a waiter", "gate", effort, &columns);
-    let (group, waiters) = (WAITERS, effort.crowd());
+    let group = WAITERS;
+    let waiters = effort.crowd();
     for case in group.cases() {
         let Weight { resident, heap } = weigh(group, case.name, waiters, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {

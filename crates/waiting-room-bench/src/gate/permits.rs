@@ -37,7 +37,8 @@ pub(crate) const PERMITS: Group = Group::new(
 );
 
 fn of<S: Source>() -> Repeat {
-    let (source, runtime) = (S::of(ENOUGH), runtime());
+    let source = S::of(ENOUGH);
+    let runtime = runtime();
     Repeat::new(move |times| {
         runtime.block_on(async {
             for _ in 0..times {
@@ -88,14 +89,17 @@ const fn cases<const THREADS: usize>() -> [Case; 4] {
 
 /// Each task takes the permit, gives it back at once, and waits again; all of them equally often.
 fn handed_on<S: Source>(threads: usize) -> Repeat {
-    let (source, runtime) = (Arc::new(S::of(1)), on(threads));
+    let source = Arc::new(S::of(1));
+    let runtime = on(threads);
     Repeat::new(move |times| {
         let each = times.div_ceil(u64::from(WAITING));
         runtime.block_on(async {
             let first = source.take().await;
-            let (mut crowd, waiting) = (JoinSet::new(), Arc::new(AtomicU32::new(0)));
+            let mut crowd = JoinSet::new();
+            let waiting = Arc::new(AtomicU32::new(0));
             for _ in 0..WAITING {
-                let (source, waiting) = (Arc::clone(&source), Arc::clone(&waiting));
+                let source = Arc::clone(&source);
+                let waiting = Arc::clone(&waiting);
                 crowd.spawn(async move {
                     drop(black_box(counted(source.take(), &waiting).await));
                     for _ in 1..each {

@@ -47,7 +47,8 @@ const fn crowd<const THREADS: usize, const TASKS: u32>() -> Crowd {
 
 /// The tasks take their permits in turn.
 fn enough<S: Source, const THREADS: usize, const TASKS: u32>() -> Repeat {
-    let (source, runtime) = (Arc::new(S::of(ENOUGH)), on(THREADS));
+    let source = Arc::new(S::of(ENOUGH));
+    let runtime = on(THREADS);
     Repeat::new(move |times| {
         let each = times.div_ceil(u64::from(TASKS));
         runtime.block_on(async {

@@ -68,7 +68,7 @@ fn timed() -> Repeat {
     })
 }
 
-/// Sends requests to a router in which the first one runs for ever.
+/// Sends requests to a router in which the first one never ends.
 fn requests(router: fn() -> Router) -> Repeat {
     waiting(move || {
         let router = router().with_state::<()>(());

@@ -43,7 +43,8 @@ pub(crate) fn run(sites: u16, effort: Effort, counting: Counting) -> Result<Exit
         Effort::Quick => (sites, IDLE_SITES, [5, 15]),
         Effort::Smoke => (3, 3, [1, 1]),
     };
-    let (join, span) = (Duration::from_secs(join), Duration::from_secs(span));
+    let join = Duration::from_secs(join);
+    let span = Duration::from_secs(span);
     let columns = [
         "the global ledger",
         "sites",
@@ -60,13 +61,14 @@ pub(crate) fn run(sites: u16, effort: Effort, counting: Counting) -> Result<Exit
     let idle = ("idle sites", idle, 0.0);
     for (name, sites, arrivals) in [idle, ("full sites", sites, ARRIVALS)] {
         let found = measured(sites, arrivals, join, span)?;
-        let bars = match arrivals > 0.0 {
-            true => vec![
+        let bars = if arrivals > 0.0 {
+            vec![
                 Bar::at_least("answers", BUDGET * f64::from(sites), found.answers),
                 Bar::at_most("CPU %", 100.0, found.cpu_percent),
                 Bar::at_most("p99", MAX_P99_MS, ms(&found.took, 0.99)),
-            ],
-            false => vec![Bar::at_most("answers", MAX_IDLE, found.answers)],
+            ]
+        } else {
+            vec![Bar::at_most("answers", MAX_IDLE, found.answers)]
         };
         is_met &= bars.iter().all(|bar| bar.is_met() == Some(true));
         let figures = [
@@ -107,7 +109,7 @@ fn weigh_accounts(report: &mut Report, sites: u16, counting: Counting) -> Result
     Ok(bar.is_none_or(|bar| bar.is_met() == Some(true)))
 }
 
-/// What was found with some number of sites. The times are in order.
+/// The result for one number of sites. The times are in order.
 struct Found {
     answers: f64,
     cpu_percent: f64,
@@ -116,7 +118,7 @@ struct Found {
     kibibytes: f64,
     /// The times of all answers.
     took: Vec<Duration>,
-    /// How late the sites were themselves.
+    /// The delays of the sites themselves.
     late: Vec<Duration>,
     /// The times in which batches were stored.
     stored: Vec<Duration>,
@@ -130,7 +132,8 @@ impl Found {
         let times = [&self.stored, &self.late]
             .map(|times| [0.5, 0.99].map(|share| figure(ms(times, share))));
         let [[stored, stored_p99], [late, late_p99]] = times;
-        let (batches, accounts) = (self.stored.len(), self.accounts);
+        let batches = self.stored.len();
+        let accounts = self.accounts;
         let waited = figure(self.wait_percent);
         format!(
             "{name}: {batches} batches with {accounts} accounts were stored in {stored} ms each (p99 \
@@ -171,7 +174,8 @@ fn measured(sites: u16, arrivals: f64, join: Duration, span: Duration) -> Result
         }
         sleep_until(begin).await;
         let _: Vec<Stored> = ledger.ask()?;
-        let (spent, since) = (process_cpu_time(ledger.id())?, wall_time());
+        let spent = process_cpu_time(ledger.id())?;
+        let since = wall_time();
         let waited = process_wait_time(ledger.id())?;
         sleep_until(begin + span).await;
         let spent = process_cpu_time(ledger.id())?.saturating_sub(spent);

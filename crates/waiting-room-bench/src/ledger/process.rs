@@ -31,7 +31,7 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The slots for each site.
 pub(super) const SLOTS: u32 = 10;
 
-/// What it took to store a batch.
+/// The cost of storing a batch.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Stored {
     /// The time until the keeper had acknowledged it.

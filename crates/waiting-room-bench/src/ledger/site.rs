@@ -13,12 +13,12 @@ use waiting_room_ledger::{
 
 use crate::ledger::process::{ROOM, RULES, keys};
 
-/// What a site has seen in the time that is measured.
+/// The observations of a site in the measured time.
 #[derive(Debug, Default)]
 pub(super) struct Lived {
     /// The times of the answers.
     pub(super) took: Vec<Duration>,
-    /// How much too late this process has done what a site had to do.
+    /// The delays of this process with the work of a site.
     pub(super) late: Vec<Duration>,
 }
 
@@ -64,7 +64,8 @@ impl Site {
             let due = (self.start + wake).min(arrival).min(end);
             tokio::select! {
                 message = self.link.receive() => {
-                    let (message, now) = (message?, self.now());
+                    let message = message?;
+                    let now = self.now();
                     if let ToSite::Grant(grant) = &message
                         && grant.heard > self.heard
                     {

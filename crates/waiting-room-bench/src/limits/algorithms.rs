@@ -64,7 +64,8 @@ fn ours(algorithm: Algorithm) -> Repeat {
     Repeat::new(move |keys| {
         let places = usize::try_from(keys.max(1)).expect("there are fewer keys than bytes");
         let limiter = Limiter::new(algorithm, &[MEASURED], places);
-        let (limiter, hasher) = (limiter.expect("the quota can be kept"), hasher());
+        let limiter = limiter.expect("the quota can be kept");
+        let hasher = hasher();
         for key in numbered(keys) {
             let charged = limiter.charge(hasher.hash(&number(key)), 0, 1, OPENING);
             assert!(charged.is_ok(), "a new key is allowed");

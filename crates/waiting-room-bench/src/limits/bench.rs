@@ -49,7 +49,8 @@ fn checks(
     let columns = ["check", "ns/op", "min..max", "x governor", "instr/op", "allocs/op", "bar"];
     let mut report = Report::new(&title, "limits", effort, &columns);
     let cases = group.cases();
-    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+    let times = time(cases, effort);
+    let counts = count(group, effort, counting)?;
     for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
         let peer = PEERS.iter().find(|(ours, _)| *ours == case.name);
         let peer = peer.and_then(|(_, peer)| cases.iter().position(|case| case.name == *peer));

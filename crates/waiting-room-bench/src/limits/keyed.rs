@@ -80,21 +80,26 @@ fn ours(
     spread: Spread,
     outcome: Outcome,
 ) -> Repeat {
-    let (limiter, hasher) = (limiter(keys, outcome), hasher());
+    let limiter = limiter(keys, outcome);
+    let hasher = hasher();
     Turns::new(keys, spread).check(outcome, move |key, now| {
         limiter.decide(hasher.hash(&number(key)), 0, 1, clock(now)).is_allowed()
     })
 }
 
 fn ours_by_address(keys: u32) -> Repeat {
-    let (limiter, hasher, clock) = (limiter(keys, Allowed), hasher(), quanta());
+    let limiter = limiter(keys, Allowed);
+    let hasher = hasher();
+    let clock = quanta();
     Turns::new(keys, Uniform).check(Allowed, move |key, now| {
         limiter.decide(address_hash(&hasher, address(key)), 0, 1, clock(now)).is_allowed()
     })
 }
 
 fn ours_on_two(keys: u32, spread: Spread) -> Repeat {
-    let (limiter, hasher, clock) = (limiter(keys, Allowed), hasher(), quanta());
+    let limiter = limiter(keys, Allowed);
+    let hasher = hasher();
+    let clock = quanta();
     Turns::new(keys, spread).check_on_two(move |key, now| {
         limiter.decide(hasher.hash(&number(key)), 0, 1, clock(now)).is_allowed()
     })

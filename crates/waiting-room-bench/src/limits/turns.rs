@@ -66,7 +66,8 @@ impl Turns {
         (0..self.keys).for_each(|key| _ = check(key, time(0)));
         let mut begin = 0;
         Repeat::new(move |times| {
-            let (turns, check) = (&self, &check);
+            let turns = &self;
+            let check = &check;
             thread::scope(|scope| {
                 // Half of the order apart, so that the threads do not check the same keys.
                 for begin in [begin, begin + DRAWN as u64 / 2] {

@@ -53,7 +53,8 @@ fn of_a_thousand(mut times: Vec<Duration>) -> f64 {
 }
 
 fn ours() -> Repeat {
-    let (limiter, hasher) = (limiter(), hasher());
+    let limiter = limiter();
+    let hasher = hasher();
     unseen(KNOWN, move |key| limiter.decide(hasher.hash(&key), 0, 1, OPENING).is_allowed())
 }
 
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn each_new_key_displaces_another_one() {
-        let (limiter, hasher) = (limiter(), hasher());
+        let limiter = limiter();
+        let hasher = hasher();
         let check = |key| limiter.decide(hasher.hash(&number(key)), 0, 1, OPENING).is_allowed();
         assert!((0..KNOWN).all(check), "a new key is allowed");
         let before = limiter.displaced();

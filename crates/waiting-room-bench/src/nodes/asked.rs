@@ -29,7 +29,8 @@ where
     F: Future<Output = Result<()>> + Send,
 {
     let cpu = || server.and_then(EngineServer::process_id).map(process_cpu_time).transpose();
-    let (cpu_before, began) = (cpu()?, Instant::now());
+    let cpu_before = cpu()?;
+    let began = Instant::now();
     let mut running = JoinSet::new();
     for caller in 0..callers {
         let ask = ask.clone();

@@ -43,7 +43,8 @@ pub(super) async fn crowd(
 
     let mut ticks = interval(Duration::from_millis(10));
     let process = server.process_id().context("the server runs")?;
-    let (cpu, began) = (process_cpu_time(process)?, Instant::now());
+    let cpu = process_cpu_time(process)?;
+    let began = Instant::now();
     let mut sent = 0_usize;
     while began.elapsed() < duration {
         ticks.tick().await;

@@ -50,9 +50,11 @@ impl Decider {
     ) -> Result<Asked> {
         match self {
             Self::BareScript => {
-                let (connection, script) = (connection(server).await?, Script::new(INCR));
+                let connection = connection(server).await?;
+                let script = Script::new(INCR);
                 ask(Some(server), callers, duration, move |caller| {
-                    let (mut connection, script) = (connection.clone(), script.clone());
+                    let mut connection = connection.clone();
+                    let script = script.clone();
                     async move {
                         let key = format!("{{bench}}:{caller}");
                         let () = script.key(key).invoke_async(&mut connection).await?;
@@ -86,7 +88,8 @@ impl Decider {
                 let store = full(server).await?;
                 let tickets = line(&store, callers).await?;
                 ask(Some(server), callers, duration, move |caller| {
-                    let (store, ticket) = (store.clone(), tickets[caller as usize]);
+                    let store = store.clone();
+                    let ticket = tickets[caller as usize];
                     async move {
                         store.check_in(ticket).await?;
                         Ok(())
@@ -160,9 +163,11 @@ pub(super) async fn script_by_redis(
     callers: u32,
     duration: Duration,
 ) -> Result<Asked> {
-    let (connection, script) = (connection(server).await?, Script::new(SCRIPT));
+    let connection = connection(server).await?;
+    let script = Script::new(SCRIPT);
     ask(Some(server), callers, duration, move |_| {
-        let (mut connection, script) = (connection.clone(), script.clone());
+        let mut connection = connection.clone();
+        let script = script.clone();
         async move {
             let () = script.key("{bench}:clients").invoke_async(&mut connection).await?;
             Ok(())
@@ -181,9 +186,11 @@ pub(super) async fn script_by_fred(
     client.init().await?;
     let hash: String = client.script_load(SCRIPT).await?;
     ask(Some(server), callers, duration, move |_| {
-        let (client, hash) = (client.clone(), hash.clone());
+        let client = client.clone();
+        let hash = hash.clone();
         async move {
-            let (keys, arguments) = (vec!["{bench}:clients"], Vec::<String>::new());
+            let keys = vec!["{bench}:clients"];
+            let arguments = Vec::<String>::new();
             let _: i64 = client.evalsha(hash, keys, arguments).await?;
             Ok(())
         }

@@ -114,7 +114,8 @@ async fn ours(
     }
     let asks = Arc::new(asks);
     ask(Some(server), callers, duration, move |caller| {
-        let (store, asks) = (store.clone(), Arc::clone(&asks));
+        let store = store.clone();
+        let asks = Arc::clone(&asks);
         async move {
             let replies = store.charge_all(&asks[caller as usize]).await?;
             ensure!(replies.iter().all(|reply| reply.charge.is_some()) == is_allowed);

@@ -85,7 +85,7 @@ pub(super) fn threads(effort: Effort) -> Report {
     report
 }
 
-/// Returns the number of check-ins per second on so many threads.
+/// Returns the number of check-ins per second on the given number of threads.
 fn rate(visitors: u32, threads: u32, outside: Duration, effort: Effort) -> f64 {
     let store = MemoryStore::new(one_slot(QueueingMethod::Fifo)).expect("the rules are right");
     store.enter(visitor(u64::MAX)).now_or_never().expect("a lock is free").expect("it works");
@@ -96,10 +96,13 @@ fn rate(visitors: u32, threads: u32, outside: Duration, effort: Effort) -> f64 {
     let barrier = Arc::new(Barrier::new(threads as usize));
     let length = effort.sample() * 50;
     let workers = tickets.chunks(share).take(threads as usize).map(|tickets| {
-        let (mut tickets, store, barrier) = (tickets.to_vec(), store.clone(), Arc::clone(&barrier));
+        let mut tickets = tickets.to_vec();
+        let store = store.clone();
+        let barrier = Arc::clone(&barrier);
         thread::spawn(move || {
             barrier.wait();
-            let (begin, mut count) = (wall_time(), 0_u32);
+            let begin = wall_time();
+            let mut count = 0_u32;
             for turn in (0..tickets.len()).cycle() {
                 tickets[turn] = checked_in(&store, tickets[turn]);
                 count += 1;

@@ -95,7 +95,8 @@ pub(super) fn label(style: Style, minute: i64) -> String {
 fn clock(text: &str) -> Option<i64> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |text: &str, limit| {
-        let is_number = matches!(text.len(), 1 | 2) && text.bytes().all(|it| it.is_ascii_digit());
+        let is_number =
+            matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse::<i64>().ok().filter(|number| is_number && *number < limit)
     };
     Some(number(hours, 24)? * 60 + number(minutes, 60)?)

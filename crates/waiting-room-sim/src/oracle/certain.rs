@@ -221,7 +221,7 @@ mod tests {
             let mut active = Active::default();
             active.begin(at(1), at(9), 2);
             active.begin(at(2), at(9), allowed);
-            // Whoever is active already stays so after the limit was lowered.
+            // Active visitors stay active after the limit was lowered.
             active.settle(Timestamp::MAX);
             assert_eq!(active.has_exceeded(), exceeded);
             let mut minute = Minute::default();

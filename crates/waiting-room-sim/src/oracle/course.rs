@@ -1,7 +1,7 @@
 //! Conclusions about a scheduled event: early admissions, and the drawn order.
 //!
 //! From the start on, the time of arrival of an entrant is replaced by its place, as a time shortly
-//! after the epoch. All entrants are thus ahead of everybody else, in the drawn order, and all other
+//! after the epoch. All entrants are thus ahead of all others, in the drawn order, and all other
 //! conclusions are drawn as before.
 //!
 //! Just after the start, the room reserves slots for entrants that have not checked in yet. Until
@@ -201,7 +201,7 @@ impl Oracle {
         }
         match event.place_of(visitor) {
             Some(place) => {
-                i64::try_from(event.ahead_of(place, decided.from)).is_ok_and(|it| it < bound)
+                i64::try_from(event.ahead_of(place, decided.from)).is_ok_and(|ahead| ahead < bound)
             }
             None => {
                 let known = self.visitors.get(&visitor);

@@ -33,7 +33,7 @@ pub struct EventPromise {
     pub new_users_per_minute: Option<u32>,
 }
 
-/// What is known of an event.
+/// The known facts about an event.
 #[derive(Clone, Debug)]
 pub(super) struct EventWatch {
     pub promise: EventPromise,
@@ -65,7 +65,7 @@ struct Entrant {
     place: Option<u32>,
 }
 
-/// What an observer tells the oracle.
+/// An observation that is reported to the oracle.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Call {
     Answered(VisitorNo, Timestamp, Seen),

@@ -35,10 +35,7 @@ impl Limits {
 
     /// How long a place, or the order of a first ticket, outlives its last check-in.
     pub(super) fn kept_for(&self, place: &Place) -> Duration {
-        match place.second_touch {
-            true => self.place_retention,
-            false => self.first_retention(),
-        }
+        if place.second_touch { self.place_retention } else { self.first_retention() }
     }
 
     /// How long the order of a first ticket outlives it.

@@ -57,7 +57,7 @@ pub struct Report {
     pub(super) exceeded: Exceeded,
 }
 
-/// What the visitors of a scheduled event saw.
+/// A scheduled event as its visitors saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EventReport {

@@ -232,9 +232,10 @@ fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Sp
     let Some(place) = known.place.filter(|_| told.returned_ticket) else {
         // Without a ticket, or after a session, it is a new visitor. After a refusal it may have
         // returned with the ticket that the refusal carried.
-        return match told.returned_ticket && known.refused {
-            true => Span { to: decided.to, ..known.arrived },
-            false => newly,
+        return if told.returned_ticket && known.refused {
+            Span { to: decided.to, ..known.arrived }
+        } else {
+            newly
         };
     };
     match (place.waiting_since, told.waiting_since) {

@@ -52,7 +52,8 @@ pub(super) struct Truth {
 
 impl Truth {
     pub(super) fn of(arrivals: &[Timestamp], limit: u64, window: Duration) -> Self {
-        let (mut all, mut inside) = (Window::new(window), Window::new(window));
+        let mut all = Window::new(window);
+        let mut inside = Window::new(window);
         let mut truth = Self { before: Vec::with_capacity(arrivals.len()), admitted: 0 };
         for &now in arrivals {
             truth.before.push(all.count(now));

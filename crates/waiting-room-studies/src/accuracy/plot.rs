@@ -128,10 +128,7 @@ const WRONG: Panel = Panel {
         (1e-1, "10 %"),
         (1.0, "100 %"),
     ],
-    place: |share| match share > 0.0 {
-        true => 582.0 + 62.0 * share.max(3e-6).log10(),
-        false => 192.0,
-    },
+    place: |share| if share > 0.0 { 582.0 + 62.0 * share.max(3e-6).log10() } else { 192.0 },
 };
 
 const FULLEST: Panel = Panel {

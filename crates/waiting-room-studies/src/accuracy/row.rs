@@ -47,7 +47,8 @@ impl Row {
         tally: &Tally,
     ) -> Self {
         let has_rate = candidate.used() == Used::Count && tally.requests > 0;
-        let (admitted, exact) = (tally.admitted as f64, tally.admitted_exactly as f64);
+        let admitted = tally.admitted as f64;
+        let exact = tally.admitted_exactly as f64;
         Self {
             open_wrongly_refused: Some(tally.open.refused),
             open_wrongly_allowed: Some(tally.open.allowed),

@@ -101,7 +101,8 @@ impl Traffic {
 
 /// Draws the times of a source with this mean rate that sends requests only in its busy periods.
 fn on_off(rate: f64, minutes: f64, rng: &mut Pcg64Mcg) -> Vec<f64> {
-    let (mut times, end) = (Vec::new(), 60.0 * minutes);
+    let mut times = Vec::new();
+    let end = 60.0 * minutes;
     let mut is_on = rng.random_bool(DUTY);
     let mut now = 0.0;
     while now < end {
@@ -156,7 +157,8 @@ mod tests {
     #[test]
     fn a_poisson_process_has_its_rate_and_uneven_gaps() {
         for seed in seeds(3) {
-            let (mut times, mut rng) = (Vec::new(), Pcg64Mcg::seed_from_u64(seed));
+            let mut times = Vec::new();
+            let mut rng = Pcg64Mcg::seed_from_u64(seed);
             poisson(&mut times, 60.0, 0.0..60_000.0, &mut rng);
             // The tolerance is seven standard deviations.
             assert!(times.len().abs_diff(60_000) < 1_700);
@@ -170,7 +172,8 @@ mod tests {
     fn a_bursty_source_makes_its_requests_in_a_tenth_of_the_time() {
         for seed in seeds(3) {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
-            let (mut requests, mut busy) = (0, 0);
+            let mut requests = 0;
+            let mut busy = 0;
             for _ in 0..2_000 {
                 let times = on_off(600.0, 30.0, &mut rng);
                 requests += times.len();
@@ -199,7 +202,8 @@ mod tests {
 
     #[test]
     fn sources_begin_at_any_time_of_a_window() {
-        let (near, mut rng) = (small_traffic(1).swap_remove(4), Pcg64Mcg::seed_from_u64(7));
+        let near = small_traffic(1).swap_remove(4);
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
         let firsts: Vec<_> = (0..600).map(|_| near.arrivals(&mut rng)[0].as_secs() % 60).collect();
         for quarter in 0..4 {
             let share = firsts.iter().filter(|&&first| first / 15 == quarter).count();

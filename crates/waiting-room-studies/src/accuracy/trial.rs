@@ -50,7 +50,8 @@ fn open<M: Meter>(
         tally.open.judge(allows(meter, &state, now), before < quota.limit());
         meter.spend(&mut state, 1, now);
         if used == Used::Count {
-            let (count, estimate) = (before + 1, meter.used(&state, now));
+            let count = before + 1;
+            let estimate = meter.used(&state, now);
             tally.rate_error += estimate.abs_diff(count) as f64 / count as f64;
         }
     }
@@ -58,7 +59,8 @@ fn open<M: Meter>(
 
 /// The closed loop: each request is decided, and charged if it was allowed.
 fn closed<M: Meter>(tally: &mut Tally, meter: &M, quota: &Quota, arrivals: &[Timestamp]) {
-    let (mut state, mut admitted) = (M::State::default(), Window::new(quota.window()));
+    let mut state = M::State::default();
+    let mut admitted = Window::new(quota.window());
     for &now in arrivals {
         let allowed = allows(meter, &state, now);
         tally.closed.judge(allowed, admitted.count(now) < quota.limit());
@@ -81,7 +83,8 @@ fn allows<M: Meter>(meter: &M, state: &M::State, now: Timestamp) -> bool {
 /// It knows when windows begin and trusts the wait that it is told: after each refused request it
 /// sends the next one at the very nanosecond at which that is allowed.
 pub(super) fn attack<M: Meter>(meter: &M, quota: &Quota) -> Tally {
-    let (mut state, mut admitted) = (M::State::default(), Window::new(quota.window()));
+    let mut state = M::State::default();
+    let mut admitted = Window::new(quota.window());
     let mut tally = Tally::default();
     let mut now = START.before(Duration::from_micros(1));
     let until = now + 3 * quota.window();

@@ -92,7 +92,8 @@ struct Drawn<'a> {
 impl Drawn<'_> {
     fn add_to(&self, mut picture: Document) -> Document {
         for value in self.axis.ticks() {
-            let (x, label) = (self.x(value), format!("{value} {}", self.axis.name));
+            let x = self.x(value);
+            let label = format!("{value} {}", self.axis.name);
             picture = picture
                 .add(rule(x, TOP, x, self.bottom))
                 .add(text(&label, x, self.bottom + 18.0).set("text-anchor", "middle"));

@@ -17,7 +17,7 @@ fn source(seeds: &[u64], range: Option<&str>) -> Option<String> {
         [] => None,
         [seed] => Some(format!("seed {seed}")),
         seeds => {
-            let range = range.map(|it| format!("; {it} spans the least and the greatest"));
+            let range = range.map(|range| format!("; {range} spans the least and the greatest"));
             Some(format!("mean of the seeds {}{}", names(seeds), range.unwrap_or_default()))
         }
     }
@@ -198,7 +198,9 @@ mod tests {
     fn a_logarithmic_axis_has_the_same_space_for_each_factor() {
         let axis = Axis::logarithmic("sites", &[10.0, 100.0, 1_000.0]);
         let places = [10.0, 100.0, 1_000.0].map(|value| axis.place(value));
-        assert!(places.iter().zip([0.0, 0.5, 1.0]).all(|(it, place)| (it - place).abs() < 1e-9));
+        assert!(
+            places.iter().zip([0.0, 0.5, 1.0]).all(|(actual, place)| (actual - place).abs() < 1e-9)
+        );
         let axis = Axis::new("visitors", 200.0, 50.0);
         assert!((axis.place(150.0) - 0.75).abs() < 1e-9);
     }

@@ -82,7 +82,8 @@ impl Outcome {
 
 impl Crowd {
     fn new(rules: &GateRules, advice: Advice, seed: u64) -> Self {
-        let (mut rng, mut agenda) = (chance(seed, 0), Agenda::new());
+        let mut rng = chance(seed, 0);
+        let mut agenda = Agenda::new();
         let came: Vec<_> = (0..CLIENTS).map(|_| START + RUSH.mul_f64(rng.random())).collect();
         came.iter().enumerate().for_each(|(who, &at)| agenda.set(at, Event::Come(who)));
         let door = Door::new(rules, seed);

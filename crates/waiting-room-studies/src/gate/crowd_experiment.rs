@@ -15,7 +15,7 @@ use crate::sheet::{Column, Sheet, measure_each};
 pub(super) fn crowd(seeds: &[u64]) -> (Sheet, Sheet) {
     let items: Vec<_> = SECONDS.iter().zip(advices()).collect();
     let items: Vec<_> =
-        items.into_iter().map(|(it, advice)| (it.name.to_owned(), advice)).collect();
+        items.into_iter().map(|(item, advice)| (item.name.to_owned(), advice)).collect();
     let outcomes = measure_each(seeds, &items, |(rules, advice), seed| run(rules, *advice, seed));
 
     let lines = items

@@ -75,7 +75,8 @@ enum Event {
 
 impl<'a> Run<'a> {
     fn new(rules: &GateRules, traffic: &'a Traffic, span: Span, seed: u64) -> Self {
-        let (from, length) = (START + span.warm_up, span.warm_up + span.counted + traffic.patience);
+        let from = START + span.warm_up;
+        let length = span.warm_up + span.counted + traffic.patience;
         let sources = traffic.sources.iter().enumerate().map(|(number, source)| Coming {
             source,
             arrivals: source.arrivals(length, chance(seed, 2 * number + 1)),
@@ -141,7 +142,8 @@ impl<'a> Run<'a> {
         let client = &self.clients[who];
         let latency = now.since(client.came);
         let is_useful = latency <= self.traffic.patience;
-        let (came_counted, is_counted) = (self.counts(client.came), self.counts(now));
+        let came_counted = self.counts(client.came);
+        let is_counted = self.counts(now);
         let tally = &mut self.sources[client.source].tally;
         tally.succeeded += u64::from(is_useful && came_counted);
         if is_counted {

@@ -40,7 +40,8 @@ pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error
 
 /// All charts, by name.
 pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
-    let (cliff, seconds) = (&study.cliff, &study.crowd_seconds);
+    let cliff = &study.cliff;
+    let seconds = &study.crowd_seconds;
     let bars = |sheet: &Sheet, columns| {
         let panel = Panel { sheet, columns, unit: "%", title: None, limit: None };
         (sheet.name, draw_bars(&study.seeds, &Bars { title: sheet.title, panels: &[panel] }))

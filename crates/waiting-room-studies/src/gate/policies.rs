@@ -55,7 +55,8 @@ impl Policy {
     /// Controlled delay with this target and interval, in milliseconds.
     pub(super) fn delay(target: u64, interval: u64) -> Self {
         let name = format!("ControlledDelay {target}/{interval} ms");
-        let (target, interval) = (Duration::from_millis(target), Duration::from_millis(interval));
+        let target = Duration::from_millis(target);
+        let interval = Duration::from_millis(interval);
         Self::new(name, long(Discipline::ControlledDelay { target, interval }))
     }
 

@@ -72,7 +72,8 @@ fn below_the_capacity_a_queue_waits_as_long_as_erlang_calculated() {
             .collect();
         let count = means.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        let variance = means.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let variance =
+            means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let error = (variance / count).sqrt();
         // With this number of runs, the test fails by chance once in ten thousand.
         assert!((mean - expected).abs() < 5.2 * error, "{mean} ± {error}, not {expected}");
@@ -151,7 +152,9 @@ fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
     }
     let pictures = pictures(&study);
     assert_eq!(pictures.len(), 5);
-    assert!(pictures.iter().all(|(_, it)| it.to_string().contains(&seeds[0].to_string())));
+    assert!(
+        pictures.iter().all(|(_, picture)| picture.to_string().contains(&seeds[0].to_string()))
+    );
 }
 
 #[test]

@@ -29,12 +29,14 @@ pub async fn run_at_once<S: Store>(
 ) -> Result<(), Divergence> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     for step in 1..=ROUNDS {
-        let (slots, minute) = (random.random_range(1..=8), random.random_range(1..=8));
+        let slots = random.random_range(1..=8);
+        let minute = random.random_range(1..=8);
         let rules = RoomRules::new("at-once", slots).with_new_users_per_minute(minute);
         let store = build(rules, ManualClock::new(START)).await;
         let ids: Vec<_> = (1..=VISITORS).map(|number| visitor(number, &mut random)).collect();
         let entering = ids.iter().map(|id| {
-            let (store, id) = (store.clone(), *id);
+            let store = store.clone();
+            let id = *id;
             Box::pin(async move { store.enter(id).await }) as Pin<Box<dyn Future<Output = _>>>
         });
         let verdicts = all(entering.collect()).await;

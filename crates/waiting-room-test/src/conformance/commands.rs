@@ -69,7 +69,8 @@ impl Commands {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let settings = Settings::draw(&mut rng);
-        let (tickets, passes) = (VecDeque::new(), VecDeque::new());
+        let tickets = VecDeque::new();
+        let passes = VecDeque::new();
         Self { rng, settings, events: Vec::new(), planned: 0, tickets, passes }
     }
 
@@ -176,10 +177,8 @@ impl Commands {
 
     /// Draws a new visitor, often from the first network, so that it exceeds its share of the line.
     fn newcomer(&mut self) -> VisitorId {
-        let network = match self.rng.random_bool(0.5) {
-            true => 1,
-            false => self.rng.random_range(0..=Self::NETWORKS),
-        };
+        let network =
+            if self.rng.random_bool(0.5) { 1 } else { self.rng.random_range(0..=Self::NETWORKS) };
         VisitorId::new(self.rng.random()).of_network(NonZeroU32::new(network))
     }
 
@@ -240,7 +239,8 @@ impl Commands {
 
     /// Draws a pause up to an instant at which something lapses, or to a millisecond before.
     fn until_a_deadline(&mut self, now: Timestamp) -> Duration {
-        let (ticket, pass) = (self.ticket(), self.pass());
+        let ticket = self.ticket();
+        let pass = self.pass();
         let of_ticket = ticket.map(|ticket| {
             let interval = ticket.next_check_in.since(ticket.last_check_in);
             let kept = ticket.last_check_in + self.settings.retention;

@@ -135,10 +135,7 @@ impl Model {
         if self.ended.iter().any(is_void) {
             return if stays { turn } else { self.newcomer(ticket.id, now, told) };
         }
-        let refresh = self.settings.refresh;
-        let first_lifetime = (refresh * 3 / 2).max(refresh + Duration::from_secs(2));
-        let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
-        let has_lapsed = ticket.last_check_in + lifetime <= now;
+        let has_lapsed = ticket.last_check_in + self.lifetime(&ticket) <= now;
         ticket.resumes = false;
         if has_lapsed {
             ticket.head_start = HeadStart::NONE;
@@ -171,9 +168,10 @@ impl Model {
                 others.filter(|place| place.rank() < rank).count().max(expected)
             }
         };
-        let decision = match self.awaits_draw(&ticket) {
-            true => Err(Reason::QueuedRecovery),
-            false => self.may_enter(ahead, now),
+        let decision = if self.awaits_draw(&ticket) {
+            Err(Reason::QueuedRecovery)
+        } else {
+            self.may_enter(ahead, now)
         };
         match decision {
             Ok(_) if stays && needs_place => turn,
@@ -184,6 +182,15 @@ impl Model {
             }
             Err(reason) => self.stand(ticket, needs_place, ahead, reason, now, told),
         }
+    }
+
+    /// The time for which a ticket keeps its order after a check-in.
+    fn lifetime(&self, ticket: &Ticket) -> Duration {
+        if ticket.placed {
+            return self.settings.retention;
+        }
+        let refresh = self.settings.refresh;
+        (refresh * 3 / 2).max(refresh + Duration::from_secs(2))
     }
 
     /// An active visitor renews its pass.
@@ -240,7 +247,8 @@ impl Model {
         for session in lapsed {
             let forget_at = session.accepted_at + 3 * self.settings.retention;
             if forget_at > now {
-                let (id, at) = (session.id, session.expires_at);
+                let id = session.id;
+                let at = session.expires_at;
                 self.remember(Ended { id, at, has_left: false, forget_at });
             }
         }

@@ -39,16 +39,14 @@ impl PlannedEvent {
         };
         let begins_at = from + millis(rng, 0..60_000);
         let has_prequeue = rng.random_bool(0.8);
-        let start = match has_prequeue {
-            true => begins_at + millis(rng, 30_000..200_000),
-            false => begins_at,
-        };
+        let start = if has_prequeue { begins_at + millis(rng, 30_000..200_000) } else { begins_at };
         let other = Settings::draw(rng);
         // The methods that contradict a prequeue or a draw are not overridden here, so that no change
         // of the room's own rules contradicts an event.
-        let method = match has_prequeue {
-            true => Some(QueueingMethod::Fifo),
-            false => Some(other.method).filter(|_| rng.random_bool(0.3)),
+        let method = if has_prequeue {
+            Some(QueueingMethod::Fifo)
+        } else {
+            Some(other.method).filter(|_| rng.random_bool(0.3))
         };
         Self {
             index,

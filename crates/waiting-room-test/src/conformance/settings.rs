@@ -37,9 +37,10 @@ impl Settings {
     pub(super) fn draw(rng: &mut Pcg64Mcg) -> Self {
         let refresh = Duration::from_secs(rng.random_range(2..=12));
         let minute = rng.random_bool(0.7).then(|| rng.random_range(1..=8));
-        let cookie_test = match rng.random_bool(0.15) {
-            true => CookieTest::AboveUtilization(rng.random_range(0..=100)),
-            false => CookieTest::Off,
+        let cookie_test = if rng.random_bool(0.15) {
+            CookieTest::AboveUtilization(rng.random_range(0..=100))
+        } else {
+            CookieTest::Off
         };
         let share = rng.random_range(1..=3);
         Self {

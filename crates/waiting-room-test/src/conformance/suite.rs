@@ -142,7 +142,8 @@ impl<S: Store> SuiteRun<S> {
     ) -> Result<(), Divergence> {
         self.check_time(command)?;
         // Each command goes to a fresh clone, because all clones share the state.
-        let (store, now) = (self.store.clone(), self.now);
+        let store = self.store.clone();
+        let now = self.now;
         match command {
             Command::Enter(id) => {
                 let given = store.enter(*id).await;
@@ -221,11 +222,12 @@ impl<S: Store> SuiteRun<S> {
     /// Compares the events of the store and its latest draw with those of the model.
     fn check_plan(&self, command: &Command) -> Result<(), Divergence> {
         let plan = self.store.plan();
-        let (events, base) = (self.model.events().events(), self.settings.rules());
+        let events = self.model.events().events();
+        let base = self.settings.rules();
         let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
         self.same(command, &(!events.is_empty()).then_some((events, &base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
-        let given = plan.reveal().map(|it| (it.event().to_owned(), it.entrants()));
+        let given = plan.reveal().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
         self.same(command, &self.model.drawn(), &given)
     }
 
@@ -302,7 +304,8 @@ impl<S: Store> SuiteRun<S> {
     /// Compares the store's time with the clock that the store was given, and checks that the store
     /// does not claim to know passes from before its room was empty.
     fn check_time(&self, command: &Command) -> Result<(), Divergence> {
-        let (given, since) = (self.store.now(), self.store.remembers_since());
+        let given = self.store.now();
+        let since = self.store.remembers_since();
         if given != self.now {
             let expected = format!("the time is {:?}", self.now);
             return Err(self.divergence(command, expected, format!("the time is {given:?}")));
@@ -329,14 +332,17 @@ impl<S: Store> SuiteRun<S> {
         commands.saw_verdict(&given);
         self.coverage.note(given.reason());
         let interval = ticket_of(&given).map(|ticket| ticket.retry_after(self.now));
-        if ticket_of(&given).is_some_and(|it| it.entrant.is_some_and(|it| it.place.is_some())) {
+        if ticket_of(&given)
+            .is_some_and(|ticket| ticket.entrant.is_some_and(|ticket| entrant.place.is_some()))
+        {
             self.coverage.note("drawn");
         }
         let settings = self.model.settings();
-        let longest = match self.model.is_prequeue() {
+        let longest = if self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
-            true => Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10)),
-            false => longest_interval(settings, given.reason()),
+            Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10))
+        } else {
+            longest_interval(settings, given.reason())
         };
         // A visitor whose turn it is may keep the ticket that it has shown.
         let is_kept = *given.reason() == Reason::QueuedTurn;

@@ -1,4 +1,4 @@
-//! What a whole crowd saw, and the assertions on it.
+//! The answers to a whole crowd, and the assertions on them.
 
 use std::{fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{seed::SEED_VARIABLE, seen::SeenAs};
 
-/// What the visitors of a [`Crowd`](crate::Crowd) sent and received, with the assertions on it.
+/// The requests and answers of a [`Crowd`](crate::Crowd), with the assertions on them.
 ///
 /// Each assertion returns the record, so that several can be chained. If one fails, it panics with
 /// a message that names the visitor, the time since the start of the crowd, the figure, and the
@@ -85,7 +85,8 @@ impl CrowdRecord {
             }
             inside += 1;
             if inside > limit {
-                let (at, last) = (self.time(at), change.visit);
+                let at = self.time(at);
+                let last = change.visit;
                 let what =
                     format!("{inside} visitors were inside at {at}, the last of them {last}");
                 self.fail(format_args!("never_above({limit})"), &what);
@@ -109,7 +110,8 @@ impl CrowdRecord {
     pub fn in_order(&self, tolerance: Duration) -> &Self {
         let waits: Vec<_> = self.visits.iter().flat_map(WaitStreak::all).collect();
         if let Some(found) = most_overtaken(&waits, tolerance) {
-            let (first, other) = (found.waiting, found.admitted);
+            let first = found.waiting;
+            let other = found.admitted;
             let what = format!(
                 "{} came at {} and waited until {}, but {} came at {} and was admitted at {}, \
                  which is {:?} earlier",
@@ -200,7 +202,8 @@ impl CrowdRecord {
             admissions.filter(|(_, answer)| answer.status.as_u16() >= 400)
         };
         if let Some((visit, answer)) = errors().next() {
-            let (at, others) = (self.time(answer.answered), errors().count() - 1);
+            let at = self.time(answer.answered);
+            let others = errors().count() - 1;
             let what = format!(
                 "the application answered {visit} with an error at {at} ({answer}), and {others} \
                  other visitors"
@@ -236,7 +239,9 @@ impl CrowdRecord {
             && wait.length() > longest
         {
             let end = if wait.admission.is_some() { "admitted" } else { "gone" };
-            let (visit, waited, came) = (wait.visit, wait.length(), self.time(wait.since()));
+            let visit = wait.visit;
+            let waited = wait.length();
+            let came = self.time(wait.since());
             let what =
                 format!("{visit} came at {came} and waited for {waited:?} until it was {end}");
             self.fail(format_args!("waits_at_most({longest:?})"), &what);
@@ -254,7 +259,8 @@ impl CrowdRecord {
         let is_refused = |answer: &&AnswerRecord| answer.seen_as == SeenAs::Refused;
         let refused = || self.answers().filter(|(_, answer)| is_refused(answer));
         if let Some((visit, answer)) = refused().min_by_key(|(_, answer)| answer.answered) {
-            let (at, others) = (self.time(answer.answered), refused().count() - 1);
+            let at = self.time(answer.answered);
+            let others = refused().count() - 1;
             let what = format!(
                 "{visit} was refused at {at} ({answer}), and there are {others} other refusals"
             );

@@ -40,7 +40,8 @@ pub(super) fn most_overtaken<'a>(
         };
         // The admissions are in the order of their times, so the first one is the worst.
         let Some(other) = admitted.iter().find(is_later) else { continue };
-        let (at, until) = (other.until(), waiting.until());
+        let at = other.until();
+        let until = waiting.until();
         let by = until.since(at);
         if by > tolerance && worst.is_none_or(|worst| by > worst.by) {
             worst = Some(Overtaken { waiting: *waiting, admitted: **other, at, by });
@@ -80,7 +81,7 @@ pub(super) fn first_queued_early<'a>(
         .find_map(|wait| wait.answers.iter().find_map(|answer| room.judge(wait, answer)))
 }
 
-/// What the visitors of a crowd allow to conclude about the room.
+/// The conclusions about the room that the visitors of a crowd allow.
 struct Evidence<'a, 'b> {
     active: Spans,
     new: Spans,
@@ -94,8 +95,10 @@ impl<'a> Evidence<'a, '_> {
         if !is_for_lack_of_a_slot(answer) {
             return None;
         }
-        let (from, until) = (answer.sent, answer.answered);
-        let (active, new) = (self.active.count(from, until), self.new.count(from, until));
+        let from = answer.sent;
+        let until = answer.answered;
+        let active = self.active.count(from, until);
+        let new = self.new.count(from, until);
         // Most answers are right for want of a slot alone, so the line need not be searched.
         if !self.is_free(active, new) {
             return None;
@@ -107,7 +110,8 @@ impl<'a> Evidence<'a, '_> {
     }
 
     fn is_free(&self, active: usize, new: usize) -> bool {
-        let below = |count: usize, limit: u32| u32::try_from(count).is_ok_and(|it| it < limit);
+        let below =
+            |count: usize, limit: u32| u32::try_from(count).is_ok_and(|count| count < limit);
         below(active, self.rules.total_active_users())
             && self.rules.new_users_per_minute().is_none_or(|limit| below(new, limit))
     }

@@ -1,4 +1,4 @@
-//! What one visitor of a crowd sent and received.
+//! The requests and answers of one visitor of a crowd.
 
 use std::{fmt, time::Duration};
 
@@ -32,7 +32,7 @@ pub struct AnswerRecord {
     pub sent: Timestamp,
     /// The time at which the whole answer had arrived.
     pub answered: Timestamp,
-    /// What the answer means for the visitor.
+    /// The meaning of the answer for the visitor.
     pub seen_as: SeenAs,
     /// The status.
     pub status: StatusCode,
@@ -62,7 +62,8 @@ pub enum Ending {
 
 impl VisitRecord {
     pub(crate) fn new(number: u32, form: ClientForm) -> Self {
-        let (answers, ending) = (Vec::new(), Ending::CrowdIsOver);
+        let answers = Vec::new();
+        let ending = Ending::CrowdIsOver;
         Self { number, form, answers, ending, ended: Timestamp::ZERO }
     }
 

@@ -278,9 +278,10 @@ fn waits_at_most_counts_a_visitor_that_is_sent_back_into_the_line() {
         let page = async move || {
             let since = clock.now().since(start);
             let headers = [("waiting-room", "wait"), ("retry-after", "5")];
-            match (30 * SECOND..6 * MINUTE).contains(&since) {
-                true => Err((StatusCode::SERVICE_UNAVAILABLE, headers, "Please wait.")),
-                false => Ok("Welcome."),
+            if (30 * SECOND..6 * MINUTE).contains(&since) {
+                Err((StatusCode::SERVICE_UNAVAILABLE, headers, "Please wait."))
+            } else {
+                Ok("Welcome.")
             }
         };
         let shop = Router::new().route("/", get(page));

@@ -52,8 +52,8 @@ fn a_gate_and_the_clock_agree_on_how_long_a_request_waited() {
         };
         let app = Router::new().route("/", get(slow));
         let app = app.layer(WaitingRoomLayer::with_clock(config, clock));
-        let (mut first, mut second) =
-            (TestClient::api(app.clone(), clock), TestClient::api(app, clock));
+        let mut first = TestClient::api(app.clone(), clock);
+        let mut second = TestClient::api(app, clock);
         let (first, second) = tokio::join!(first.get("/"), second.get("/"));
         assert_eq!((first.text(), first.answered.since(first.sent)), ("Done.".to_owned(), MINUTE));
         assert_eq!(second.seen_as(), SeenAs::Refused);

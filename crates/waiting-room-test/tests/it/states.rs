@@ -27,7 +27,8 @@ fn a_room_is_full_with_a_line_and_paused() {
         assert_eq!((numbers.active, numbers.waiting, numbers.present), (100, 40, 40));
         assert_eq!((numbers.mode, numbers.new_users_per_minute), (RoomMode::QueueAll, Some(10)));
         assert_eq!((occupants.active.len(), occupants.waiting.len()), (100, 40));
-        let positions: Vec<_> = occupants.waiting.iter().map(|it| it.shown_position).collect();
+        let positions: Vec<_> =
+            occupants.waiting.iter().map(|ticket| ticket.shown_position).collect();
         assert_eq!(positions, (1..=40).map(Some).collect::<Vec<_>>());
     });
 }

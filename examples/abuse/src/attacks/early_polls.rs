@@ -16,7 +16,8 @@ use crate::{
 
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     site.fill().await?;
-    let (start, mut tickets) = (Instant::now(), Vec::new());
+    let start = Instant::now();
+    let mut tickets = Vec::new();
     for _ in 0..TICKETS {
         tickets.push(Ticket::take(site).await?);
     }
@@ -29,7 +30,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         let client = || Client::new(attacker(1), site.address());
         let some = rest.iter().skip(number).step_by(half).cloned().collect();
         workers.spawn(poll(client(), some, until));
-        let (client, alone) = (client(), alone.to_vec());
+        let client = client();
+        let alone = alone.to_vec();
         workers.spawn(async move { Polls { alone: true, ..poll(client, alone, until).await } });
     }
     let mut all = Polls::default();
@@ -40,7 +42,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         all.answered += if alone { answered } else { 0 };
     }
     let within = start.elapsed();
-    let (of_ticket, of_address) = (most(20, 4, within), most(500, 50, within));
+    let of_ticket = most(20, 4, within);
+    let of_address = most(500, 50, within);
     Ok(Strike::new(
         all.sent,
         format!("{} answers to one ticket, {} to early ones", all.answered, all.early),
@@ -71,7 +74,8 @@ struct Polls {
 
 impl Ticket {
     async fn take(site: &Site) -> Result<Self> {
-        let (mut visitor, asked) = (site.visitor(attacker(1)), Instant::now());
+        let mut visitor = site.visitor(attacker(1));
+        let asked = Instant::now();
         let answer = visitor.ask("/").await?;
         ensure!(answer.is_queued(), "no ticket, but {}", answer.reason());
         let mut ticket = Self { jar: visitor.jar, early_until: asked };

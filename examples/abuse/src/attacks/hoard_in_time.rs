@@ -70,7 +70,7 @@ struct Hoard {
     _tasks: JoinSet<()>,
 }
 
-/// What the attacker got.
+/// The gains of the attacker.
 #[derive(Debug, Default)]
 struct Got {
     sent: AtomicU64,
@@ -165,7 +165,7 @@ struct PeopleInLine {
     _tasks: JoinSet<()>,
 }
 
-/// What one person in line saw.
+/// The answers to one person in line.
 #[derive(Debug, Default)]
 struct SeenInLine {
     /// The positions in line, in the order of the answers.

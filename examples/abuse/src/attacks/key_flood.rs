@@ -39,7 +39,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     }
     let after = ask(site, offender, &guest.jar, 1).await;
     let found = site.numbers().await?.misconfigurations;
-    let crowded = u64::from(found.iter().any(|it| it == "MaxKeysExceeded"));
+    let crowded = u64::from(found.iter().any(|code| code == "MaxKeysExceeded"));
     let refused = u64::from(NETWORKS) - newcomers.served;
     Ok(Strike::new(
         sent.answered(),
@@ -60,7 +60,8 @@ async fn flood(site: &Site, jar: &Jar, addresses: u32, each: u64) -> Result<Tall
     let connections = site.scale.connections();
     let mut workers = JoinSet::new();
     for first in 0..connections {
-        let (to, jar) = (site.address(), jar.clone());
+        let to = site.address();
+        let jar = jar.clone();
         workers.spawn(async move {
             let mut tally = Tally::default();
             for number in (first..addresses).step_by(connections as usize) {

@@ -20,7 +20,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let seed = site.seed;
     let control = send(site, CONTROL, move |_| seed).await?;
     let tally = send(site, attacker(1), move |number| seed ^ number).await?;
-    let (runs, by_one) = (site.runs(attacker(1)).await?, site.runs(CONTROL).await?);
+    let runs = site.runs(attacker(1)).await?;
+    let by_one = site.runs(CONTROL).await?;
     let of_address = site.settings.limit("per_ip")?.most(tally.elapsed);
     let of_key = site.settings.limit("per_key")?.most(control.elapsed);
     Ok(Strike::new(

@@ -29,7 +29,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         }
     }
     let mut worst = (0, "", 0);
-    let (mut sent, mut fewest) = (0, u64::MAX);
+    let mut sent = 0;
+    let mut fewest = u64::MAX;
     for (plain, odd) in &lengths {
         for cost in odd {
             worst = worst.max((cost.tenths(plain), cost.piece, cost.path.len()));
@@ -69,7 +70,8 @@ impl Cost {
     }
 
     async fn add(&mut self, site: &Site) -> Result<()> {
-        let (jar, path) = (Jar::default(), self.path.clone());
+        let jar = Jar::default();
+        let path = self.path.clone();
         let before = site.process.cpu()?;
         let tally = hammer(site, attacker(1), TURN, move |_| jar.get(&path)).await?;
         self.cpu += site.process.cpu()?.saturating_sub(before);

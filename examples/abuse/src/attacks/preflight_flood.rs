@@ -24,9 +24,11 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let jar = inside.jar;
     let beside = hammer(site, CONTROL, half, move |_| jar.get("/work")).await?;
     let tally = hammer(site, attacker(1), half, preflight).await?;
-    let (runs, control) = (site.runs(attacker(1)).await?, site.runs(CONTROL).await?);
+    let runs = site.runs(attacker(1)).await?;
+    let control = site.runs(CONTROL).await?;
     let limit = site.settings.limit("per_ip")?;
-    let (most, most_beside) = (limit.most(tally.elapsed), limit.most(beside.elapsed) + ENTRY);
+    let most = limit.most(tally.elapsed);
+    let most_beside = limit.most(beside.elapsed) + ENTRY;
     Ok(Strike::new(
         tally.sent,
         format!("{runs} handler runs, and {control} by GET with a pass"),

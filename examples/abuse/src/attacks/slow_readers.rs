@@ -35,7 +35,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
             site.scale.length(),
         ));
     }
-    let (mut open, mut most_held) = (Vec::new(), 0);
+    let mut open = Vec::new();
+    let mut most_held = 0;
     while !workers.is_empty() {
         most_held = most_held.max(held(site).await?.0);
         while let Some(streams) = workers.try_join_next() {
@@ -75,7 +76,8 @@ async fn ask(
     readers: u32,
     length: Duration,
 ) -> Result<Vec<TcpStream>> {
-    let (start, mut open) = (Instant::now(), Vec::new());
+    let start = Instant::now();
+    let mut open = Vec::new();
     for number in (first..readers).step_by(WORKERS as usize) {
         sleep_until(start + length * number / readers).await;
         let from = attacker(u8::try_from(number % ADDRESSES).unwrap_or(0) + 1);

@@ -34,7 +34,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     // A ticket without a place keeps its order of arrival for one and a half intervals.
     let interval = site.settings.refresh_interval;
     sleep_until(taken_at + interval * 3 / 2 + SLACK).await;
-    let (tickets, overtaken) = (hoard.len(), Arc::new(AtomicU64::new(0)));
+    let tickets = hoard.len();
+    let overtaken = Arc::new(AtomicU64::new(0));
     let mut back = JoinSet::new();
     for mut ticket in hoard {
         let overtaken = Arc::clone(&overtaken);

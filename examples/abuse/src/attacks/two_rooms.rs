@@ -18,7 +18,8 @@ use crate::{
 
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let mut client = Client::new(attacker(1), site.address());
-    let (mut tokens, mut tally) = (Tokens::default(), Tally::default());
+    let mut tokens = Tokens::default();
+    let mut tally = Tally::default();
     let start = Instant::now();
     while start.elapsed() < site.scale.length() {
         let mut request = get("/");
@@ -35,7 +36,8 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let rooms = site.numbers().await?.rooms;
     let people = u32::try_from(PEOPLE)?;
     let slots = |name: &str| rooms.get(name).map_or(0, |room| room.active.saturating_sub(people));
-    let (shop, checkout) = (slots("shop"), slots("checkout"));
+    let shop = slots("shop");
+    let checkout = slots("checkout");
     Ok(Strike::new(
         tally.sent,
         format!("{} requests served, slots: {shop} and {checkout}", tally.served),

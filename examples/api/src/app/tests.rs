@@ -35,8 +35,8 @@ struct Seen {
 impl Api {
     fn new(arguments: &[&str]) -> Self {
         let cli = Cli::try_parse_from([&["api"], arguments].concat()).unwrap();
-        let (config, clock) =
-            (cli.config().unwrap(), ManualClock::new(Timestamp::from_secs(1_700_000_000)));
+        let config = cli.config().unwrap();
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let limits = WaitingRoomLayer::with_clock(config, clock.clone());
         Self { handle: limits.handle(), app: app(limits), clock }
     }
@@ -148,8 +148,8 @@ async fn an_essay_costs_what_it_comes_to() {
 #[tokio::test]
 async fn who_goes_on_guessing_passwords_is_kept_out_until_he_stops() {
     let api = Api::new(&[]);
-    let (wrong, right) =
-        (r#"{"name":"ann","password":"guess"}"#, r#"{"name":"ann","password":"swordfish"}"#);
+    let wrong = r#"{"name":"ann","password":"guess"}"#;
+    let right = r#"{"name":"ann","password":"swordfish"}"#;
     for _ in 0..5 {
         assert_eq!(api.log_in(wrong).await, StatusCode::UNAUTHORIZED);
     }

@@ -36,10 +36,10 @@ pub trait Tap: fmt::Debug + Send + Sync + 'static {
     fn listen(&self) -> Listeners;
 }
 
-/// What a tap hears one direction of a connection with. It is called with all bytes in their order.
+/// The callback of a tap for one direction of a connection. It is called with all bytes in order.
 pub type Listener = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What a tap hears both directions of a connection with.
+/// The callbacks of a tap for both directions of a connection.
 #[expect(missing_debug_implementations, reason = "functions have no state to show")]
 #[expect(clippy::exhaustive_structs, reason = "a connection has two directions")]
 pub struct Listeners {
@@ -49,7 +49,7 @@ pub struct Listeners {
     pub back: Listener,
 }
 
-/// What all connections of a link have in common.
+/// The state that all connections of a link share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) state: watch::Receiver<State>,
@@ -80,9 +80,10 @@ async fn carry(near: TcpStream, shared: Shared) -> io::Result<()> {
     let far = TcpStream::connect(target).await?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
-    let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    let (near_read, near_write) = near.into_split();
+    let (far_read, far_write) = far.into_split();
     let listeners = shared.tap.as_ref().map(|tap| tap.listen());
-    let (hears, hears_back) = listeners.map(|it| (it.there, it.back)).unzip();
+    let (hears, hears_back) = listeners.map(|listener| (listener.there, listener.back)).unzip();
     let mut there = pin!(Pump::new(Direction::There, hears, &shared).run(near_read, far_write));
     let mut back = pin!(Pump::new(Direction::Back, hears_back, &shared).run(far_read, near_write));
     select! {

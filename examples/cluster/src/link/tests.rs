@@ -10,7 +10,7 @@ use tokio::{
 
 use super::*;
 
-/// What each direction of all connections has carried.
+/// The bytes that each direction of all connections has carried.
 #[derive(Debug, Default)]
 struct Transcript(Arc<[Mutex<Vec<u8>>; 2]>);
 
@@ -81,7 +81,8 @@ async fn one_direction_is_lost_while_the_other_one_works() {
 async fn jitter_delays_every_piece_and_keeps_the_order() {
     let link = Link::to(echo().await, Duration::ZERO).unwrap();
     let mut stream = TcpStream::connect(link.address()).await.unwrap();
-    let (least, most) = (Duration::from_millis(5), Duration::from_millis(30));
+    let least = Duration::from_millis(5);
+    let most = Duration::from_millis(30);
     link.set(Weather::Jitter(least, most));
     let asked = Instant::now();
     for word in [b"ding", b"dong", b"bell"] {

@@ -1,10 +1,10 @@
-//! What happens to the bytes on a link.
+//! The treatment of the bytes on a link.
 
 use std::{net::SocketAddr, time::Duration};
 
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 
-/// What happens to the bytes on a link.
+/// The treatment of the bytes on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Weather {

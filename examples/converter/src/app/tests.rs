@@ -15,7 +15,8 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn converter(limit: u32) -> (Router, WaitingRoomHandle, Arc<Order>) {
-    let (gate, order) = (gate(limit, 8, 60 * SECOND).unwrap(), Arc::new(Order::default()));
+    let gate = gate(limit, 8, 60 * SECOND).unwrap();
+    let order = Arc::new(Order::default());
     let handle = gate.handle();
     (app(Pace::restless(limit), &order, Some(gate)), handle, order)
 }
@@ -86,7 +87,8 @@ async fn a_client_that_goes_away_does_not_free_the_core_that_its_work_is_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_permit_rests_after_the_client_has_its_answer() {
-    let (gate, order) = (gate(1, 8, 60 * SECOND).unwrap(), Arc::new(Order::default()));
+    let gate = gate(1, 8, 60 * SECOND).unwrap();
+    let order = Arc::new(Order::default());
     let handle = gate.handle();
     // A tenth of one core, so a permit rests nine times as long as it works.
     let app = app(Pace::new(10, 1), &order, Some(gate));

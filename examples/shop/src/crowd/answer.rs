@@ -27,7 +27,7 @@ pub(super) enum Answer {
     Waiting(Notice),
 }
 
-/// What an answer in JSON, or an event of a push stream, tells a visitor.
+/// The contents of an answer in JSON, or of an event of a push stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct News {
     pub(super) waiting_since: Option<Timestamp>,
@@ -53,7 +53,7 @@ pub(super) struct Notice {
     pub(super) event: Option<EventNotice>,
 }
 
-/// What an answer that asks a visitor to wait is based on. Only a room with the debug header reports
+/// The basis of an answer that asks a visitor to wait. Only a room with the debug header reports
 /// that an answer is not a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Basis {
@@ -95,7 +95,9 @@ impl Answer {
             }
             Some(b"wait") => {
                 let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
-                let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+                let is_json = headers
+                    .get(CONTENT_TYPE)
+                    .is_some_and(|content_type| content_type == "application/json");
                 let basis = Basis::of(headers);
                 let body = response.text().await?;
                 let News { waiting_since, position, event, .. } =
@@ -135,9 +137,10 @@ fn is_limited(headers: &HeaderMap) -> bool {
 }
 
 impl News {
-    /// What a page tells a visitor without scripts.
+    /// The contents of a page for a visitor without scripts.
     fn of_page(page: &str) -> Self {
-        let (position, event) = (told_by_page(page), EventNotice::of_page(page));
+        let position = told_by_page(page);
+        let event = EventNotice::of_page(page);
         Self { waiting_since: None, position, interval: None, now: None, event }
     }
 
@@ -150,7 +153,7 @@ impl News {
     };
 }
 
-/// What a JSON answer tells a visitor.
+/// The contents of a JSON answer.
 pub(super) fn told_by_json(body: &str) -> News {
     let Ok(Document { room }) = serde_json::from_str(body) else { return News::NONE };
     let position = match room.position {

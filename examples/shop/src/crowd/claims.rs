@@ -35,7 +35,7 @@ struct Place {
     doubtful_since: Option<Timestamp>,
 }
 
-/// What an answer proves.
+/// How certain the conclusions from an answer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surety {
     /// The store may be away, and may have decided otherwise.
@@ -81,13 +81,7 @@ impl Claims {
     ) {
         let in_doubt = surety == Surety::InDoubt;
         if seen == Seen::Admitted {
-            self.places.remove(&visitor);
-            let until = sent + self.session;
-            // A pass cannot be renewed during an outage, but a new one is valid for a full session.
-            let pass = self.passes.entry(visitor).or_insert(until);
-            if surety == Surety::Sure {
-                *pass = until.max(*pass);
-            }
+            self.admitted(visitor, sent, surety);
             return;
         }
         if let Some(until) = self.passes.remove(&visitor).filter(|until| now < *until) {
@@ -129,9 +123,14 @@ impl Claims {
                     None if in_doubt && returned_ticket => sent,
                     _ => due,
                 };
-                let (waiting_since, kept_from) = (since, sent);
-                let place =
-                    Place { waiting_since, kept_from, kept_for, due, sure_due, doubtful_since };
+                let place = Place {
+                    waiting_since: since,
+                    kept_from: sent,
+                    kept_for,
+                    due,
+                    sure_due,
+                    doubtful_since,
+                };
                 self.places.insert(visitor, place);
             }
             Seen::Refused => {
@@ -139,6 +138,17 @@ impl Claims {
                 self.lost += u64::from(place.is_some_and(|place| self.holds(&place, now)));
             }
             Seen::Admitted | Seen::Waiting { .. } => {}
+        }
+    }
+
+    /// Records an admission.
+    fn admitted(&mut self, visitor: VisitorNo, sent: Timestamp, surety: Surety) {
+        self.places.remove(&visitor);
+        let until = sent + self.session;
+        // A pass cannot be renewed during an outage, but a new one is valid for a full session.
+        let pass = self.passes.entry(visitor).or_insert(until);
+        if surety == Surety::Sure {
+            *pass = until.max(*pass);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What visitors are told about the draw of an event, and whether they can recompute it.
+//! The published facts about the draw of an event, and whether visitors can recompute it.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tower_waiting_room::room::event::{Lottery, Shuffle};
 use waiting_room_sim::VisitorNo;
 
-/// What one answer contains about an event: only what anyone may publish.
+/// The facts about an event in one answer: only public ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct EventNotice {
@@ -19,7 +19,7 @@ pub(super) struct EventNotice {
     pub(super) seed: Option<String>,
 }
 
-/// What all visitors were told about a draw.
+/// The facts about a draw that all visitors received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draw {
     /// The commitment, from the first answer before the start.
@@ -30,7 +30,7 @@ pub(super) struct Draw {
     contradictions: u64,
 }
 
-/// What one visitor was told.
+/// The facts that one visitor received.
 #[derive(Clone, Copy, Debug)]
 struct Entrant {
     number: u32,
@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_browser_without_scripts_reads_the_same_on_the_page() {
-        let (seed, commitment) = ("0f".repeat(32), "f0".repeat(32));
+        let seed = "0f".repeat(32);
+        let commitment = "f0".repeat(32);
         let before = format!(
             "<p>Your number in the draw is 1,042. Anyone can check the draw afterwards. Its \
              commitment is {commitment}.</p>"

@@ -45,9 +45,14 @@ impl Flight {
         if purpose == Purpose::Leave {
             view.claims.leaves(visitor);
         }
-        let (witness, trouble) = (Arc::clone(witness), view.trouble);
-        let (is_undecided, is_over, holds_for) = (false, false, None);
-        let (is_new, calls, is_whole) = (false, Calls::default(), true);
+        let witness = Arc::clone(witness);
+        let trouble = view.trouble;
+        let is_undecided = false;
+        let is_over = false;
+        let holds_for = None;
+        let is_new = false;
+        let calls = Calls::default();
+        let is_whole = true;
         Self {
             witness,
             visitor,

@@ -1,4 +1,4 @@
-//! Slots that stood idle while somebody waited, as far as the visitors know it.
+//! Slots that were idle while a visitor waited, as far as the visitors know.
 //!
 //! A client knows when it got or renewed its pass, and so until when its slot is held. It also knows
 //! for how long it counts as present. From both follows how many slots were free at any time, and for
@@ -17,7 +17,7 @@ use std::{
 use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::VisitorNo;
 
-/// What the visitors did, in order.
+/// The actions of the visitors, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotLog(Vec<(Timestamp, VisitorNo, Step)>);
 
@@ -51,7 +51,7 @@ pub(super) struct Sale {
 /// The slots that stood idle, in seconds times slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct IdleSlots {
-    /// All slots, while somebody waited.
+    /// All slots, while a visitor waited.
     pub(super) total: f64,
     /// Free slots whose turn it was for a visitor with a stream.
     pub(super) for_push: f64,
@@ -91,12 +91,12 @@ struct Hall {
     now: Timestamp,
     /// Until when each visitor inside holds its slot.
     inside: HashMap<VisitorNo, Timestamp>,
-    /// Who waits, in the order of the line, and until when it counts as present.
+    /// The waiting visitors in the order of the line, and the ends of their presence.
     waiting: BTreeMap<(Timestamp, VisitorNo), (Timestamp, By)>,
     orders: HashMap<VisitorNo, Timestamp>,
     /// The admissions of the last minute.
     admitted: VecDeque<Timestamp>,
-    /// The times at which somebody may lose its slot or its presence.
+    /// The times at which a visitor may lose its slot or its presence.
     deadlines: BinaryHeap<Reverse<(Timestamp, VisitorNo)>>,
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::room::RecoveryName;
 
-/// What the visitors saw of the room.
+/// The room as the visitors saw it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub(super) report: Report,
@@ -149,9 +149,10 @@ impl Outcome {
     }
 
     fn verdict(&self) -> String {
-        let judged = match self.is_excused() {
-            true => "promise but the limits, which a new room that admits at once cannot promise,",
-            false => "promise",
+        let judged = if self.is_excused() {
+            "promise but the limits, which a new room that admits at once cannot promise,"
+        } else {
+            "promise"
         };
         match self.violations().as_slice() {
             [] => format!("every {judged} was kept"),
@@ -187,16 +188,16 @@ impl Outcome {
             report: &self.report,
             failed_requests: self.failures,
             restart_at_s: self.restart.map(|restart| restart.at.as_secs_f64()),
-            refused_by_limits: self.one_address.map(|it| it.limited),
-            first_position_p95_s: self.first_position_p95().map(|it| it.as_secs_f64()),
+            refused_by_limits: self.one_address.map(|crowd| crowd.limited),
+            first_position_p95_s: self.first_position_p95().map(|wait| wait.as_secs_f64()),
             sale: self.sale.as_ref().map(SaleFigures::new),
             violations: self.violations(),
         }
     }
 
     fn first_position_p95(&self) -> Option<Duration> {
-        let sale = self.sale.as_ref().map(|it| it.first_position_p95);
-        self.one_address.map(|it| it.first_position_p95).or(sale)
+        let sale = self.sale.as_ref().map(|sale| sale.first_position_p95);
+        self.one_address.map(|crowd| crowd.first_position_p95).or(sale)
     }
 
     fn table(&self) -> Table {
@@ -205,7 +206,8 @@ impl Outcome {
         table.load_style(presets::ASCII_MARKDOWN);
         table.set_header(["", "seen", "promised"]);
         let no_more = |limit: u64| format!("≤ {limit}");
-        let minute = report.new_users_per_minute.map_or(String::new(), |it| no_more(it.into()));
+        let minute =
+            report.new_users_per_minute.map_or(String::new(), |limit| no_more(limit.into()));
         let seconds = |seconds: f64| format!("{seconds:.1} s");
         let rows = [
             ("visitors", report.visitors.to_string(), String::new()),

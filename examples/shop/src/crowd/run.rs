@@ -36,7 +36,8 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     raise_file_limit();
     let server = Closed::new(first).open(Server::ANYWHERE)?;
 
-    let (seed, witness) = (crowd.seed(), crowd.witness());
+    let seed = crowd.seed();
+    let witness = crowd.witness();
     let news = format!("{} on http://{}, seed {seed}", crowd.story(), server.address());
     let (scene, shown) = watch::channel(Scene { room: server.handle().room(), news });
     let shops = [server.address()];

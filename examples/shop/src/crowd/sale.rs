@@ -31,7 +31,7 @@ pub(super) struct SalePlan {
     end: Timestamp,
 }
 
-/// What the visitors of a sale saw.
+/// A sale as its visitors saw it.
 #[derive(Clone, Debug)]
 pub(super) struct SaleOutcome {
     pub(super) bias: DrawBias,
@@ -67,7 +67,7 @@ impl SalePlan {
         Self { opens, start, end: start + Self::LENGTH }
     }
 
-    /// What is announced to visitors.
+    /// The announcement to visitors.
     pub(super) fn promise(&self, room: &RoomArgs) -> EventPromise {
         EventPromise {
             prequeue_start: self.opens,

@@ -110,7 +110,8 @@ async fn sixty_visitors_of_a_sale_are_let_in_after_its_start_in_the_published_or
     let (cli, order) = order(&line);
     let outcome = run(&cli.room, order).await.unwrap();
     assert!(outcome.report.violations().is_empty(), "{outcome:?}");
-    let (event, sale) = (outcome.report.event.unwrap(), outcome.sale.unwrap());
+    let event = outcome.report.event.unwrap();
+    let sale = outcome.sale.unwrap();
     assert!(event.entrants >= 20 && outcome.report.admitted >= 8, "{event:?}");
     assert_eq!((event.event_early, event.draw_mismatches), (0, 0));
     assert_eq!((sale.draw.recomputed, sale.draw.mismatches), (sale.draw.entrants, 0));

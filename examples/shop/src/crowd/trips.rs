@@ -145,7 +145,8 @@ mod tests {
         ] {
             let mut trips = Trips::default();
             trips.served(made);
-            let (mut unextended, now) = (Unextended::none(Duration::from_secs(90)), Instant::now());
+            let mut unextended = Unextended::none(Duration::from_secs(90));
+            let now = Instant::now();
             assert!(unextended.promises_session(NONE, now, now));
             assert_eq!(unextended.promises_session(made, now, now), is_whole, "{made:?}");
             // A node that never asks again is found out.

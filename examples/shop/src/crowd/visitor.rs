@@ -117,7 +117,8 @@ impl Visitor {
     async fn get_in(&mut self, mut told: Told) -> bool {
         let patience = self.plan.patience.unwrap_or(ENDLESS);
         let until = Instant::now() + patience;
-        let (mut failures, mut is_polling) = (0, false);
+        let mut failures = 0;
+        let mut is_polling = false;
         loop {
             let pause = match told {
                 // The script learns that the visitor is admitted, and loads the page.
@@ -264,7 +265,8 @@ impl Visitor {
         let sent = Instant::now();
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
-        let (headers, calls) = (response.headers(), Calls::told(response.headers()));
+        let headers = response.headers();
+        let calls = Calls::told(response.headers());
         let is_whole = self.unextended.promises_session(calls, sent, Instant::now());
         flight.made(!self.has_pass && !self.has_ticket, calls, is_whole);
         tracing::debug!(

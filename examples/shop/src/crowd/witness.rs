@@ -1,4 +1,4 @@
-//! What all visitors saw, in the order in which they saw it.
+//! The observations of all visitors, in one order.
 //!
 //! Visitors run concurrently, but the oracle needs one order of events. One lock, and one clock
 //! that is read under this lock, establish that order.
@@ -22,6 +22,11 @@ use super::{
     latencies::Latencies,
     trips::Trips,
 };
+
+mod trouble;
+
+pub use trouble::Admissions;
+pub(super) use trouble::Trouble;
 
 /// Reports to the oracle what the visitors do and see.
 ///
@@ -58,7 +63,7 @@ pub(super) struct View {
     pub(super) sale: Option<SaleView>,
 }
 
-/// What the visitors of a sale saw, in addition.
+/// The additional observations of the visitors of a sale.
 #[derive(Debug)]
 pub(super) struct SaleView {
     promise: EventPromise,
@@ -66,30 +71,6 @@ pub(super) struct SaleView {
     slots: SlotLog,
     /// The times of arrival.
     came: HashMap<VisitorNo, Timestamp>,
-}
-
-/// The state of the fault, as far as it was reported to the witness.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Trouble {
-    /// Whether there is a fault.
-    pub(super) is_on: bool,
-    /// Whether the answers of the room may differ from what the store has decided.
-    pub(super) is_in_doubt: bool,
-    healed_at: Option<Timestamp>,
-    last_undecided_at: Option<Timestamp>,
-    admissions: Admissions,
-}
-
-/// The number of requests without a pass that were admitted, by time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "there is no other time")]
-pub struct Admissions {
-    /// Before the fault.
-    pub before: u64,
-    /// During the fault.
-    pub meanwhile: u64,
-    /// After the fault.
-    pub after: u64,
 }
 
 impl View {
@@ -103,32 +84,6 @@ impl View {
         if let Some(sale) = &mut self.sale {
             sale.slots.record(now, visitor, step(now));
         }
-    }
-}
-
-impl Trouble {
-    /// The time without an answer that reports an outage or an overload, after which a fault counts
-    /// as over. A later such answer has another cause.
-    const OVER_AFTER: Duration = Duration::from_secs(5);
-
-    /// Records an answer that is not a decision of the room.
-    pub(super) fn was_undecided(&mut self, now: Timestamp) {
-        let Some(healed) = self.healed_at else { return };
-        let last = self.last_undecided_at.map_or(healed, |last| last.max(healed));
-        if now.since(last) <= Self::OVER_AFTER {
-            self.last_undecided_at = Some(now);
-        }
-    }
-
-    /// Records that a request without a pass was admitted.
-    pub(super) fn was_let_in(&mut self) {
-        let Admissions { before, meanwhile, after } = &mut self.admissions;
-        let now = match (self.is_on, self.healed_at) {
-            (true, _) => meanwhile,
-            (false, None) => before,
-            (false, Some(_)) => after,
-        };
-        *now += 1;
     }
 }
 
@@ -152,7 +107,7 @@ pub(super) enum Fate {
     Refused,
 }
 
-/// What a crowd from one address saw.
+/// The observations of a crowd from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OneAddress {
     /// The number of requests that a rate limit refused.
@@ -203,7 +158,8 @@ impl Witness {
         let witness = Self::new(limits);
         let mut view = witness.lock();
         view.oracle = Oracle::new(limits).with_event(promise);
-        let (draw, slots) = (Draw::default(), SlotLog::default());
+        let draw = Draw::default();
+        let slots = SlotLog::default();
         view.sale = Some(SaleView { promise, draw, slots, came: HashMap::new() });
         drop(view);
         witness
@@ -416,11 +372,7 @@ impl Witness {
     /// Only a room with the debug header reports it.
     #[must_use]
     pub fn undecided_after(&self) -> Duration {
-        let Trouble { healed_at, last_undecided_at, .. } = self.lock().trouble;
-        match (healed_at, last_undecided_at) {
-            (Some(healed), Some(last)) => last.since(healed),
-            _ => Duration::ZERO,
-        }
+        self.lock().trouble.undecided_after()
     }
 
     /// The number of admissions before, during and after the fault.
@@ -445,7 +397,8 @@ impl Witness {
     /// among the visitors that were admitted.
     #[must_use]
     pub fn out_of_order(&self) -> Duration {
-        let (mut latest, mut most) = (Timestamp::ZERO, Duration::ZERO);
+        let mut latest = Timestamp::ZERO;
+        let mut most = Duration::ZERO;
         for came in &self.lock().admitted {
             latest = latest.max(*came);
             most = most.max(latest.since(*came));

@@ -16,7 +16,7 @@ async fn exporting(to: &str) -> Shop {
 async fn reads(collector: &Collector, series: &str, value: f64) {
     until(&format!("{series} is {value}"), async || {
         let exported = collector.series().get(series).copied();
-        exported.filter(|it| (it - value).abs() < 1e-9)
+        exported.filter(|exported| (exported - value).abs() < 1e-9)
     })
     .await;
 }
@@ -36,7 +36,7 @@ async fn a_collector_gets_the_figures_that_the_shop_shows_to_prometheus() {
         collector
             .series()
             .get("waiting_room_waiting{room=\"shop\"}")
-            .filter(|it| **it > 0.0)
+            .filter(|value| **value > 0.0)
             .copied()
     })
     .await;

@@ -56,7 +56,7 @@ async fn query(prometheus: &str, query: &str) -> Option<f64> {
 
 async fn reads(prometheus: &str, name: &str, value: f64) {
     until(&format!("{name} is {value}"), async || {
-        query(prometheus, name).await.filter(|it| (it - value).abs() < 1e-9)
+        query(prometheus, name).await.filter(|found| (found - value).abs() < 1e-9)
     })
     .await;
 }
@@ -78,7 +78,7 @@ async fn prometheus_reads_who_is_active_who_waits_and_who_is_admitted() {
     // The second touch makes a place.
     until("a visitor is in line", async || {
         assert!(!is_inside(&eve).await);
-        query(&prometheus, "waiting_room_waiting").await.filter(|it| *it > 0.0)
+        query(&prometheus, "waiting_room_waiting").await.filter(|found| *found > 0.0)
     })
     .await;
     reads(&prometheus, "waiting_room_present", 1.0).await;

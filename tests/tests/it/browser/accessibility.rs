@@ -14,7 +14,9 @@ pub(super) async fn expect_no_violations(browser: &Browser, what: &str) {
         let rules = found["passes"].as_array().unwrap().len();
         assert!(rules > 10, "{what}, {scheme}: {found}");
         let violations = found["violations"].as_array().unwrap();
-        let named = violations.iter().map(|it| format!("{}: {}", it["id"], it["nodes"][0]["html"]));
+        let named = violations
+            .iter()
+            .map(|violation| format!("{}: {}", violation["id"], violation["nodes"][0]["html"]));
         assert_eq!(named.collect::<Vec<_>>(), Vec::<String>::new(), "{what}, {scheme}");
     }
 }

@@ -70,7 +70,7 @@ async fn an_operator_watches_a_crowd_of_500_and_changes_a_limit() {
     browser.text_when("#link", |text| text == "live").await;
     assert_eq!(browser.text("h1").await.unwrap(), "shop");
     browser.text_when("#active-of", |text| text == "of 40").await;
-    browser.text_when("#waiting", |text| text.parse::<u32>().is_ok_and(|it| it > 100)).await;
+    browser.text_when("#waiting", |text| text.parse::<u32>().is_ok_and(|count| count > 100)).await;
     browser.text_when("#gates", |text| text.starts_with("pages ")).await;
     browser.text_when("#rate-limits", |text| text.starts_with("service ")).await;
     browser.text_when("#reasons", |text| text.contains("queued:")).await;
@@ -124,7 +124,10 @@ async fn an_operator_watches_a_crowd_of_500_and_changes_a_limit() {
         .unwrap();
     assert_eq!(browser.value("document.getElementById('dialog').open").await, false);
     assert_eq!(room.rules().mode(), RoomMode::Auto);
-    assert_eq!(browser.complaints().await.iter().filter(|it| !it.contains("422")).count(), 0);
+    assert_eq!(
+        browser.complaints().await.iter().filter(|complaint| !complaint.contains("422")).count(),
+        0
+    );
 }
 
 #[tokio::test]

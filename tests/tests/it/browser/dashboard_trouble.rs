@@ -85,12 +85,16 @@ async fn figures_that_stop_without_an_error_are_not_shown_as_live() {
         // The events of the streams get lost while they are cut, without an error.
         operator.layer(map_response(move |response: Response<Body>| {
             let content_type = response.headers().get(header::CONTENT_TYPE);
-            let is_stream = content_type.is_some_and(|it| it == "text/event-stream");
+            let is_stream =
+                content_type.is_some_and(|content_type| content_type == "text/event-stream");
             let is_cut = Arc::clone(&cut);
             let arrives = move |_: &_| ready(!is_cut.load(Ordering::Relaxed));
-            ready(response.map(|body| match is_stream {
-                true => Body::from_stream(body.into_data_stream().filter(arrives)),
-                false => body,
+            ready(response.map(|body| {
+                if is_stream {
+                    Body::from_stream(body.into_data_stream().filter(arrives))
+                } else {
+                    body
+                }
             }))
         }))
     });
@@ -150,7 +154,8 @@ async fn the_nodes_of_a_shared_room_are_listed() {
     let client = redis::Client::open(server.url()).unwrap();
     let mut routers = Vec::new();
     for _ in 0..2 {
-        let (config, client) = (config().build().unwrap(), client.clone());
+        let config = config().build().unwrap();
+        let client = client.clone();
         let open = move || {
             let client = client.clone();
             async move { client.get_multiplexed_async_connection().await }

@@ -84,7 +84,7 @@ async fn a_page_whose_policy_forbids_frames_is_not_shown_in_one() {
     framed(&browser, &elsewhere, &house.url("/")).await;
     tests::until("the browser refuses the frame", async || {
         let complaints = browser.complaints().await;
-        complaints.iter().any(|it| it.contains("frame-ancestors")).then_some(())
+        complaints.iter().any(|complaint| complaint.contains("frame-ancestors")).then_some(())
     })
     .await;
     assert_eq!(browser.text("#page").await, None);

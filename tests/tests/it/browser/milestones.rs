@@ -1,4 +1,4 @@
-//! What the script of the page does with answers that the test makes up.
+//! The reactions of the page's script to answers that the test makes up.
 
 use serde_json::{Value, json};
 use tests::{Browser, House, config};

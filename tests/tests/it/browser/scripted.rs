@@ -25,7 +25,8 @@ async fn the_place_falls_and_the_visitor_is_let_in_without_a_reload_by_hand() {
     for guest in guests {
         guest.leave().await;
     }
-    let (bob, cat) = (bob.await.unwrap(), cat.await.unwrap());
+    let bob = bob.await.unwrap();
+    let cat = cat.await.unwrap();
     browser.text_when("#position b", |number| number == "2").await;
     assert_eq!(browser.value("window.unmoved").await, json!(true), "the page was not reloaded");
     let heard = browser.value("document.getElementById('heard').textContent").await;
@@ -50,6 +51,6 @@ async fn the_pass_is_a_secure_cookie_that_scripts_cannot_read() {
     assert_eq!(browser.value("document.cookie").await, "");
     let cookie = browser.client().get_named_cookie("__Host-wr-shop").await.unwrap();
     assert_eq!((cookie.secure(), cookie.http_only()), (Some(true), Some(true)));
-    assert!(cookie.same_site().is_some_and(|it| it.is_lax()));
+    assert!(cookie.same_site().is_some_and(|same_site| same_site.is_lax()));
     assert_eq!((cookie.path(), cookie.domain()), (Some("/"), Some("localhost")));
 }

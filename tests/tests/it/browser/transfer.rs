@@ -24,7 +24,7 @@ async fn a_visitor_continues_on_another_device_with_a_link() {
             .value("document.getElementById('link').value")
             .await
             .as_str()
-            .filter(|it| !it.is_empty())
+            .filter(|token| !token.is_empty())
             .map(drop)
     })
     .await;

@@ -170,7 +170,8 @@ async fn begun(client: &mut HealthClient<Channel>) -> Streaming<HealthCheckRespo
 /// Runs a client that sends this number of requests, of which the first is refused. The permit is
 /// free by the time the client returns.
 async fn comes_back_in_time(client: impl Fn(&str) -> Program, asks: usize) {
-    let (layer, floor) = (layer(gate(1).queue(0)), Floor::new());
+    let layer = layer(gate(1).queue(0));
+    let floor = Floor::new();
     let app = Router::new().route("/work", floor.work()).route("/quick", get(async || "quick"));
     let api = Api::of(&layer, app.layer(layer.clone()));
     let guest = Wire::Http1.crowd([api.url("/work")]);
@@ -183,7 +184,8 @@ async fn comes_back_in_time(client: impl Fn(&str) -> Program, asks: usize) {
 
     let [refused, _guest, back, ..] = &*api.visits() else { panic!("too few visits") };
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-    let (told, gap) = (refused.retry_after(), back.at.since(refused.at));
+    let told = refused.retry_after();
+    let gap = back.at.since(refused.at);
     assert!((told..=told + SLACK).contains(&gap), "back after {gap:?}, told {told:?}");
 }
 

@@ -134,7 +134,9 @@ fn answers(upgrade: WebSocketUpgrade, permit: Option<PermitHandle>) -> Response 
 fn convert(app: Router, floor: &Floor) -> Router {
     let floor = floor.clone();
     let convert = async move |Extension(permit): Extension<PermitHandle>| {
-        let (_request, work, end) = (floor.enter(), floor.enter(), floor.finished());
+        let _request = floor.enter();
+        let work = floor.enter();
+        let end = floor.finished();
         let runtime = Handle::current();
         let converting = task::spawn_blocking(move || {
             runtime.block_on(end);

@@ -34,7 +34,8 @@ async fn a_client_of_http_1_that_leaves_is_noticed() {
         ("POST of chunks, 32 KiB", chunk(32 * KIB, 32 * KIB) + "\r\n0\r\n\r\n"),
         ("POST of chunks, half of one sent", chunk(16 * KIB, 8 * KIB)),
     ] {
-        let (mut closed, mut reset) = (Vec::new(), Vec::new());
+        let mut closed = Vec::new();
+        let mut reset = Vec::new();
         let (works, guest) = busy(gate(1)).await;
         for _ in 0..ROUNDS {
             for (times, leave) in [(&mut closed, drop as fn(Raw)), (&mut reset, Raw::reset)] {
@@ -182,7 +183,8 @@ fn posts(client: &Client, works: &Works, len: usize) -> AbortHandle {
 
 fn was_noticed(what: &str, mut times: Vec<Duration>) {
     times.sort();
-    let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
+    let median = times[times.len() / 2];
+    let longest = times[times.len() - 1];
     println!("{what}: noticed after {median:?}, at most {longest:?}");
     assert!(longest < NOTICED, "{what}: {times:?}");
 }

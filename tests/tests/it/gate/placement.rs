@@ -50,7 +50,8 @@ async fn with_towers_limit_two_are_as_many_as_there_are_routes_and_connections()
 
 async fn two_run_wherever_the_layer_is(wire: Wire) {
     for (place, prefix, put) in PLACES {
-        let (layer, floor) = (layer(gate(2)), Floor::new());
+        let layer = layer(gate(2));
+        let floor = Floor::new();
         let process = put(&floor, layer.clone());
         let works = Works::of(process, layer.handle(), floor);
         println!("{wire:?}, {place}");

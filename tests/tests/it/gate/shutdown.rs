@@ -28,7 +28,8 @@ struct GoingDown {
 
 impl GoingDown {
     fn open(limit: u32, queue: DrainQueue, deadline: Duration) -> Self {
-        let (layer, floor) = (layer(gate(limit)), Floor::new());
+        let layer = layer(gate(limit));
+        let floor = Floor::new();
         let app = Router::new().route("/work", floor.work()).route("/stream", floor.stream());
         let app = sockets(app, &floor).layer(layer.clone());
         let (signal, signalled) = oneshot::channel();

@@ -55,7 +55,8 @@ async fn a_reader_that_leaves_frees_its_permit() {
 #[tokio::test]
 async fn a_body_that_is_not_wanted_holds_no_permit() {
     let works = Works::open(gate(1), |app: Router, floor| {
-        let (floor, not_modified) = (floor.clone(), StatusCode::NOT_MODIFIED);
+        let floor = floor.clone();
+        let not_modified = StatusCode::NOT_MODIFIED;
         app.route("/known", get(async move || (not_modified, floor.frames())))
     });
     let known = Wire::Http1.client().get(works.url("/known")).send().await.unwrap();

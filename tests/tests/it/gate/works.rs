@@ -63,7 +63,8 @@ impl Works {
     /// `/stream`, which streams, `/quick`, which answers at once, `/echo`, which returns the body,
     /// and the routes that `more` adds. `/outside` is not behind the gate.
     pub(super) fn open(gate: Concurrency, more: impl FnOnce(Router, &Floor) -> Router) -> Self {
-        let (layer, floor) = (layer(gate), Floor::new());
+        let layer = layer(gate);
+        let floor = Floor::new();
         let app = Router::new()
             .route("/work", floor.work())
             .route("/stream", floor.stream())
@@ -164,7 +165,8 @@ impl Floor {
     /// A body that is `begun ` at once, and `done` once it may finish. The request is on the floor
     /// for as long as the body exists.
     pub(super) fn frames(&self) -> Body {
-        let (present, finished) = (self.enter(), self.finished());
+        let present = self.enter();
+        let finished = self.finished();
         let end = async move {
             finished.await;
             drop(present);
@@ -213,7 +215,8 @@ impl Drop for Present {
 
 /// Returns when the condition holds. Returns the time that it took, accurate to a millisecond.
 async fn soon(is_so: impl Fn() -> bool, what: impl Fn() -> String) -> Duration {
-    let (started, mut beat) = (Instant::now(), time::interval(Duration::from_millis(1)));
+    let started = Instant::now();
+    let mut beat = time::interval(Duration::from_millis(1));
     while !is_so() {
         assert!(started.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {}", what());
         beat.tick().await;

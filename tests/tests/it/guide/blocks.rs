@@ -45,7 +45,8 @@ const fn newcomer() {}
 
 #[test]
 fn every_code_block_of_the_guide_is_checked_by_a_test() {
-    let (mut unchecked, mut checked) = (Vec::new(), 0);
+    let mut unchecked = Vec::new();
+    let mut checked = 0;
     for file in pages("docs/guide") {
         let text = fs::read_to_string(&file).unwrap();
         let page = file.file_stem().unwrap().to_str().unwrap();
@@ -78,7 +79,8 @@ fn every_calculation_of_the_guide_is_right() {
                 let values: Vec<_> = line.split(['=', '≈']).filter_map(value).collect();
                 assert!(values.len() > 1, "{place}: compares no two numbers");
                 for pair in values.windows(2) {
-                    let (left, right) = (pair[0], pair[1]);
+                    let left = pair[0];
+                    let right = pair[1];
                     assert!((left - right).abs() < 1.0, "{place}: {left} is not {right}");
                     compared += 1;
                 }
@@ -144,7 +146,7 @@ fn factor(rest: &mut Vec<char>) -> f64 {
         // A space separates thousands if three digits follow it.
         let groups = next == ' ' && rest.iter().rev().skip(1).take(3).all(char::is_ascii_digit);
         if next.is_ascii_digit() || next == '.' || groups {
-            digits.extend(rest.pop().filter(|it| *it != ' '));
+            digits.extend(rest.pop().filter(|last| *last != ' '));
         } else {
             break;
         }
@@ -155,7 +157,8 @@ fn factor(rest: &mut Vec<char>) -> f64 {
 /// Skips spaces, words, and units such as `/s`. A slash before a digit is a division.
 fn skip_words(rest: &mut Vec<char>) {
     while let Some(&next) = rest.last() {
-        let is_unit = next == '/' && rest.iter().rev().nth(1).is_some_and(|it| it.is_alphabetic());
+        let is_unit =
+            next == '/' && rest.iter().rev().nth(1).is_some_and(|letter| letter.is_alphabetic());
         if !(next.is_alphabetic() || next == ' ' || is_unit) {
             return;
         }

@@ -51,7 +51,8 @@ impl Api {
 
     /// Serves `app`, which already contains `layer`.
     pub(crate) fn of(layer: &WaitingRoomLayer, app: Router) -> Self {
-        let (handle, record) = (layer.handle(), Record::default());
+        let handle = layer.handle();
+        let record = Record::default();
         let app = app.layer(from_fn_with_state(record.clone(), write_down));
         let app = app.into_make_service_with_connect_info::<SocketAddr>();
         let process = Process::start(async |listener| axum::serve(listener, app).await.unwrap());
@@ -98,9 +99,11 @@ struct Record {
 }
 
 async fn write_down(State(record): State<Record>, request: Request, next: Next) -> Response {
-    let (at, method) = (record.clock.now(), request.method().clone());
+    let at = record.clock.now();
+    let method = request.method().clone();
     let response = next.run(request).await;
-    let (status, headers) = (response.status(), response.headers().clone());
+    let status = response.status();
+    let headers = response.headers().clone();
     record.visits.lock().unwrap().push(Visit { at, method, status, headers });
     response
 }

@@ -34,7 +34,8 @@ async fn ask_twice(browser: &Browser, api: &Api) -> [Value; 2] {
 
 /// A browser on a page of another origin.
 async fn elsewhere() -> (Browser, House) {
-    let (browser, house) = (Browser::start().await, House::open(config()));
+    let browser = Browser::start().await;
+    let house = House::open(config());
     browser.goto(&house.url("/about")).await;
     (browser, house)
 }

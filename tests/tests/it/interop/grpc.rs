@@ -21,7 +21,8 @@ async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
 
     let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
-    let (delay, pushback) = (retry_delay(&refused), pushback(&refused));
+    let delay = retry_delay(&refused);
+    let pushback = pushback(&refused);
     assert!(WINDOW / 2 < delay && delay <= WINDOW, "{delay:?}");
     // The pushback is in whole milliseconds, and never earlier than the delay.
     assert!(

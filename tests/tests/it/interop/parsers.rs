@@ -115,5 +115,5 @@ async fn rate_limits_knows_of_a_refusal_under_every_profile() {
     }
 }
 
-/// What a parser reports for a number that it cannot find.
+/// The report of a parser for a number that it cannot find.
 const NOTHING: Value = Value::Null;

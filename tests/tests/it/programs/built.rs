@@ -54,7 +54,8 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
     for Listing { name, dependencies, program } in listings {
         let package = package(name);
         manifest += &format!("    \"{package}\",\n");
-        let (of_package, source) = (folder.join(&package), folder.join(&package).join("src"));
+        let of_package = folder.join(&package);
+        let source = folder.join(&package).join("src");
         fs::create_dir_all(&source).unwrap();
         let head = format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n\n");
         write(&of_package.join("Cargo.toml"), &(head + dependencies));

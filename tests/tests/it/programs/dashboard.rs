@@ -24,7 +24,8 @@ async fn start() -> Running {
 #[tokio::test]
 async fn the_dashboard_of_the_docs_is_for_its_operator_and_outside_of_the_room() {
     let shop = start().await;
-    let (guest, operator) = (shop.visitor(), shop.visitor());
+    let guest = shop.visitor();
+    let operator = shop.visitor();
     assert_eq!(guest.get("/").await.body, "Welcome to the shop.");
     assert_eq!(guest.get("/admin").await.status, StatusCode::UNAUTHORIZED);
     let seen = operator.get_with("/admin", &[AUTHORIZATION]).await;
@@ -52,7 +53,8 @@ async fn an_open_page_does_not_delay_a_graceful_shutdown() {
 /// The page states 1 % of a core and 16 MiB. The program is not optimized here.
 #[tokio::test]
 async fn a_dashboard_with_one_page_open_takes_at_most_a_hundredth_of_a_core_and_16_mebibytes() {
-    let (shop, without) = (start().await, Running::start("a-waiting-room").await);
+    let shop = start().await;
+    let without = Running::start("a-waiting-room").await;
     for running in [&shop, &without] {
         running.visitor().get("/").await;
     }

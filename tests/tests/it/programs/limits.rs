@@ -162,7 +162,7 @@ async fn the_collector_of_the_docs_gets_what_was_let_through_and_what_was_refuse
     ] {
         until(series, async || {
             let exported = collector.series().get(series).copied();
-            exported.filter(|it| (it - value).abs() < 1e-9)
+            exported.filter(|exported| (exported - value).abs() < 1e-9)
         })
         .await;
     }

@@ -10,7 +10,8 @@ const PAGE: [(&str, &str); 1] = [("accept", "text/html")];
 #[tokio::test]
 async fn the_room_of_the_docs_shows_its_page_to_a_visitor_that_finds_no_slot() {
     let shop = Running::start("a-waiting-room").await;
-    let (inside, waiting) = (shop.visitor(), shop.visitor());
+    let inside = shop.visitor();
+    let waiting = shop.visitor();
     for _ in 0..2 {
         let seen = inside.get_with("/", &PAGE).await;
         assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Welcome to the shop."));
@@ -25,7 +26,8 @@ async fn the_room_of_the_docs_shows_its_page_to_a_visitor_that_finds_no_slot() {
 #[tokio::test]
 async fn the_axum_program_of_the_docs_frees_the_slot_of_a_buyer_and_queues_no_health_check() {
     let shop = Running::start("part-of-an-axum-application").await;
-    let (buyer, other) = (shop.visitor(), shop.visitor());
+    let buyer = shop.visitor();
+    let other = shop.visitor();
     assert_eq!(buyer.get("/").await.body, "Welcome to the shop.");
     assert_eq!(shop.visitor().get("/").await.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(shop.visitor().get("/health").await.body, "up");

@@ -71,7 +71,8 @@ impl Contender {
     /// Returns the service behind this gate. For HAProxy, which is a process of its own, that is
     /// the bare service.
     pub(super) fn app(self, work: Work) -> Router {
-        let (app, limit) = (work.app(), work.at_once());
+        let app = work.app();
+        let limit = work.at_once();
         let gate = Concurrency::limit(limit);
         match self {
             Self::Bulkhead => routers::bulkhead(app, limit, |options| options),

@@ -56,7 +56,8 @@ impl Work {
         let places = semaphore(self.at_once());
         let times = Arc::new(Mutex::new(Times::new(self.mean())));
         let handler = move |permit: Option<Extension<PermitHandle>>| {
-            let (places, times) = (Arc::clone(&places), Arc::clone(&times));
+            let places = Arc::clone(&places);
+            let times = Arc::clone(&times);
             async move {
                 let work = self.done(places, times, permit.map(|Extension(permit)| permit));
                 match self {

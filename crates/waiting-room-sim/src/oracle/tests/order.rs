@@ -53,7 +53,7 @@ fn visitors_who_arrived_at_once_have_no_order() {
 
 #[test]
 fn an_event_of_a_push_stream_is_judged_like_an_answer() {
-    // With a stream, a visitor learns only later that somebody who came after it is inside.
+    // With a stream, a visitor learns only later that a later visitor is inside.
     for (since, inversions) in [(29_500, 1), (28_200, 0)] {
         let mut scene = Scene::new(1, None);
         scene.ask(1, 0, ADMITTED);

@@ -49,8 +49,8 @@ fn an_event_that_lowers_the_limits_ends_no_session_and_breaks_no_promise() {
 
 #[test]
 fn slots_that_an_event_takes_back_are_no_inversion() {
-    // So many visitors wait at the beginning of the prequeue and at the end of the event that some of
-    // them had a slot left for them.
+    // At the beginning of the prequeue and at the end of the event, many visitors wait, and for
+    // some of them a slot was left.
     for seed in seeds(8) {
         let event = ScheduledEvent { end_after: Duration::from_secs(20 * 60), ..doors() };
         let habits =
@@ -73,7 +73,7 @@ fn slow_answers_and_lost_ones_raise_no_false_alarm_about_an_event() {
     }
 }
 
-/// What may be wrong with an event.
+/// The faults that an event may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     /// Two visitors get the same number.

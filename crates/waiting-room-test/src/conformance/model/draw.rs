@@ -39,8 +39,10 @@ impl ModelDraw {
     }
 
     pub(super) fn freeze(&mut self, entrants: u32) {
-        let (lottery, commitment) = (self.event.lottery(), self.event.lottery().commitment());
-        self.order = lottery.reveal(entrants, None).and_then(|it| it.verify(&commitment)).ok();
+        let lottery = self.event.lottery();
+        let commitment = self.event.lottery().commitment();
+        self.order =
+            lottery.reveal(entrants, None).and_then(|reveal| reveal.verify(&commitment)).ok();
     }
 
     pub(super) fn place_of(&self, number: u32) -> Option<u32> {
@@ -78,10 +80,11 @@ impl ModelDraw {
     /// Returns the number of entrants with better places who were neither admitted nor have left.
     pub(super) fn expected_before(&self, number: Option<u32>, place: u32) -> usize {
         let is_gone = |number: &u32| self.departed.contains(number);
-        let is_better = |number: &u32| self.place_of(*number).is_some_and(|it| it < place);
+        let is_better = |number: &u32| self.place_of(*number).is_some_and(|own| own < place);
         let entrants = self.order.as_ref().map_or(0, Shuffle::entrants);
-        let expected = (1..=entrants).filter(|it| is_better(it) && !is_gone(it)).count();
-        let waited = number.and_then(|it| self.waited.get(&it)).copied().unwrap_or(0);
+        let expected =
+            (1..=entrants).filter(|number| is_better(number) && !is_gone(number)).count();
+        let waited = number.and_then(|number| self.waited.get(&number)).copied().unwrap_or(0);
         expected.saturating_sub(waited as usize)
     }
 }

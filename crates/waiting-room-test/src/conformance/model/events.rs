@@ -33,7 +33,7 @@ impl Model {
                 if is_first && is_known && is_awake {
                     for place in &mut self.places {
                         let number = place.number.filter(|(tag, _)| *tag == draw.tag());
-                        if let Some(drawn) = number.and_then(|(_, it)| draw.place_of(it)) {
+                        if let Some(drawn) = number.and_then(|(_, drawn)| draw.place_of(drawn)) {
                             (place.order, place.is_moved) = (drawn.into(), true);
                         }
                     }
@@ -104,7 +104,7 @@ impl Model {
         let Some(draw) = &mut self.draw else { return arrival };
         let tag = draw.tag();
         let own = own.filter(|((of, _), _)| *of == tag);
-        let shown = shown.filter(|it| it.draw == tag);
+        let shown = shown.filter(|shown| shown.draw == tag);
         if let (None, Some(shown), None) = (own, shown, &draw.order) {
             match shown.entrants {
                 Some(entrants) if draw.started.is_some() => draw.freeze(entrants),
@@ -117,7 +117,7 @@ impl Model {
         {
             draw.waited.entry(it.number).or_insert(place.saturating_sub(position));
         }
-        let number = own.map(|((_, number), _)| number).or(shown.map(|it| it.number));
+        let number = own.map(|((_, number), _)| number).or(shown.map(|shown| shown.number));
         let Some(number) = number else { return arrival };
         let stood_at = own.and_then(|(_, order)| u32::try_from(order).ok());
         let mut entrant = Entrant::new(number, tag);
@@ -149,8 +149,10 @@ impl Model {
     /// Returns the number of entrants who count as ahead although they may not have come yet.
     pub(super) fn expected_ahead(&self, ticket: &Ticket, order: u64, now: Timestamp) -> usize {
         let Some(draw) = self.draw.as_ref().filter(|draw| draw.is_unsettled(now)) else { return 0 };
-        match (ticket.entrant.and_then(|it| it.place), draw.started) {
-            (Some(place), _) => draw.expected_before(ticket.entrant.map(|it| it.number), place),
+        match (ticket.entrant.and_then(|entrant| entrant.place), draw.started) {
+            (Some(place), _) => {
+                draw.expected_before(ticket.entrant.map(|entrant| entrant.number), place)
+            }
             (None, Some((start, _))) if order < start.as_nanos() => {
                 let start = start.as_nanos();
                 self.others(ticket.id, now).filter(|place| place.order < start).count()

@@ -23,7 +23,8 @@ async fn the_files_in_yaml_and_in_toml_mean_the_same() {
     for key in ["", "free-demo", "gold-demo"] {
         for (method, path) in [(Method::GET, "/quotes/1"), (Method::POST, "/essays?words=1")] {
             let request = || with_key(Request::builder().method(&method).uri(path), key);
-            let (seen, other) = (yaml.0.send(request()).await, toml.0.send(request()).await);
+            let seen = yaml.0.send(request()).await;
+            let other = toml.0.send(request()).await;
             assert_eq!(seen.status, StatusCode::OK);
             assert_eq!(seen.header("ratelimit"), other.header("ratelimit"), "{path} by {key:?}");
         }

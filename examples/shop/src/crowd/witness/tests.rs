@@ -106,7 +106,8 @@ fn a_pass_lasts_for_a_session_from_an_answer_unless_the_node_says_that_its_store
     for (told, interrupted) in
         [("0 0 0 0 0", 1), ("1 1 1 0 0", 1), ("1 0 0 0 0", 0), ("1 1 0 1 0", 0)]
     {
-        let (witness, clock) = (witness(), ManualClock::new(Timestamp::from_secs(1_000)));
+        let witness = witness();
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
         witness.lock().clock = Arc::new(clock.clone());
         departs(&witness, 1).answered(Seen::Admitted);
         clock.advance(Duration::from_secs(40));
