@@ -18,7 +18,6 @@ use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
 use tower_waiting_room::{WaitingRoomLayer, respond::reason_of};
 use tracing::Span;
-use waiting_room_core::Store;
 
 use crate::{
     api::{add_to_cart, by_api, by_form, cart, products},

@@ -333,7 +333,7 @@ impl<S: Store> SuiteRun<S> {
         self.coverage.note(given.reason());
         let interval = ticket_of(&given).map(|ticket| ticket.retry_after(self.now));
         if ticket_of(&given)
-            .is_some_and(|ticket| ticket.entrant.is_some_and(|ticket| entrant.place.is_some()))
+            .is_some_and(|ticket| ticket.entrant.is_some_and(|entrant| entrant.place.is_some()))
         {
             self.coverage.note("drawn");
         }

@@ -49,19 +49,26 @@ fn refuse(
     let told: Vec<_> =
         policies.iter().map(|(line, decision)| PolicyState { line, decision: *decision }).collect();
     let statuses = Statuses::default();
-    Responder::new("shop".into(), Page::default(), Shapes::default(), statuses, JsonProfile::Compact, profile)
-        .respond(&Unforwarded {
-            request: request.into(),
-            outcome: Outcome::Refuse,
-            reason: &reason,
-            about: About::Limit,
-            retry_after,
-            told: &told,
-            token: None,
-            gets_cookie: false,
-            plan: None,
-            now: NOW,
-        })
+    Responder::new(
+        "shop".into(),
+        Page::default(),
+        Shapes::default(),
+        statuses,
+        JsonProfile::Compact,
+        profile,
+    )
+    .respond(&Unforwarded {
+        request: request.into(),
+        outcome: Outcome::Refuse,
+        reason: &reason,
+        about: About::Limit,
+        retry_after,
+        told: &told,
+        token: None,
+        gets_cookie: false,
+        plan: None,
+        now: NOW,
+    })
 }
 
 /// Refuses a request that exceeds only the limit `per_ip`, with the default headers.
@@ -192,19 +199,26 @@ fn refuse_at_gate(
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
     let (statuses, profile) = (Statuses::default(), RateHeaders::Combined);
-    Responder::new("shop".into(), Page::default(), Shapes::default(), statuses, JsonProfile::Compact, profile)
-        .respond(&Unforwarded {
-            request: request.into(),
-            outcome: Outcome::Refuse,
-            reason,
-            about: About::Gate(status),
-            retry_after,
-            told: &[PolicyState { line: &line, decision }],
-            token: None,
-            gets_cookie: false,
-            plan: None,
-            now: NOW,
-        })
+    Responder::new(
+        "shop".into(),
+        Page::default(),
+        Shapes::default(),
+        statuses,
+        JsonProfile::Compact,
+        profile,
+    )
+    .respond(&Unforwarded {
+        request: request.into(),
+        outcome: Outcome::Refuse,
+        reason,
+        about: About::Gate(status),
+        retry_after,
+        told: &[PolicyState { line: &line, decision }],
+        token: None,
+        gets_cookie: false,
+        plan: None,
+        now: NOW,
+    })
 }
 
 #[test]
