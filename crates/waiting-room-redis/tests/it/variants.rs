@@ -96,12 +96,14 @@ async fn decisions(store: &impl Store, clock: &ManualClock) -> Vec<String> {
     let mut tickets: Vec<Ticket> = Vec::new();
     for id in 1..=8 {
         let id = VisitorId::new(id << 64 | id).of_network(NonZeroU32::new(7));
+        clock.advance(Duration::from_millis(100));
         let verdict = store.enter(id).await.unwrap();
         seen.push(said(&verdict, &mut passes, &mut tickets));
     }
-    for pause in [15, 15, 60, 15] {
+    for pause in [2, 2, 2, 2, 45, 15] {
         clock.advance(Duration::from_secs(pause));
-        // The last to enter is the first to check in, so the order of admission is that of the room.
+        // The last to enter is the first to check in while all are present, so the order of admission
+        // is that of the room.
         for ticket in std::mem::take(&mut tickets).into_iter().rev() {
             let verdict = store.check_in(ticket).await.unwrap();
             seen.push(said(&verdict, &mut passes, &mut tickets));
@@ -144,7 +146,7 @@ fn said(verdict: &Verdict, passes: &mut Vec<Pass>, tickets: &mut Vec<Ticket>) ->
 fn rules() -> RoomRules {
     RoomRules::new("shop", 2)
         .with_session_duration(Duration::from_secs(40))
-        .with_refresh_interval(Duration::from_secs(10))
+        .with_refresh_interval(Duration::from_secs(20))
         .with_place_retention(Duration::from_secs(300))
 }
 
