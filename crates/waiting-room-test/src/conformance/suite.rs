@@ -19,7 +19,6 @@ use super::{
     model::{Model, Numbers, StoreChoice},
     plan::{Coverage, Divergence, Durability, SuitePlan},
     schedule::{PlannedEvent, schedule_of},
-    settings::Settings,
 };
 use crate::seed::{SEED_VARIABLE, seed};
 
@@ -73,11 +72,11 @@ pub async fn run<S: Store>(
 ) -> Result<Coverage, Divergence> {
     let clock = ManualClock::new(START);
     let mut commands = Commands::new(plan.seed);
-    let settings = commands.settings();
+    let settings = commands.settings().clone();
     let mut run = SuiteRun {
         plan,
-        store: build(settings.rules(), clock.clone()).await,
-        model: Model::new(settings, START),
+        store: build(settings.clone(), clock.clone()).await,
+        model: Model::new(settings.clone(), START),
         settings,
         built: START,
         now: START,
@@ -96,9 +95,9 @@ pub async fn run<S: Store>(
                 run.catch_up(&command).await?;
             }
             Command::Restart => {
-                run.store = build(run.settings.rules(), clock.clone()).await;
+                run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings, run.now);
+                    run.model = Model::new(run.settings.clone(), run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
@@ -113,7 +112,7 @@ struct SuiteRun<S> {
     plan: SuitePlan,
     store: S,
     model: Model,
-    settings: Settings,
+    settings: RoomRules,
     /// The time at which the room was last empty for certain.
     built: Timestamp,
     now: Timestamp,
@@ -169,15 +168,15 @@ impl<S: Store> SuiteRun<S> {
                 self.succeeded(command, given)
             }
             Command::Configure(settings) => {
-                let given = store.configure(|_| settings.rules()).await;
-                self.model.configure(*settings, now);
-                self.settings = *settings;
+                let given = store.configure(|_| settings.clone()).await;
+                self.model.configure(settings.clone(), now);
+                self.settings = settings.clone();
                 self.succeeded(command, given)?;
                 let given = RoomRules::clone(&self.store.rules());
-                self.same(command, &self.model.settings().rules(), &given)
+                self.same(command, self.model.settings(), &given)
             }
             Command::Misconfigure(settings) => {
-                let given = store.configure(|_| settings.rules()).await;
+                let given = store.configure(|_| settings.clone()).await;
                 self.same(command, &true, &given.is_err())
             }
             Command::Snapshot => {
@@ -212,9 +211,9 @@ impl<S: Store> SuiteRun<S> {
     /// Compares the events of the store and its latest draw with those of the model.
     fn check_plan(&self, command: &Command) -> Result<(), Divergence> {
         let plan = self.store.plan();
-        let (events, base) = (self.model.events().events(), self.settings.rules());
+        let (events, base) = (self.model.events().events(), &self.settings);
         let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
-        self.same(command, &(!events.is_empty()).then_some((events, &base)), &given)?;
+        self.same(command, &(!events.is_empty()).then_some((events, base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
         let given = plan.reveal().map(|it| (it.event().to_owned(), it.entrants()));
         self.same(command, &self.model.drawn(), &given)
@@ -245,7 +244,7 @@ impl<S: Store> SuiteRun<S> {
         }
         self.check_plan(command)?;
         let given = RoomRules::clone(&self.store.rules());
-        self.same(command, &self.model.settings().rules(), &given)
+        self.same(command, self.model.settings(), &given)
     }
 
     /// Returns the schedule after a change, or `None` if the change has to be refused.
@@ -253,7 +252,7 @@ impl<S: Store> SuiteRun<S> {
         self.model.sweep(self.now);
         let mut schedule = self.model.events().clone();
         schedule.follow(next, self.now).ok()?;
-        RoomPlan::new(self.settings.rules(), schedule.clone()).validate().ok()?;
+        RoomPlan::new(self.settings.clone(), schedule.clone()).validate().ok()?;
         Some(schedule)
     }
 
@@ -326,7 +325,7 @@ impl<S: Store> SuiteRun<S> {
         let settings = self.model.settings();
         let longest = match self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
-            true => Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10)),
+            true => Duration::from_secs((settings.refresh_interval().as_secs() * 14).div_ceil(10)),
             false => longest_interval(settings, given.reason()),
         };
         // A visitor whose turn it is may keep the ticket that it has shown.
@@ -399,12 +398,12 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
 
 /// Returns the longest interval after which a store may ask a visitor to return: the refresh
 /// interval with the greatest jitter.
-fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
+fn longest_interval(settings: &RoomRules, reason: &Reason) -> Duration {
     match reason {
         Reason::QueuedCookieTest => Duration::from_secs(1),
         _ => {
-            Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
-                + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
+            Duration::from_millis(u64::from(settings.refresh_interval().subsec_millis()))
+                + Duration::from_secs((settings.refresh_interval().as_secs() * 13).div_ceil(10))
         }
     }
 }
@@ -421,7 +420,7 @@ fn without_estimate(mut verdict: Verdict) -> Verdict {
 
 /// Returns the expected snapshot; its estimates are those of the given one.
 fn snapshot(
-    settings: &Settings,
+    settings: &RoomRules,
     numbers: Numbers,
     now: Timestamp,
     given: &RoomSnapshot,
@@ -430,15 +429,15 @@ fn snapshot(
     let mut expected = given.clone();
     expected.at = now;
     expected.active = count(numbers.active);
-    expected.total_active_users = settings.slots;
+    expected.total_active_users = settings.total_active_users();
     expected.new_in_last_minute = count(numbers.new_in_last_minute);
-    expected.new_users_per_minute = settings.minute;
+    expected.new_users_per_minute = settings.new_users_per_minute();
     expected.waiting = count(numbers.waiting);
     expected.present = count(numbers.present);
-    expected.line_capacity = settings.capacity;
+    expected.line_capacity = settings.line_capacity();
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    expected.mode = settings.mode;
+    expected.mode = settings.mode();
     expected
 }
 
