@@ -75,7 +75,10 @@ impl PlannedEvent {
             Some(0) => event.end = now + later,
             Some(1) => event.start = now + later,
             Some(2) => event.is_drawn = !event.is_drawn && event.prequeue_start.is_some(),
-            Some(3) => event.prequeue_start = Some(now + later),
+            Some(3) => {
+                event.prequeue_start = Some(now + later);
+                event.method = Some(QueueingMethod::Fifo);
+            }
             _ => event.limits = Some((other.total_active_users(), other.new_users_per_minute())),
         }
         // Until they check in, visitors without a number are not told apart from entrants. In a
