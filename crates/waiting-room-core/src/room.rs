@@ -52,6 +52,7 @@ mod returning;
 mod room;
 mod rules;
 mod sessions;
+mod settings;
 mod shards;
 mod snapshot;
 mod stay;
@@ -66,6 +67,7 @@ pub use self::{
     pass::{Pass, PassHome, VisitorId},
     room::Room,
     rules::RoomRules,
+    settings::{Setting, SettingValue},
     snapshot::{EventFigures, RoomNode, RoomSnapshot},
     verdict::{Reason, Renewal, Ticket, Verdict},
 };

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{
-    ConfigError, RoomRules, StoreError,
-    error::StoreErrorKind,
-    room::{CookieTest, PlacesPerNetwork, QueueingMethod, RoomMode, SessionRenewal},
-};
+use waiting_room_core::{RoomRules, StoreError, error::StoreErrorKind, room::SettingValue};
 
 /// Where the slots of a room come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,73 +15,75 @@ pub(crate) enum SlotsOf {
     Site,
 }
 
-/// Encodes rules field by field for the scripts, in the order of `FIELDS` in `lua/room/state.lua`.
+/// The settings that no script reads, because scripts read what follows from them.
+const UNREAD: [&str; 3] = ["longest_session_duration", "recovery", "session_duration"];
+
+/// Returns the fields of the rules as scripts read them, each with its name and its value: the
+/// [settings](RoomRules::SETTINGS), and what follows from them.
 ///
+/// Durations are in microseconds. A limit that does not apply is encoded as an empty string.
 /// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
 /// knows. A pause after a loss must not be shorter than `lifetime`, even if passes under the
-/// current rules are shorter. A limit that does not apply is encoded as an empty string.
-pub(crate) fn encode_fields(
-    rules: &RoomRules,
-    lifetime: Duration,
-    slots_of: SlotsOf,
-) -> [String; 14] {
+/// current rules are shorter.
+fn fields(rules: &RoomRules, lifetime: Duration, slots_of: SlotsOf) -> Vec<(String, String)> {
     // A hold of zero means that the room does not pause, so `lifetime` must not raise the hold.
     let hold = match rules.recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
-    let micros = |duration: Duration| duration.as_micros().to_string();
-    let slots = match slots_of {
-        SlotsOf::Rules => rules.total_active_users(),
-        SlotsOf::Site => 0,
-    };
-    let minute = rules.new_users_per_minute();
-    let share = rules.places_per_network();
-    [
-        slots.to_string(),
-        minute.map_or_else(String::new, |users| users.to_string()),
-        micros(rules.pass_lifetime()),
-        match rules.session_renewal() {
-            SessionRenewal::Fixed => "1",
-            SessionRenewal::Sliding => "0",
+    let mut fields = vec![
+        ("hold_us".to_owned(), micros(hold)),
+        ("lifetime_us".to_owned(), micros(rules.pass_lifetime())),
+        ("rate".to_owned(), format!("{:?}", rules.configured_rate())),
+    ];
+    for setting in RoomRules::SETTINGS.iter().filter(|setting| !UNREAD.contains(&setting.name())) {
+        let name = setting.name();
+        let value = match slots_of {
+            SlotsOf::Site if name == "total_active_users" => SettingValue::Count(0),
+            SlotsOf::Rules | SlotsOf::Site => setting.get(rules),
+        };
+        if setting.has_shadow() {
+            let is_shadow = matches!(value, SettingValue::Shadow(_));
+            fields.push((format!("{name}_in_shadow"), if is_shadow { "1" } else { "" }.to_owned()));
         }
-        .to_owned(),
-        match rules.queueing_method() {
-            QueueingMethod::Fifo => "fifo",
-            QueueingMethod::Passthrough => "passthrough",
-            QueueingMethod::Random => "random",
-            QueueingMethod::Reject => "reject",
-        }
-        .to_owned(),
-        match rules.mode() {
-            // The layer does not ask a suspended room. Its sessions and places lapse as usual.
-            RoomMode::Auto | RoomMode::Suspended => "auto",
-            RoomMode::Drain => "drain",
-            RoomMode::QueueAll => "queue_all",
-        }
-        .to_owned(),
-        rules.line_capacity().to_string(),
-        micros(rules.place_retention()),
-        micros(rules.refresh_interval()),
-        match rules.cookie_test() {
-            CookieTest::AboveUtilization(percent) => percent.to_string(),
-            CookieTest::Off => String::new(),
-        },
-        micros(hold),
-        format!("{:?}", rules.configured_rate()),
-        share.number().map_or_else(String::new, |places| places.to_string()),
-        match share {
-            PlacesPerNetwork::Limit(_) | PlacesPerNetwork::Off => "0",
-            PlacesPerNetwork::Shadow(_) => "1",
-        }
-        .to_owned(),
-    ]
+        let unit = if setting.is_duration() { "_us" } else { "" };
+        fields.push((format!("{name}{unit}"), encoded(&value)));
+    }
+    fields
+}
+
+fn encoded(value: &SettingValue) -> String {
+    match value {
+        SettingValue::Count(count) | SettingValue::Shadow(count) => count.to_string(),
+        SettingValue::Duration(duration) => micros(*duration),
+        off if off.is_off() => String::new(),
+        SettingValue::Word(word) => word.clone().into_owned(),
+    }
+}
+
+fn micros(duration: Duration) -> String {
+    duration.as_micros().to_string()
+}
+
+/// Encodes rules field by field for the scripts, in the order of `FIELDS`.
+pub(crate) fn encode_fields(
+    rules: &RoomRules,
+    lifetime: Duration,
+    slots_of: SlotsOf,
+) -> Vec<String> {
+    fields(rules, lifetime, slots_of).into_iter().map(|(_, value)| value).collect()
+}
+
+/// Returns the declaration of `FIELDS`, which all scripts begin with: the names of the values of
+/// [`encode_fields`].
+pub(crate) fn declare_fields() -> String {
+    let any = RoomRules::new("any", RoomRules::MAX_USERS);
+    let names = fields(&any, Duration::ZERO, SlotsOf::Rules);
+    let names: Vec<_> = names.iter().map(|(name, _)| format!("'{name}'")).collect();
+    format!("local FIELDS = {{{}}}\n", names.join(", "))
 }
 
 /// Encodes rules for other nodes.
-///
-/// A field that is added in a later release needs a default, because nodes of that release also
-/// read the rules of rooms that an earlier release has opened.
 pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
     serde_json::to_vec(rules).expect("rules can always be serialized")
 }
@@ -98,8 +96,49 @@ pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
 /// Returns a [`Rules`](StoreErrorKind::Rules) error if this release cannot read the JSON, or if a
 /// rule is out of bounds.
 pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
-    let foreign =
-        |error: serde_json::Error| StoreError::new(StoreErrorKind::Rules).with_source(error);
-    let rules: RoomRules = serde_json::from_slice(json).map_err(foreign)?;
-    rules.validate().map_err(|error: ConfigError| error.into())
+    serde_json::from_slice(json)
+        .map_err(|error| StoreError::new(StoreErrorKind::Rules).with_source(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::room::PlacesPerNetwork;
+
+    use super::*;
+
+    #[test]
+    fn stored_rules_are_those_that_differ_from_the_default() {
+        let rules = RoomRules::new("shop", 7)
+            .with_places_per_network(PlacesPerNetwork::Shadow(3))
+            .with_session_duration(Duration::from_millis(1_500));
+        let json = rules_json(&rules);
+        assert_eq!(decode_rules(&json).unwrap(), rules);
+        let json = String::from_utf8(json).unwrap();
+        assert!(!json.contains("line_capacity"), "{json}");
+        let unknown = json.replace("places_per_network", "places_per_planet");
+        let error = decode_rules(unknown.as_bytes()).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("\"places_per_planet\", expected a known setting"), "{cause}");
+        let wrong = json.replace("{\"Count\":7}", "{\"Count\":0}");
+        assert!(decode_rules(wrong.as_bytes()).is_err(), "{wrong}");
+    }
+
+    #[test]
+    fn each_field_of_the_scripts_has_one_value() {
+        let shadow = RoomRules::new("shop", 7).with_places_per_network(PlacesPerNetwork::Shadow(3));
+        let values = encode_fields(&shadow, Duration::ZERO, SlotsOf::Rules);
+        let names = declare_fields();
+        assert_eq!(names.split(',').count(), values.len());
+        for (name, value) in fields(&shadow, Duration::ZERO, SlotsOf::Rules) {
+            let expected = match &*name {
+                "places_per_network" => "3",
+                "places_per_network_in_shadow" => "1",
+                "cookie_test" => "",
+                "refresh_interval_us" => "20000000",
+                "session_renewal" => "sliding",
+                _ => continue,
+            };
+            assert_eq!(value, expected, "{name}");
+        }
+    }
 }

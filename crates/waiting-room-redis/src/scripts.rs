@@ -8,12 +8,15 @@
 //!             hear | report, for the room of a site, each with SITE in front
 //! ```
 //!
-//! Each script consists of the shared part, `lua/room/*.lua`, followed by the file of its
+//! Each script consists of the names of the rules, `FIELDS`, which the settings of a room declare, and
+//! the shared part, `lua/room/*.lua`, followed by the file of its
 //! operation, because a script on the server cannot load or call another script. The header of
 //! `lua/room/head.lua` describes the arguments and the form of the reply that all scripts have in
 //! common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
+
+use crate::rules::declare_fields;
 
 /// An operation of a room, which the script of the same name implements.
 ///
@@ -64,7 +67,8 @@ pub(crate) struct Scripts([Script; Verb::ALL.len()]);
 
 impl Scripts {
     pub(crate) fn new() -> Self {
-        Self(SOURCES.map(|verb| Script::new(&[ROOM, verb].concat())))
+        let fields = declare_fields();
+        Self(SOURCES.map(|verb| Script::new(&[&fields, ROOM, verb].concat())))
     }
 
     /// Loads all scripts into the server's cache, so that a call sends a hash instead of a source.

@@ -231,7 +231,7 @@ impl WaitingRoom {
         let minutes = fields.whole("session_duration", MINUTES)?.unwrap_or(5);
         self.set("session_duration", format!("{minutes}m"));
         if fields.truth("disable_session_renewal")?.unwrap_or(false) {
-            self.set("disable_session_renewal", true);
+            self.set("session_renewal", "fixed");
         }
         self.read_method(&mut fields)?;
         self.read_answers(&mut fields)?;

@@ -19,6 +19,8 @@ use super::{
 use std::convert::Infallible as EventSeed;
 #[cfg(feature = "room")]
 use waiting_room_core::room::event::Seed as EventSeed;
+#[cfg(feature = "config-file")]
+use waiting_room_core::room::{Setting, SettingValue};
 
 #[cfg(feature = "room")]
 use crate::room::RoomOptions;
@@ -283,6 +285,20 @@ impl WaitingRoomConfigBuilder {
     pub fn debug_header(mut self, header: DebugHeader) -> Self {
         self.config.debug_header = header;
         self
+    }
+
+    /// Sets a rule of the room as a file gives it.
+    #[cfg(feature = "config-file")]
+    pub(super) fn setting(
+        mut self,
+        setting: &Setting,
+        value: &SettingValue,
+    ) -> Result<Self, ConfigError> {
+        setting.set(&mut self.rules, value)?;
+        if setting.name() == "total_active_users" {
+            self.total_active_users = Some(self.rules.total_active_users());
+        }
+        Ok(self)
     }
 
     /// Validates the configuration.

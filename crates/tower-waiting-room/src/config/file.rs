@@ -8,6 +8,7 @@
 //!   effect.
 //! - Durations are written as `5m`, `90s` or `1m 30s`.
 //! - Variant names are in `snake_case`.
+//! - The settings of the room are those that `RoomRules::SETTINGS` declares.
 //!
 //! Fields have the same names as in Cloudflare Waiting Room, if that product has the feature.
 //! Stores and closures cannot be configured in a file. The store of the room is passed to the layer.
@@ -22,6 +23,7 @@ mod page;
 mod rates;
 #[cfg(feature = "room")]
 mod room;
+mod settings;
 
 #[cfg(feature = "room")]
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
@@ -33,78 +35,28 @@ use self::events::EventFile;
 #[cfg(feature = "room")]
 use self::page::PageFile;
 #[cfg(feature = "room")]
-use self::room::{
-    CookieFile, MethodName, ModeName, PlacesFile, PushFile, RecoveryName, RoomFields, StatusFile,
-};
+use self::room::{CookieFile, PushFile, StatusFile, key_ring};
+pub(super) use self::settings::WithSettings;
 use self::{
     gates::ConcurrencyFile,
-    rates::{ClientIpFile, RateLimitFile, Rates, method},
+    rates::{ClientIpFile, RateLimitFile, Rates, method, with},
 };
-use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
+use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder};
 #[cfg(feature = "room")]
 use crate::respond::JsonProfile;
 use crate::{rate_headers::RateHeaders, request::Bypass};
 
-/// The fields at the root of a configuration file.
+/// The fields at the root of a configuration file, besides the settings of the room.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
     /// The name of the layer and of its room, which may contain only letters, digits, `-` and `_`.
     /// This field is required.
     name: String,
-    /// The maximum number of active visitors. Without this field, the layer has no room, and needs
-    /// a rate limit or a gate.
-    #[cfg(feature = "room")]
-    total_active_users: Option<u32>,
-    /// The maximum number of visitors who are admitted within any 60 s. By default, the number is
-    /// unlimited.
-    #[cfg(feature = "room")]
-    new_users_per_minute: Option<u32>,
-    /// The time for which a session lasts after its last request. The default is `5m`.
-    #[cfg(feature = "room")]
-    #[serde(default, with = "friendly")]
-    session_duration: Option<std::time::Duration>,
-    /// Whether a session ends `session_duration` after its start, even if the visitor sends further
-    /// requests. The default is false.
-    #[cfg(feature = "room")]
-    disable_session_renewal: Option<bool>,
-    /// The order in which visitors are admitted. The default is `fifo`.
-    #[cfg(feature = "room")]
-    queueing_method: Option<MethodName>,
-    /// The mode in which the room starts. The default is `auto`.
-    #[cfg(feature = "room")]
-    mode: Option<ModeName>,
-    /// The maximum number of places in the line. The default is 100 000.
-    #[cfg(feature = "room")]
-    line_capacity: Option<u32>,
-    /// The maximum number of places that one network may hold. The default is 1 000.
-    #[cfg(feature = "room")]
-    places_per_network: Option<PlacesFile>,
-    /// The time for which a place is kept after the last check-in. The default is `5m`.
-    #[cfg(feature = "room")]
-    #[serde(default, with = "friendly")]
-    place_retention: Option<std::time::Duration>,
-    /// The longest time between two check-ins. The default is `20s`.
-    #[cfg(feature = "room")]
-    #[serde(default, with = "friendly")]
-    refresh_interval: Option<std::time::Duration>,
-    /// The percentage of slots in use at which the testing of newcomers begins. A tested newcomer
-    /// must return a cookie before it gets a slot. By default, newcomers are not tested.
-    #[cfg(feature = "room")]
-    cookie_test: Option<u8>,
-    /// The way in which a room starts after it has lost its state. The default is `admit_at_once`.
-    /// The value `pause` requires `keys`.
-    #[cfg(feature = "room")]
-    recovery: Option<RecoveryName>,
-    /// The longest `session_duration` of any earlier release whose passes may still be in use. This
-    /// field matters only for `pause`. By default, no earlier duration is assumed.
-    #[cfg(feature = "room")]
-    #[serde(default, with = "friendly")]
-    longest_session_duration: Option<std::time::Duration>,
     /// The scheduled events of the room.
     #[cfg(feature = "room")]
     #[serde(default)]
-    events: Vec<EventFile>,
+    events: Vec<WithSettings<EventFile>>,
     /// Rate limits, in addition to those in `rate_limits_file` and those added in code.
     #[serde(default)]
     rate_limits: Vec<RateLimitFile>,
@@ -221,7 +173,7 @@ impl WaitingRoomConfig {
     ///
     /// Returns the same errors as for the file.
     pub(crate) fn of_file(file: serde_json::Value) -> Result<Self, ConfigError> {
-        let file: ConfigFile = serde_json::from_value(file).map_err(|error| {
+        let file: WithSettings<ConfigFile> = serde_json::from_value(file).map_err(|error| {
             let expected = "the fields of a configuration file";
             ConfigError::new(ConfigErrorKind::Malformed, "configuration", error, expected)
         })?;
@@ -229,11 +181,12 @@ impl WaitingRoomConfig {
     }
 }
 
-impl TryFrom<ConfigFile> for WaitingRoomConfig {
+impl TryFrom<WithSettings<ConfigFile>> for WaitingRoomConfig {
     type Error = ConfigError;
 
     /// Applies every given field to a builder, and builds the configuration.
-    fn try_from(file: ConfigFile) -> Result<Self, ConfigError> {
+    fn try_from(file: WithSettings<ConfigFile>) -> Result<Self, ConfigError> {
+        let WithSettings { settings, fields: file } = file;
         let mut builder = Self::builder(file.name)
             .preflight(file.preflight)
             .enforcement(file.enforcement)
@@ -250,32 +203,20 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         for gate in file.concurrency {
             builder = builder.concurrency(gate.concurrency()?);
         }
+        for (setting, value) in &settings {
+            builder = builder.setting(setting, value)?;
+        }
         #[cfg(feature = "room")]
         {
-            let room = RoomFields {
-                total_active_users: file.total_active_users,
-                new_users_per_minute: file.new_users_per_minute,
-                session_duration: file.session_duration,
-                disable_session_renewal: file.disable_session_renewal,
-                queueing_method: file.queueing_method,
-                mode: file.mode,
-                line_capacity: file.line_capacity,
-                places_per_network: file.places_per_network,
-                place_retention: file.place_retention,
-                refresh_interval: file.refresh_interval,
-                cookie_test: file.cookie_test,
-                recovery: file.recovery,
-                longest_session_duration: file.longest_session_duration,
-                keys: file.keys,
-                cookie: file.cookie,
-                status: file.status,
-                json_profile: file.json_profile,
-                grace: file.grace,
-                leave_path: file.leave_path,
-                transfer_path: file.transfer_path,
-                push: file.push,
-            };
-            builder = room.apply(builder)?;
+            builder = builder.cookie(file.cookie.settings()).json_profile(file.json_profile);
+            if let Some(keys) = key_ring(&file.keys)? {
+                builder = builder.keys(keys);
+            }
+            builder = with(builder, file.grace, |to, span| to.grace(span));
+            builder = with(builder, file.leave_path, WaitingRoomConfigBuilder::leave_path);
+            builder = with(builder, file.transfer_path, WaitingRoomConfigBuilder::transfer_path);
+            builder = with(builder, file.push, |to, push| to.push(push.options()));
+            builder = file.status.apply(builder)?;
             for event in file.events {
                 builder = event.apply(builder)?;
             }

@@ -123,7 +123,10 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "config-file", derive(serde::Deserialize))]
-#[cfg_attr(feature = "config-file", serde(try_from = "super::file::ConfigFile"))]
+#[cfg_attr(
+    feature = "config-file",
+    serde(try_from = "super::file::WithSettings<super::file::ConfigFile>")
+)]
 pub struct WaitingRoomConfig {
     /// The name of the layer in metrics and logs, and also the name of its room.
     pub(crate) name: Arc<str>,

@@ -159,7 +159,7 @@ fn validate_grace(grace: Duration, rules: &RoomRules) -> Result<(), ConfigError>
         Err(ConfigError::new(kind, "grace", format!("{grace:?}"), expected))
     };
     if rules.session_renewal() == SessionRenewal::Fixed {
-        let expected = "disable_session_renewal to be off: sessions of a fixed length are not \
+        let expected = "session_renewal to be sliding: sessions of a fixed length are not \
                         continued";
         return Err(contradicts("grace", &format!("{grace:?}"), expected));
     }

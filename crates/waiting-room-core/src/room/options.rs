@@ -16,6 +16,20 @@ pub enum SessionRenewal {
     Sliding,
 }
 
+impl SessionRenewal {
+    /// All variants.
+    pub const ALL: &'static [Self] = &[Self::Fixed, Self::Sliding];
+
+    /// Returns the name in files, metrics and stores.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Sliding => "sliding",
+        }
+    }
+}
+
 /// The order in which waiting visitors are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
@@ -34,6 +48,22 @@ pub enum QueueingMethod {
     Reject,
 }
 
+impl QueueingMethod {
+    /// All variants.
+    pub const ALL: &'static [Self] = &[Self::Fifo, Self::Passthrough, Self::Random, Self::Reject];
+
+    /// Returns the name in files, metrics and stores.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Passthrough => "passthrough",
+            Self::Random => "random",
+            Self::Reject => "reject",
+        }
+    }
+}
+
 /// The mode in which the operator runs a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
@@ -46,6 +76,22 @@ pub enum RoomMode {
     QueueAll,
     /// The room is switched off: requests bypass it and are not counted.
     Suspended,
+}
+
+impl RoomMode {
+    /// All variants.
+    pub const ALL: &'static [Self] = &[Self::Auto, Self::Drain, Self::QueueAll, Self::Suspended];
+
+    /// Returns the name in files, metrics and stores.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Drain => "drain",
+            Self::QueueAll => "queue_all",
+            Self::Suspended => "suspended",
+        }
+    }
 }
 
 /// Whether a slot is given only to clients that return a cookie.
@@ -122,4 +168,18 @@ pub enum Recovery {
     /// passes that are presented. An older pass that is first presented after the pause is accepted
     /// only if a slot is free.
     Pause,
+}
+
+impl Recovery {
+    /// All variants.
+    pub const ALL: &'static [Self] = &[Self::AdmitAtOnce, Self::Pause];
+
+    /// Returns the name in files, metrics and stores.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AdmitAtOnce => "admit_at_once",
+            Self::Pause => "pause",
+        }
+    }
 }

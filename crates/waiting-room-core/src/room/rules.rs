@@ -6,6 +6,8 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
+#[cfg(feature = "serde")]
+use super::settings::StoredRules;
 use crate::{
     ConfigError,
     error::ConfigErrorKind,
@@ -31,7 +33,11 @@ use crate::{
 /// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(try_from = "StoredRules", into = "StoredRules")
+)]
 pub struct RoomRules {
     pub(crate) name: String,
     /// The limit on slots.
@@ -54,12 +60,7 @@ pub struct RoomRules {
     pub(crate) recovery: Recovery,
     /// The longest session duration in earlier deployments of this room, if it was longer than the
     /// current duration.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
-    // A missing field is read as the default, and the default is not written. Rules that were
-    // written by a release without this field can therefore still be read. Equal rules are also
-    // serialized identically by releases with and without the field.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
 
@@ -287,6 +288,12 @@ impl RoomRules {
         self.cookie_test
     }
 
+    /// Returns the behavior after a loss of state.
+    #[must_use]
+    pub const fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
     /// Returns the duration of a session.
     #[must_use]
     pub const fn session_duration(&self) -> Duration {
@@ -326,24 +333,9 @@ impl RoomRules {
     /// error states the value of that rule and the bound.
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
-        at_least_one("total_active_users", self.total_active_users)?;
-        at_most("total_active_users", self.total_active_users, Self::MAX_USERS)?;
-        if let Some(users) = self.new_users_per_minute {
-            at_least_one("new_users_per_minute", users)?;
-            at_most("new_users_per_minute", users, Self::MAX_USERS)?;
+        for setting in Self::SETTINGS {
+            setting.check(&setting.get(&self))?;
         }
-        at_least_one("line_capacity", self.line_capacity)?;
-        at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
-        if let Some(places) = self.places_per_network.number() {
-            at_least_one("places_per_network", places)?;
-            at_most("places_per_network", places, Self::MAX_LINE_CAPACITY)?;
-        }
-        within("session_duration", self.session_duration, Self::SESSION_DURATION)?;
-        if let Some(longest) = self.longest_session_duration {
-            within("longest_session_duration", longest, Self::SESSION_DURATION)?;
-        }
-        within("place_retention", self.place_retention, Self::PLACE_RETENTION)?;
-        within("refresh_interval", self.refresh_interval, Self::REFRESH_INTERVAL)?;
         if self.place_retention < self.refresh_interval * 2 {
             return Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
@@ -355,16 +347,8 @@ impl RoomRules {
                 ),
             ));
         }
-        if let CookieTest::AboveUtilization(percent) = self.cookie_test {
-            at_most("cookie_test", u32::from(percent), 100)?;
-        }
         Ok(self)
     }
-}
-
-#[cfg(feature = "serde")]
-fn is_default(places: &PlacesPerNetwork) -> bool {
-    *places == PlacesPerNetwork::default()
 }
 
 /// Checks the name of a room or an event, which becomes part of keys in a store and of metric
@@ -385,37 +369,6 @@ pub(super) fn check_name(name: &str) -> Result<(), ConfigError> {
         return malformed(format_args!("letters, digits, '-' and '_' only"));
     }
     Ok(())
-}
-
-pub(super) fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
-    if given == 0 {
-        return Err(ConfigError::new(ConfigErrorKind::TooSmall, field, given, "at least 1"));
-    }
-    Ok(())
-}
-
-pub(super) fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigError> {
-    if given > limit {
-        let expected = format_args!("at most {limit}");
-        return Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected));
-    }
-    Ok(())
-}
-
-/// Checks that a duration is between two bounds, inclusive.
-pub(super) fn within(
-    field: &'static str,
-    given: Duration,
-    (shortest, longest): (Duration, Duration),
-) -> Result<(), ConfigError> {
-    let (kind, bound, word) = if given < shortest {
-        (ConfigErrorKind::TooSmall, shortest, "at least")
-    } else if given > longest {
-        (ConfigErrorKind::TooLarge, longest, "at most")
-    } else {
-        return Ok(());
-    };
-    Err(ConfigError::new(kind, field, seconds(given), format_args!("{word} {}", seconds(bound))))
 }
 
 pub(super) fn seconds(duration: Duration) -> String {

@@ -29,21 +29,21 @@ local FRONT = 8
 -- Decides whether a visitor who may not enter gets a place, keeps its existing place, or is
 -- refused.
 local function stand(id, ticket, ahead, reason)
-    if not ticket.placed and room.method == 'reject' then
+    if not ticket.placed and room.queueing_method == 'reject' then
         step_back(id)
         return reject(reason)
     end
     local is_over = ticket.needs_place and is_network_full(id)
     -- The visitor's earlier arrival no longer counts. Otherwise, a network could hold tickets in
     -- reserve and, each time it gives up a place, take another one at the front of the line.
-    if is_over and not room.is_share_in_shadow then
+    if is_over and not room.places_per_network_in_shadow then
         step_back(id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
     -- The capacity does not apply to a ticket with a place. After a loss, the room may not know
     -- about the place. A ticket that was not reissued does not outlive its place, so there are no
     -- more such tickets than there were places.
-    if ticket.needs_place and room.places >= room.capacity then
+    if ticket.needs_place and room.places >= room.line_capacity then
         step_back(id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
         return with_entrant({'full', ticket.is_new, ticket.arrived_us, interval}, ticket)
@@ -64,14 +64,14 @@ end
 -- Returns the time for which a ticket keeps its order of arrival. For a ticket without a place, it
 -- is one and a half refresh intervals, and at least a refresh interval and two seconds.
 local function ticket_lifetime_us(ticket)
-    return ticket.placed and room.retention_us
-        or math.max(room.refresh_us * 1.5, room.refresh_us + 2000000)
+    return ticket.placed and room.place_retention_us
+        or math.max(room.refresh_interval_us * 1.5, room.refresh_interval_us + 2000000)
 end
 
 -- Makes a visitor present at its rank, and returns the number of visitors ahead. `stood_us` is the
 -- rank that a present visitor already has. Both ranks are those in the order of arrival.
 local function stand_up(id, ticket, order_us, stood_us)
-    local is_random = room.method == 'random'
+    local is_random = room.queueing_method == 'random'
     local ahead = not is_random and stood_us == order_us and redis.call('ZRANK', PRESENT, id)
     if not ahead then
         redis.call('ZADD', PRESENT, digits(is_random and ticket.lot or order_us), id)

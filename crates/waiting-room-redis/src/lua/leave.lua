@@ -10,7 +10,7 @@
 -- Ends the session and the place of one visitor.
 local function leave(id)
     local pass, kind = visitor(id)
-    local forget_us = room.now_us + math.max(room.lifetime_us, 3 * room.retention_us)
+    local forget_us = room.now_us + math.max(room.lifetime_us, 3 * room.place_retention_us)
     if kind then
         drop(id)
     end

@@ -22,9 +22,9 @@ local SAMPLES = 32
 local function foreseen()
     local later_us = room.now_us + HORIZON_US
     local first, last = math.floor(room.now_us / 1000000), math.floor(later_us / 1000000)
-    local free = room.slots - active() + count_expiring(first, last)
-    if room.minute then
-        free = math.min(free, room.minute - count_since(later_us - room.held_us))
+    local free = room.total_active_users - active() + count_expiring(first, last)
+    if room.new_users_per_minute then
+        free = math.min(free, room.new_users_per_minute - count_since(later_us - room.held_us))
     end
     free = math.max(free, 0)
     return free + math.max(AT_LEAST_MORE, math.floor(free / 2))
@@ -38,7 +38,7 @@ local function frontier_us()
     local draw = current_draw()
     local is_closed = room.mode == 'queue_all' or room.now_us < room.hold_until_us
         or draw and draw.settled_us
-    if is_closed or room.method == 'random' or room.method == 'passthrough' then
+    if is_closed or room.queueing_method == 'random' or room.queueing_method == 'passthrough' then
         return -1
     end
     local index = foreseen()

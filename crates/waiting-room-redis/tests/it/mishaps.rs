@@ -7,7 +7,7 @@ use redis::AsyncCommands;
 use tokio::time::Instant;
 use waiting_room_core::{
     RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
-    room::{Renewal, RoomMode},
+    room::{QueueingMethod, Renewal, RoomMode},
     time::{Clock, ManualClock},
 };
 use waiting_room_engines::EngineServer;
@@ -170,11 +170,12 @@ async fn a_key_that_somebody_has_deleted_stops_nothing() {
 async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server() {
     on_each(async |engine| {
         let server = start(engine);
-        let store = node(&server, RoomRules::new("shop", 100)).await;
+        let rules = RoomRules::new("shop", 100).with_queueing_method(QueueingMethod::Random);
+        let store = node(&server, rules).await;
         let mut connection = manager(&server).await;
         let rules: String = connection.hget("{wr:shop}:room", "rules").await.unwrap();
-        assert!(rules.contains("Fifo"), "{rules}");
-        let newer = rules.replace("Fifo", "BySeat");
+        assert!(rules.contains("random"), "{rules}");
+        let newer = rules.replace("random", "by_seat");
         let () = connection.hset("{wr:shop}:room", "rules", newer).await.unwrap();
         let _: i64 = connection.hincr("{wr:shop}:room", "version", 1).await.unwrap();
         for id in 0..8 {
@@ -193,7 +194,7 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
         let store = node(&server, RoomRules::new("shop", 1)).await;
         admitted(&store, 1).await;
         let mut connection = manager(&server).await;
-        for layout in [None, Some("2"), Some("4")] {
+        for layout in [None, Some("3"), Some("5")] {
             let _: i64 = connection.hdel("{wr:shop}:room", "layout").await.unwrap();
             if let Some(layout) = layout {
                 let () = connection.hset("{wr:shop}:room", "layout", layout).await.unwrap();
@@ -203,7 +204,7 @@ async fn a_room_with_the_layout_of_another_release_is_refused_and_left_alone() {
             assert!(source.contains("layout"), "{engine}, {layout:?}: {source}");
             assert_eq!(store.enter(VisitorId::new(2)).await.unwrap_err().kind(), refused.kind());
         }
-        let () = connection.hset("{wr:shop}:room", "layout", "3").await.unwrap();
+        let () = connection.hset("{wr:shop}:room", "layout", "4").await.unwrap();
         let renewed = eventually(async || store.snapshot().await.ok()).await;
         assert_eq!(renewed.active, 1);
     })

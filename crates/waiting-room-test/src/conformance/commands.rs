@@ -5,11 +5,11 @@ use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
-    Pass, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
     room::{HeadStart, Renewal},
 };
 
-use super::{schedule::PlannedEvent, settings::Settings};
+use super::{schedule::PlannedEvent, settings};
 
 /// One command of a run.
 #[derive(Clone, Debug)]
@@ -20,13 +20,13 @@ pub(crate) enum Command {
     /// A waiting visitor checks in, with its last ticket or an old one.
     CheckIn(Ticket),
     /// New rules are put in force.
-    Configure(Settings),
+    Configure(RoomRules),
     /// A visitor without a pass or a ticket asks for a slot.
     Enter(VisitorId),
     /// A visitor leaves.
     Leave(VisitorId),
     /// Invalid rules are given, which must be refused.
-    Misconfigure(Settings),
+    Misconfigure(RoomRules),
     /// A visitor renews its pass, which may have lapsed.
     Renew(Pass),
     /// The process dies, and another takes its place.
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     rng: Pcg64Mcg,
-    settings: Settings,
+    settings: RoomRules,
     /// The events of the room, and the number of events that were drawn so far.
     events: Vec<PlannedEvent>,
     planned: u32,
@@ -68,7 +68,7 @@ impl Commands {
     #[must_use]
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let settings = Settings::draw(&mut rng);
+        let settings = settings::draw(&mut rng);
         let tickets = VecDeque::new();
         let passes = VecDeque::new();
         Self { rng, settings, events: Vec::new(), planned: 0, tickets, passes }
@@ -76,8 +76,8 @@ impl Commands {
 
     /// The rules in force.
     #[must_use]
-    pub(crate) const fn settings(&self) -> Settings {
-        self.settings
+    pub(crate) const fn settings(&self) -> &RoomRules {
+        &self.settings
     }
 
     /// Draws the next command, at `now`.
@@ -91,13 +91,13 @@ impl Commands {
             690..740 => Command::Snapshot,
             740..760 => Command::Sweep,
             760..780 => {
-                self.settings = self.settings.change(&mut self.rng);
-                Command::Configure(self.settings)
+                self.settings = settings::change(&self.settings, &mut self.rng);
+                Command::Configure(self.settings.clone())
             }
-            780..783 => Command::Misconfigure(Settings { slots: 0, ..self.settings }),
+            780..783 => Command::Misconfigure(self.settings.clone().with_total_active_users(0)),
             783..785 => {
-                self.settings = Settings::draw(&mut self.rng);
-                Command::Configure(self.settings)
+                self.settings = settings::draw(&mut self.rng);
+                Command::Configure(self.settings.clone())
             }
             785..786 => Command::Restart,
             786..794 => Command::Schedule(self.schedule(now)),
@@ -243,12 +243,12 @@ impl Commands {
         let pass = self.pass();
         let of_ticket = ticket.map(|ticket| {
             let interval = ticket.next_check_in.since(ticket.last_check_in);
-            let kept = ticket.last_check_in + self.settings.retention;
+            let kept = ticket.last_check_in + self.settings.place_retention();
             [ticket.next_check_in, ticket.last_check_in + interval * 3 / 2, kept]
         });
         let of_pass = pass.map(|pass| {
             let minute = pass.accepted_at + Duration::from_secs(60);
-            [pass.expires_at, minute, pass.accepted_at + self.settings.retention]
+            [pass.expires_at, minute, pass.accepted_at + self.settings.place_retention()]
         });
         let of_event = |event: &PlannedEvent| [event.begins_at(), event.start, event.end];
         let of_events = self.events.choose(&mut self.rng).map(of_event);

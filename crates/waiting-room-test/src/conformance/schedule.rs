@@ -5,14 +5,14 @@ use std::time::Duration;
 use rand::{RngExt, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
-    ConfigError, Timestamp,
+    ConfigError, RoomRules, Timestamp,
     room::{
         QueueingMethod, RoomMode, SessionRenewal,
         event::{Event, Lottery, Schedule, Seed},
     },
 };
 
-use super::settings::Settings;
+use super::settings;
 
 /// One event, with what it overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +40,13 @@ impl PlannedEvent {
         let begins_at = from + millis(rng, 0..60_000);
         let has_prequeue = rng.random_bool(0.8);
         let start = if has_prequeue { begins_at + millis(rng, 30_000..200_000) } else { begins_at };
-        let other = Settings::draw(rng);
+        let other = settings::draw(rng);
         // The methods that contradict a prequeue or a draw are not overridden here, so that no change
         // of the room's own rules contradicts an event.
         let method = if has_prequeue {
             Some(QueueingMethod::Fifo)
         } else {
-            Some(other.method).filter(|_| rng.random_bool(0.3))
+            Some(other.queueing_method()).filter(|_| rng.random_bool(0.3))
         };
         Self {
             index,
@@ -54,9 +54,11 @@ impl PlannedEvent {
             start,
             end: start + millis(rng, 1_000..200_000),
             is_drawn: has_prequeue && rng.random_bool(0.8),
-            limits: rng.random_bool(0.5).then_some((other.slots, other.minute)),
-            session: Some(other.session).filter(|_| rng.random_bool(0.2)),
-            renewal: Some(other.renewal).filter(|_| rng.random_bool(0.2)),
+            limits: rng
+                .random_bool(0.5)
+                .then_some((other.total_active_users(), other.new_users_per_minute())),
+            session: Some(other.session_duration()).filter(|_| rng.random_bool(0.2)),
+            renewal: Some(other.session_renewal()).filter(|_| rng.random_bool(0.2)),
             method,
         }
     }
@@ -65,14 +67,17 @@ impl PlannedEvent {
     #[must_use]
     pub(super) fn change(&self, rng: &mut Pcg64Mcg, now: Timestamp) -> Self {
         let later = Duration::from_millis(rng.random_range(0..60_000));
-        let other = Settings::draw(rng);
+        let other = settings::draw(rng);
         let mut event = self.clone();
         match [0, 1, 2, 3, 4].choose(rng) {
             Some(0) => event.end = now + later,
             Some(1) => event.start = now + later,
             Some(2) => event.is_drawn = !event.is_drawn && event.prequeue_start.is_some(),
-            Some(3) => event.prequeue_start = Some(now + later),
-            _ => event.limits = Some((other.slots, other.minute)),
+            Some(3) => {
+                event.prequeue_start = Some(now + later);
+                event.method = Some(QueueingMethod::Fifo);
+            }
+            _ => event.limits = Some((other.total_active_users(), other.new_users_per_minute())),
         }
         // Until they check in, visitors without a number are not told apart from entrants. In a
         // prequeue that is long enough, all who are present check in.
@@ -88,18 +93,17 @@ impl PlannedEvent {
     }
 
     /// Returns the rules of the event, for a room with these rules of its own.
-    pub(super) fn settings(&self, base: Settings, now: Timestamp) -> Settings {
-        let mut settings = base;
+    pub(super) fn settings(&self, base: &RoomRules, now: Timestamp) -> RoomRules {
+        let mut rules = base.clone();
         if let Some((slots, minute)) = self.limits {
-            (settings.slots, settings.minute) = (slots, minute);
+            rules = rules.with_total_active_users(slots).with_new_users_per_minute(minute);
         }
-        settings.session = self.session.unwrap_or(base.session);
-        settings.renewal = self.renewal.unwrap_or(base.renewal);
-        settings.method = self.method.unwrap_or(base.method);
-        if now < self.start && base.mode == RoomMode::Auto {
-            settings.mode = RoomMode::QueueAll;
-        }
-        settings
+        rules = rules
+            .with_session_duration(self.session.unwrap_or(base.session_duration()))
+            .with_session_renewal(self.renewal.unwrap_or(base.session_renewal()))
+            .with_queueing_method(self.method.unwrap_or(base.queueing_method()));
+        let waits = now < self.start && base.mode() == RoomMode::Auto;
+        if waits { rules.with_mode(RoomMode::QueueAll) } else { rules }
     }
 
     pub(super) fn name(&self) -> String {
@@ -108,7 +112,7 @@ impl PlannedEvent {
 
     /// Returns the draw of the event.
     pub(super) fn lottery(&self) -> Lottery {
-        Lottery::new(Settings::NAME, self.name(), self.seed()).expect("both names are valid")
+        Lottery::new(settings::NAME, self.name(), self.seed()).expect("both names are valid")
     }
 
     fn seed(&self) -> Seed {
@@ -144,6 +148,6 @@ impl PlannedEvent {
 pub(super) fn schedule_of(events: &[PlannedEvent]) -> Result<Schedule, ConfigError> {
     let schedule = Schedule::new(events.iter().map(PlannedEvent::event))?;
     events.iter().filter(|event| event.is_drawn).try_fold(schedule, |schedule, event| {
-        schedule.with_seed(Settings::NAME, &event.name(), event.seed())
+        schedule.with_seed(settings::NAME, &event.name(), event.seed())
     })
 }

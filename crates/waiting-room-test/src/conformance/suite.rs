@@ -19,7 +19,6 @@ use super::{
     model::{Model, Numbers, StoreChoice},
     plan::{Coverage, Divergence, Durability, SuitePlan},
     schedule::{PlannedEvent, schedule_of},
-    settings::Settings,
 };
 use crate::seed::{SEED_VARIABLE, seed};
 
@@ -73,11 +72,11 @@ pub async fn run<S: Store>(
 ) -> Result<Coverage, Divergence> {
     let clock = ManualClock::new(START);
     let mut commands = Commands::new(plan.seed);
-    let settings = commands.settings();
+    let settings = commands.settings().clone();
     let mut run = SuiteRun {
         plan,
-        store: build(settings.rules(), clock.clone()).await,
-        model: Model::new(settings, START),
+        store: build(settings.clone(), clock.clone()).await,
+        model: Model::new(settings.clone(), START),
         settings,
         built: START,
         now: START,
@@ -96,9 +95,9 @@ pub async fn run<S: Store>(
                 run.catch_up(&command).await?;
             }
             Command::Restart => {
-                run.store = build(run.settings.rules(), clock.clone()).await;
+                run.store = build(run.settings.clone(), clock.clone()).await;
                 if plan.durability == Durability::Forgets {
-                    run.model = Model::new(run.settings, run.now);
+                    run.model = Model::new(run.settings.clone(), run.now);
                     run.built = run.now;
                     commands.saw_restart();
                 }
@@ -122,7 +121,7 @@ struct SuiteRun<S> {
     plan: SuitePlan,
     store: S,
     model: Model,
-    settings: Settings,
+    settings: RoomRules,
     /// The time at which the room was last empty for certain.
     built: Timestamp,
     now: Timestamp,
@@ -179,15 +178,15 @@ impl<S: Store> SuiteRun<S> {
                 self.succeeded(command, given)
             }
             Command::Configure(settings) => {
-                let given = store.configure(|_| settings.rules()).await;
-                self.model.configure(*settings, now);
-                self.settings = *settings;
+                let given = store.configure(|_| settings.clone()).await;
+                self.model.configure(settings.clone(), now);
+                self.settings = settings.clone();
                 self.succeeded(command, given)?;
                 let given = RoomRules::clone(&self.store.rules());
-                self.same(command, &self.model.settings().rules(), &given)
+                self.same(command, self.model.settings(), &given)
             }
             Command::Misconfigure(settings) => {
-                let given = store.configure(|_| settings.rules()).await;
+                let given = store.configure(|_| settings.clone()).await;
                 self.same(command, &true, &given.is_err())
             }
             Command::Snapshot => {
@@ -223,9 +222,9 @@ impl<S: Store> SuiteRun<S> {
     fn check_plan(&self, command: &Command) -> Result<(), Divergence> {
         let plan = self.store.plan();
         let events = self.model.events().events();
-        let base = self.settings.rules();
+        let base = &self.settings;
         let given = plan.as_ref().map(|plan| (plan.schedule().events(), plan.rules()));
-        self.same(command, &(!events.is_empty()).then_some((events, &base)), &given)?;
+        self.same(command, &(!events.is_empty()).then_some((events, base)), &given)?;
         let Some(plan) = plan else { return Ok(()) };
         let given = plan.reveal().map(|reveal| (reveal.event().to_owned(), reveal.entrants()));
         self.same(command, &self.model.drawn(), &given)
@@ -256,7 +255,7 @@ impl<S: Store> SuiteRun<S> {
         }
         self.check_plan(command)?;
         let given = RoomRules::clone(&self.store.rules());
-        self.same(command, &self.model.settings().rules(), &given)
+        self.same(command, self.model.settings(), &given)
     }
 
     /// Returns the schedule after a change, or `None` if the change has to be refused.
@@ -264,7 +263,7 @@ impl<S: Store> SuiteRun<S> {
         self.model.sweep(self.now);
         let mut schedule = self.model.events().clone();
         schedule.follow(next, self.now).ok()?;
-        RoomPlan::new(self.settings.rules(), schedule.clone()).validate().ok()?;
+        RoomPlan::new(self.settings.clone(), schedule.clone()).validate().ok()?;
         Some(schedule)
     }
 
@@ -340,7 +339,7 @@ impl<S: Store> SuiteRun<S> {
         let settings = self.model.settings();
         let longest = if self.model.is_prequeue() {
             // The last check-in before a start is postponed to just after it.
-            Duration::from_secs((settings.refresh.as_secs() * 14).div_ceil(10))
+            Duration::from_secs((settings.refresh_interval().as_secs() * 14).div_ceil(10))
         } else {
             longest_interval(settings, given.reason())
         };
@@ -414,12 +413,12 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
 
 /// Returns the longest interval after which a store may ask a visitor to return: the refresh
 /// interval with the greatest jitter.
-fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
+fn longest_interval(settings: &RoomRules, reason: &Reason) -> Duration {
     if *reason == Reason::QueuedCookieTest {
         return Duration::from_secs(1);
     }
-    Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
-        + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
+    Duration::from_millis(u64::from(settings.refresh_interval().subsec_millis()))
+        + Duration::from_secs((settings.refresh_interval().as_secs() * 13).div_ceil(10))
 }
 
 /// Returns the verdict without the estimated wait, which is up to each store.
@@ -434,7 +433,7 @@ fn without_estimate(mut verdict: Verdict) -> Verdict {
 
 /// Returns the expected snapshot; its estimates are those of the given one.
 fn snapshot(
-    settings: &Settings,
+    settings: &RoomRules,
     numbers: Numbers,
     now: Timestamp,
     given: &RoomSnapshot,
@@ -443,15 +442,15 @@ fn snapshot(
     let mut expected = given.clone();
     expected.at = now;
     expected.active = count(numbers.active);
-    expected.total_active_users = settings.slots;
+    expected.total_active_users = settings.total_active_users();
     expected.new_in_last_minute = count(numbers.new_in_last_minute);
-    expected.new_users_per_minute = settings.minute;
+    expected.new_users_per_minute = settings.new_users_per_minute();
     expected.waiting = count(numbers.waiting);
     expected.present = count(numbers.present);
-    expected.line_capacity = settings.capacity;
+    expected.line_capacity = settings.line_capacity();
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
     expected.abandoned = numbers.abandoned;
-    expected.mode = settings.mode;
+    expected.mode = settings.mode();
     expected
 }
 

@@ -68,7 +68,7 @@ fn a_file_sets_an_event_like_the_builder() {
     let file = r#"{ "name": "shop", "total_active_users": 5, "events": [{
         "name": "doors", "prequeue_start": "2023-11-14T22:15:00Z", "start": "2023-11-14T23:25:00+01:00",
         "end": "2023-11-14T23:25:00Z", "total_active_users": 50, "new_users_per_minute": 20,
-        "session_duration": "2m", "disable_session_renewal": true, "queueing_method": "fifo",
+        "session_duration": "2m", "session_renewal": "fixed", "queueing_method": "fifo",
         "seed": "SEED" }] }"#
         .replace("SEED", &"09".repeat(32));
     let config: WaitingRoomConfig = serde_json::from_str(&file).unwrap();

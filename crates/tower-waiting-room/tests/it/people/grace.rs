@@ -199,7 +199,7 @@ fn a_grace_that_a_store_could_not_keep_is_refused() {
     );
     assert_eq!(
         error(config().session_renewal(SessionRenewal::Fixed).grace(secs(60))),
-        "grace is 60s, expected disable_session_renewal to be off: sessions of a fixed length are \
+        "grace is 60s, expected session_renewal to be sliding: sessions of a fixed length are \
          not continued"
     );
     let limit = RateLimit::global(Quota::per_minute(1));

@@ -6,9 +6,10 @@ use crate::{
     ConfigError, RoomRules, Timestamp,
     error::ConfigErrorKind,
     room::{
-        QueueingMethod, SessionRenewal,
+        QueueingMethod, SessionRenewal, Setting, SettingValue,
         event::commitment::Commitment,
-        rules::{at_least_one, at_most, check_name, seconds, within},
+        rules::{check_name, seconds},
+        settings::Overrides,
     },
 };
 
@@ -42,17 +43,7 @@ pub struct Event {
     pub(super) prequeue_start: Option<Timestamp>,
     /// The commitment to the seed of the draw, if the prequeue is shuffled at the start.
     pub(super) shuffle_at_start: Option<Commitment>,
-    pub(super) limits: Option<EventLimits>,
-    pub(super) session_duration: Option<Duration>,
-    pub(super) session_renewal: Option<SessionRenewal>,
-    pub(super) queueing_method: Option<QueueingMethod>,
-}
-
-/// The limits of a room during an event. As in Cloudflare's API, they are overridden together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventLimits {
-    pub(super) total_active_users: u32,
-    pub(super) new_users_per_minute: Option<u32>,
+    pub(super) overrides: Overrides,
 }
 
 impl Event {
@@ -81,10 +72,7 @@ impl Event {
             end,
             prequeue_start: None,
             shuffle_at_start: None,
-            limits: None,
-            session_duration: None,
-            session_renewal: None,
-            queueing_method: None,
+            overrides: Overrides::default(),
         }
     }
 
@@ -128,35 +116,41 @@ impl Event {
     /// Overrides both limits of the room; `None` for `new_users_per_minute` removes that limit.
     #[must_use]
     pub fn with_limits(
-        mut self,
+        self,
         total_active_users: u32,
         new_users_per_minute: impl Into<Option<u32>>,
     ) -> Self {
-        let new_users_per_minute = new_users_per_minute.into();
-        self.limits = Some(EventLimits { total_active_users, new_users_per_minute });
-        self
+        let minute = new_users_per_minute.into();
+        self.overridden("total_active_users", SettingValue::Count(total_active_users)).overridden(
+            "new_users_per_minute",
+            minute.map_or(SettingValue::word("off"), SettingValue::Count),
+        )
     }
 
     /// Overrides the session duration, for visitors who are admitted, or whose session is renewed,
     /// during the event.
     #[must_use]
-    pub fn with_session_duration(mut self, duration: Duration) -> Self {
-        self.session_duration = Some(duration);
-        self
+    pub fn with_session_duration(self, duration: Duration) -> Self {
+        self.overridden("session_duration", duration.into())
     }
 
     /// Overrides whether requests prolong a session.
     #[must_use]
-    pub fn with_session_renewal(mut self, renewal: SessionRenewal) -> Self {
-        self.session_renewal = Some(renewal);
-        self
+    pub fn with_session_renewal(self, renewal: SessionRenewal) -> Self {
+        self.overridden("session_renewal", SettingValue::word(renewal.name()))
     }
 
     /// Overrides the queueing method.
     #[must_use]
-    pub fn with_queueing_method(mut self, method: QueueingMethod) -> Self {
-        self.queueing_method = Some(method);
-        self
+    pub fn with_queueing_method(self, method: QueueingMethod) -> Self {
+        self.overridden("queueing_method", SettingValue::word(method.name()))
+    }
+
+    /// Overrides a setting, for example one that a file names. The value is checked by
+    /// [`validate`](Self::validate).
+    #[must_use]
+    pub fn with_override(self, setting: &'static Setting, value: SettingValue) -> Self {
+        self.overridden(setting.name(), value)
     }
 
     /// Returns the name of the event.
@@ -191,8 +185,8 @@ impl Event {
 
     /// Returns the session duration during the event, or `None` if it is inherited.
     #[must_use]
-    pub const fn session_duration(&self) -> Option<Duration> {
-        self.session_duration
+    pub fn session_duration(&self) -> Option<Duration> {
+        self.overrides.get("session_duration")?.duration()
     }
 
     /// Returns the beginning of the prequeue or, without a prequeue, the start.
@@ -207,13 +201,8 @@ impl Event {
     #[must_use]
     pub fn rules(&self, base: &RoomRules) -> RoomRules {
         let mut rules = base.clone();
-        if let Some(limits) = self.limits {
-            rules.total_active_users = limits.total_active_users;
-            rules.new_users_per_minute = limits.new_users_per_minute;
-        }
-        rules.session_duration = self.session_duration.unwrap_or(base.session_duration);
-        rules.session_renewal = self.session_renewal.unwrap_or(base.session_renewal);
-        rules.queueing_method = self.queueing_method.unwrap_or(base.queueing_method);
+        // A value that is not valid is reported by `validate`.
+        let _ = self.overrides.apply(&mut rules);
         rules
     }
 
@@ -226,18 +215,11 @@ impl Event {
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
         self.check_times()?;
-        if let Some(limits) = self.limits {
-            at_least_one("total_active_users", limits.total_active_users)?;
-            at_most("total_active_users", limits.total_active_users, RoomRules::MAX_USERS)?;
-            if let Some(users) = limits.new_users_per_minute {
-                at_least_one("new_users_per_minute", users)?;
-                at_most("new_users_per_minute", users, RoomRules::MAX_USERS)?;
-            }
-        }
-        if let Some(duration) = self.session_duration {
-            within("session_duration", duration, RoomRules::SESSION_DURATION)?;
-        }
-        self.queueing_method.map_or(Ok(()), |method| self.check_method(method))?;
+        // The limits of the room itself do not matter here: each override is checked by itself.
+        let mut rules = RoomRules::new(&*self.name, RoomRules::MAX_USERS);
+        self.overrides.apply(&mut rules)?;
+        self.check_limits()?;
+        self.check_method(rules.queueing_method())?;
         Ok(self)
     }
 
@@ -248,7 +230,22 @@ impl Event {
     /// Returns an error if the prequeue or the draw has no effect under the queueing method of the
     /// event, which may be inherited.
     pub(super) fn check_with(&self, base: &RoomRules) -> Result<(), ConfigError> {
-        self.check_method(self.queueing_method.unwrap_or(base.queueing_method))
+        self.check_method(self.rules(base).queueing_method)
+    }
+
+    /// Checks that an event does not override only one of the two limits.
+    fn check_limits(&self) -> Result<(), ConfigError> {
+        let Some(given) = self.overrides.get("new_users_per_minute") else { return Ok(()) };
+        if self.overrides.get("total_active_users").is_some() {
+            return Ok(());
+        }
+        let expected = format_args!(
+            "absent in event {:?}, which has no total_active_users: both limits are overridden \
+             together",
+            self.name
+        );
+        let (kind, field) = (ConfigErrorKind::Contradicts, "new_users_per_minute");
+        Err(ConfigError::new(kind, field, given, expected))
     }
 
     /// Checks the order of the times, and the durations between them.
@@ -318,6 +315,11 @@ impl Event {
             format_args!("{method:?} in event {:?}", self.name),
             needed,
         ))
+    }
+
+    fn overridden(mut self, setting: &'static str, value: SettingValue) -> Self {
+        self.overrides.set(setting, value);
+        self
     }
 
     /// Returns an error for a time of this event that is not as `relation` to `other` requires.

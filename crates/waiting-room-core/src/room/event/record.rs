@@ -1,6 +1,6 @@
 //! A schedule as a store keeps it on a server, with the secret seeds of its draws.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,8 @@ use crate::room::event::Seed;
 use crate::{
     ConfigError, Timestamp,
     room::{
-        QueueingMethod, SessionRenewal,
-        event::{
-            Schedule,
-            event::{Event, EventLimits},
-        },
+        event::{Schedule, event::Event},
+        settings::Overrides,
     },
 };
 
@@ -43,15 +40,8 @@ struct EventRecord {
     prequeue_start: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shuffle_at_start: Option<String>,
-    /// The total active users and the new users per minute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    limits: Option<(u32, Option<u32>)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    session_duration: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    session_renewal: Option<SessionRenewal>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    queueing_method: Option<QueueingMethod>,
+    #[serde(default)]
+    overrides: Overrides,
 }
 
 impl Schedule {
@@ -89,17 +79,13 @@ impl Schedule {
 
 impl EventRecord {
     fn of(event: &Event) -> Self {
-        let limits = event.limits.map(|it| (it.total_active_users, it.new_users_per_minute));
         Self {
             name: event.name.clone(),
             start: event.start.as_nanos(),
             end: event.end.as_nanos(),
             prequeue_start: event.prequeue_start.map(Timestamp::as_nanos),
             shuffle_at_start: event.shuffle_at_start.map(|it| it.to_string()),
-            limits,
-            session_duration: event.session_duration,
-            session_renewal: event.session_renewal,
-            queueing_method: event.queueing_method,
+            overrides: event.overrides.clone(),
         }
     }
 
@@ -108,13 +94,7 @@ impl EventRecord {
         let mut event = Event::new(self.name, start, end);
         event.prequeue_start = self.prequeue_start.map(Timestamp::from_nanos);
         event.shuffle_at_start = self.shuffle_at_start.map(|it| it.parse()).transpose()?;
-        event.limits = self.limits.map(|(total_active_users, new_users_per_minute)| EventLimits {
-            total_active_users,
-            new_users_per_minute,
-        });
-        event.session_duration = self.session_duration;
-        event.session_renewal = self.session_renewal;
-        event.queueing_method = self.queueing_method;
+        event.overrides = self.overrides;
         Ok(event)
     }
 }

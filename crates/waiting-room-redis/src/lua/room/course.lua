@@ -25,7 +25,7 @@ end
 
 -- Puts the rules with these values, in the order of FIELDS, into force.
 local function apply_rules(values)
-    local old_method, before_us = room.method, room.lifetime_us or 0
+    local old_method, before_us = room.queueing_method, room.lifetime_us or 0
     local fields = {}
     for i, name in ipairs(FIELDS) do
         fields[2 * i - 1], fields[2 * i] = name, values[i]
@@ -36,10 +36,10 @@ local function apply_rules(values)
     -- After a change to a random order, each lot is drawn at the visitor's next check-in. A room
     -- whose order is no longer random immediately returns to the order of arrival. ARRIVALS
     -- contains the visitors whose arrival is not their rank.
-    if old_method == 'random' and room.method ~= 'random' then
+    if old_method == 'random' and room.queueing_method ~= 'random' then
         redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, ARRIVALS, 'WEIGHTS', 0, 1)
         redis.call('ZDIFFSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
-    elseif old_method ~= 'random' and room.method == 'random' then
+    elseif old_method ~= 'random' and room.queueing_method == 'random' then
         redis.call('ZUNIONSTORE', ARRIVALS, 2, ARRIVALS, PRESENT)
     end
     keep_key(PRESENT)

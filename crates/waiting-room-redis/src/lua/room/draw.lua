@@ -75,7 +75,7 @@ end
 -- waits for all present entrants to present their numbers first, so that no number is assigned
 -- twice.
 local function numbered_from_us(draw)
-    return room.since_us > draw.begins_us and room.since_us + settles_after_us(room.refresh_us) or 0
+    return room.since_us > draw.begins_us and room.since_us + settles_after_us(room.refresh_interval_us) or 0
 end
 
 -- Fixes the number of entrants. Nodes learn of it because the version rises.
@@ -92,7 +92,7 @@ local function start_draw(draw, start_us, is_known)
     draw.is_blind = draw.is_blind or not (is_complete and is_awake)
     -- A blind draw is settled as early as possible. Another one has no reason to hurry, so it waits for
     -- those who checked in under earlier rules.
-    local refresh_us = draw.is_blind and room.refresh_us or draw.refresh_us
+    local refresh_us = draw.is_blind and room.refresh_interval_us or draw.refresh_us
     draw.started_us, draw.settled_us = start_us, room.now_us + settles_after_us(refresh_us)
     if is_complete then
         freeze_draw(draw, draw.highest)
@@ -115,7 +115,7 @@ local function prepare_draw(phase)
         room.version = next_version()
     end
     local draw = course.draw
-    draw.refresh_us = math.max(draw.refresh_us, room.refresh_us)
+    draw.refresh_us = math.max(draw.refresh_us, room.refresh_interval_us)
     if phase.stage == 'active' and not draw.started_us then
         start_draw(draw, phase.start_us, is_known)
     end
@@ -390,12 +390,12 @@ end
 -- yet, as far as they are present. The visitor is in PRESENT.
 local function ahead_after_draw(id, ticket, order_us, ahead)
     local draw = current_draw()
-    if not draw or not draw.settled_us or room.method == 'random' and not draw.is_blind then
+    if not draw or not draw.settled_us or room.queueing_method == 'random' and not draw.is_blind then
         return ahead
     elseif ticket.place then
         local gone = redis.call('ZCOUNT', GONE, '-inf', '(' .. digits(ticket.place))
         return math.max(ahead, ticket.place - 1 - gone - ticket.recalled)
-    elseif order_us < draw.started_us and room.method ~= 'random' then
+    elseif order_us < draw.started_us and room.queueing_method ~= 'random' then
         -- A visitor who came before the start, but got no place before it, is behind all entrants,
         -- including those who still stand where they arrived.
         local before = redis.call('ZCOUNT', PRESENT, '-inf', '(' .. digits(draw.started_us))

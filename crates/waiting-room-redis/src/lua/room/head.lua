@@ -34,7 +34,7 @@ local PAGES_AT_ONCE = 128
 -- The maximum number of seconds for which lapsed sessions are counted before they are removed.
 local COUNTED_S = 1024
 -- The version of the layout of the keys, which changes if an earlier release cannot use the keys.
-local LAYOUT = '3'
+local LAYOUT = '4'
 
 if struct.unpack('>I7', struct.pack('>I7', 2 ^ 52)) ~= 2 ^ 52 then
     error('the room needs a server for machines of 64 bits')

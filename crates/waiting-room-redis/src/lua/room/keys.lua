@@ -77,7 +77,7 @@ end
 
 -- Renews the expiry of a key.
 local function keep_key(key)
-    local proofs_ms = math.ceil(math.max(room.lifetime_us, room.retention_us) / 1000)
+    local proofs_ms = math.ceil(math.max(room.lifetime_us, room.place_retention_us) / 1000)
     redis.call('PEXPIRE', key, digits(UNUSED_MS + proofs_ms))
 end
 

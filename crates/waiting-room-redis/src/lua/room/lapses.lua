@@ -6,7 +6,7 @@ local function end_session(id, expires_us, accepted_us)
     tally(expires_us, -1)
     -- Tickets that led to the session may still be valid, but must not lead to another session. See
     -- `tickets_void_after` in the core.
-    local forget_us = accepted_us + 3 * room.retention_us
+    local forget_us = accepted_us + 3 * room.place_retention_us
     if forget_us > room.now_us then
         remember_end(id, expires_us, forget_us, 'lapsed')
     end

@@ -22,8 +22,8 @@ end
 
 -- Returns whether the network of a visitor already has its share of the places.
 local function is_network_full(id)
-    local network = room.share and network_of(id)
-    return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.share
+    local network = room.places_per_network and network_of(id)
+    return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.places_per_network
 end
 
 -- Removes a visitor from the line. The visitor's record, whose kind is given, is removed or
@@ -36,7 +36,7 @@ local function leave_line(id, kind)
         redis.call('ZREM', PRESENT, id)
         room.present = nil
     end
-    if kind == AWAY_PLACE or room.method == 'random' then
+    if kind == AWAY_PLACE or room.queueing_method == 'random' then
         redis.call('ZREM', ARRIVALS, id)
     end
 end
@@ -53,14 +53,14 @@ end
 -- A visitor who is asked to return after `interval` seconds counts as present for one and a half
 -- intervals, and keeps its place for the retention time.
 local function keep_place(id, arrived_us, interval)
-    local kept_us = room.now_us + room.retention_us
+    local kept_us = room.now_us + room.place_retention_us
     local present_us = math.min(room.now_us + interval * 1500000, kept_us)
     local kind = put(id, PRESENT_PLACE, present_us, kept_us, arrived_us)
     if not kind then
         room.places = room.places + 1
         count_place(id, 1)
     end
-    if room.method == 'random' then
+    if room.queueing_method == 'random' then
         redis.call('ZADD', ARRIVALS, digits(rank_us(id, arrived_us)), id)
     elseif kind == AWAY_PLACE then
         redis.call('ZREM', ARRIVALS, id)
@@ -80,7 +80,7 @@ local function go_away(id, kept_us, arrival_us)
     note_away(id)
     redis.call('ZREM', PRESENT, id)
     room.present = nil
-    if room.method ~= 'random' then
+    if room.queueing_method ~= 'random' then
         redis.call('ZADD', ARRIVALS, digits(rank_us(id, arrival_us)), id)
     end
 end
@@ -89,7 +89,7 @@ end
 -- empty. Unless an order was drawn, it is the earliest arrival.
 local function first_arrival_us()
     local first = redis.call('ZRANGE', ARRIVALS, 0, 0, 'WITHSCORES')
-    if room.method ~= 'random' then
+    if room.queueing_method ~= 'random' then
         local present = redis.call('ZRANGE', PRESENT, 0, 0, 'WITHSCORES')
         if tonumber(present[2] or math.huge) < tonumber(first[2] or math.huge) then
             first = present

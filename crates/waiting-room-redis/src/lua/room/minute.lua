@@ -6,14 +6,14 @@
 -- With a limit of n admissions per minute, the (n - reserved)-th latest admission must not count any
 -- more, if it exists.
 local function conforms(reserved)
-    if not room.minute then
+    if not room.new_users_per_minute then
         return true
     end
-    if room.minute <= reserved then
+    if room.new_users_per_minute <= reserved then
         return false
     end
     -- Admissions by this script are not in the list yet.
-    local index = room.minute - reserved - 1 - room.admitted
+    local index = room.new_users_per_minute - reserved - 1 - room.admitted
     local at_us = index < 0 and room.now_us or redis.call('LINDEX', MINUTE, index)
     return not at_us or tonumber(at_us) + room.held_us <= room.now_us
 end

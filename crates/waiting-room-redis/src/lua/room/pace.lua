@@ -112,7 +112,7 @@ local function second_touch_s(jitter)
     roll()
     local covered_us = SLICE_US + room.now_us % SLICE_US
     local per_second = (room.pace.touches[1] + room.pace.touches[2]) * 1000000 / covered_us
-    local base = math.max(math.min(per_second / 1000, room.refresh_us / 1000000 * 0.65), 1)
+    local base = math.max(math.min(per_second / 1000, room.refresh_interval_us / 1000000 * 0.65), 1)
     return math.floor(base * (1 + jitter / 300) + 0.5)
 end
 
@@ -121,7 +121,7 @@ end
 -- check-ins are spread over 2 seconds, or over a second for each 5000 visitors, see
 -- `interval_before_start` in the core.
 local function interval_before_start_s(jitter)
-    local refresh_us, shortest_us = room.refresh_us, SHORTEST_INTERVAL_US
+    local refresh_us, shortest_us = room.refresh_interval_us, SHORTEST_INTERVAL_US
     local until_us = math.max(room.course.start_us - room.now_us, 0)
     local usual_s = math.ceil((refresh_us + math.floor(refresh_us * jitter / 1000)) / 1000000)
     if usual_s * 1000000 + math.min(refresh_us / 4, shortest_us) < until_us then
@@ -143,7 +143,7 @@ local function interval_s(ahead, reason, jitter)
     if reason == 'prequeue' then
         return interval_before_start_s(jitter)
     end
-    local base_us = room.refresh_us
+    local base_us = room.refresh_interval_us
     if not is_closed(reason) then
         local rate = per_second()
         local pace_us = (ahead + 1) * 1000000 / (rate > room.rate and rate or room.rate)

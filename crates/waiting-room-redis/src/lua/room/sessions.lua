@@ -78,7 +78,7 @@ local function free_slots()
     if counters then
         return math.max(counters.slots + counters.tickets - counters.taken, 0)
     end
-    local free, account = room.slots - active(), site and site.slots
+    local free, account = room.total_active_users - active(), site and site.slots
     if account and account.has_account and room.now_us < account.recalled_until_us then
         return math.min(free, room.now_us < account.promised_until_us and account.promised or 0)
     end
@@ -173,12 +173,12 @@ local function may_prolong()
     if room.site.counters then
         return true
     end
-    return is_leased() and active() <= room.slots + room.site.slots.ghosts
+    return is_leased() and active() <= room.total_active_users + room.site.slots.ghosts
 end
 
 -- Extends a session to a full lifetime from now, unless the rules give sessions a fixed length.
 local function prolong(pass)
-    if not room.fixed and (not room.site or may_prolong()) then
+    if room.session_renewal ~= 'fixed' and (not room.site or may_prolong()) then
         pass.expires_us = math.max(pass.expires_us, room.now_us + room.lifetime_us)
     end
 end
@@ -194,11 +194,11 @@ local function can_take_up(pass, last_check_in_us)
         return true
     elseif site and site.slots.ghosts > 0 then
         -- The slot of the visitor is one of those that are kept since the loss.
-        site.slots.ghosts, room.slots = site.slots.ghosts - 1, room.slots + 1
+        site.slots.ghosts, room.total_active_users = site.slots.ghosts - 1, room.total_active_users + 1
         room.is_site_changed = true
         return true
     elseif site then
-        return active() < room.slots
+        return active() < room.total_active_users
     elseif room.hold_us == 0 or last_check_in_us >= room.since_us then
         return true
     elseif room.now_us < room.hold_until_us then
@@ -206,7 +206,7 @@ local function can_take_up(pass, last_check_in_us)
         room.hold_until_us = math.max(room.hold_until_us, until_us)
         return true
     end
-    return room.method == 'passthrough' or active() < room.slots
+    return room.queueing_method == 'passthrough' or active() < room.total_active_users
 end
 
 -- Returns the reply that admits a visitor with the session `pass`.

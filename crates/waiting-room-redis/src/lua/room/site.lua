@@ -93,12 +93,12 @@ local function use_allowances()
     if site.counters then
         turn_minute()
         -- The limit on new visitors is that of the world, and part of the plan.
-        room.slots, room.minute = site.counters.ceiling, nil
+        room.total_active_users, room.new_users_per_minute = site.counters.ceiling, nil
         return
     end
-    room.slots = allowance(site.slots)
+    room.total_active_users = allowance(site.slots)
     if site.minute then
-        room.minute, room.held_us = allowance(site.minute), site.minute.held_us
+        room.new_users_per_minute, room.held_us = allowance(site.minute), site.minute.held_us
     end
 end
 

@@ -1,18 +1,12 @@
 -- The state of a room, which is read from its hash, and the handling of lost data.
 
--- The fields of the rules, in the order in which `encode_rules` in verbs.rs writes them.
-local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'mode', 'capacity',
-    'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
-
--- Reads the rules from the values of FIELDS. The value of a limit that does not apply is empty.
+-- Reads the rules from the values of FIELDS, which all scripts begin with. The value of a limit that
+-- does not apply is empty, and is read as nil.
 local function read_rules(values)
-    room.slots, room.minute = tonumber(values[1]), tonumber(values[2])
-    room.lifetime_us, room.fixed = tonumber(values[3]), values[4] == '1'
-    room.method, room.mode, room.capacity = values[5], values[6], tonumber(values[7])
-    room.retention_us, room.refresh_us = tonumber(values[8]), tonumber(values[9])
-    room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
-    room.rate = tonumber(values[12])
-    room.share, room.is_share_in_shadow = tonumber(values[13]), values[14] == '1'
+    for i, name in ipairs(FIELDS) do
+        local value = values[i]
+        room[name] = tonumber(value) or value ~= '' and value or nil
+    end
     if room.site and room.now_us then
         use_allowances()
     end
@@ -45,7 +39,7 @@ local function open()
     room.site = state[14] and cmsgpack.unpack(state[14])
     read_rules({unpack(state, 15, 14 + #FIELDS)})
     room.now_us = read_clock()
-    if room.site or room.slots == 0 then
+    if room.site or room.total_active_users == 0 then
         open_site()
     end
     return true

@@ -10,7 +10,7 @@ local function may_enter(ahead)
     if room.mode == 'queue_all' then
         return false, room.course and room.course.waits and 'prequeue' or 'queue_all'
     end
-    if room.method == 'passthrough' and active() < MAX_USERS then
+    if room.queueing_method == 'passthrough' and active() < MAX_USERS then
         return true, 'passthrough'
     end
     if room.now_us < room.hold_until_us then
@@ -32,7 +32,7 @@ end
 -- Returns whether so many slots are taken that a newcomer has to return a first ticket before it
 -- enters.
 local function is_cookie_tested()
-    return room.cookie_test and active() * 100 >= room.cookie_test * room.slots
+    return room.cookie_test and active() * 100 >= room.cookie_test * room.total_active_users
 end
 
 -- Admits a visitor, and records the admission.
@@ -54,14 +54,14 @@ end
 -- Refuses a visitor because the queueing method is 'reject'. The retry time is -1 (never) unless
 -- the room is closed and will open again.
 local function reject(reason)
-    return {'refuse', 'reject', is_closed(reason) and room.refresh_us or -1}
+    return {'refuse', 'reject', is_closed(reason) and room.refresh_interval_us or -1}
 end
 
 -- Decides on a visitor who has neither a pass nor a valid ticket, and is thus behind all present
 -- visitors.
 local function newcomer(id, jitter)
     if room.mode == 'drain' then
-        return {'refuse', 'draining', room.refresh_us}
+        return {'refuse', 'draining', room.refresh_interval_us}
     end
     -- All newcomers of a batch are behind the same visitors.
     room.present = room.present or redis.call('ZCARD', PRESENT)
@@ -73,7 +73,7 @@ local function newcomer(id, jitter)
     if enters then
         return admit(id, room.now_us, reason)
     end
-    if room.method == 'reject' then
+    if room.queueing_method == 'reject' then
         return reject(reason)
     end
     local interval = second_touch_s(jitter)

@@ -78,15 +78,15 @@ end
 
 -- Returns the number of visitors in line who would enter if there were enough slots.
 local function who_would_enter()
-    local line, is_random = redis.call('ZCARD', PRESENT), room.method == 'random'
+    local line, is_random = redis.call('ZCARD', PRESENT), room.queueing_method == 'random'
     if line > 0 and (is_random or room.site.counters) then
         -- A site that counts admits few visitors once the slots of a minute are taken, and all of them are
         -- free when another one begins.
         local rate = is_random and per_second() or math.max(per_second(), room.rate)
         line = math.min(line, math.max(FEW, math.ceil(rate * SOON_S)))
     end
-    if line > 0 and room.minute and not room.site.minute then
-        line = math.max(math.min(line, room.minute - count_since(room.now_us - MINUTE_US)), 0)
+    if line > 0 and room.new_users_per_minute and not room.site.minute then
+        line = math.max(math.min(line, room.new_users_per_minute - count_since(room.now_us - MINUTE_US)), 0)
     end
     return line
 end

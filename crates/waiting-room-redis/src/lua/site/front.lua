@@ -27,7 +27,7 @@ end
 -- Each bucket takes two commands, whatever the number of its visitors.
 local function front_of_line(first, last)
     local front, ahead = {}, first
-    while room.method ~= 'random' and ahead <= last and #front < 2 * MAX_BUCKETS do
+    while room.queueing_method ~= 'random' and ahead <= last and #front < 2 * MAX_BUCKETS do
         local arrived_us, until_us = arrival_us(ahead)
         local behind = math.min(redis.call('ZCOUNT', PRESENT, '-inf', digits(until_us)), last + 1)
         table.insert(front, arrived_us)

@@ -17,7 +17,10 @@ impl Model {
     pub(super) fn follow(&mut self, now: Timestamp) {
         let is_now = |event: &&PlannedEvent| event.begins_at() <= now && now < event.end;
         let current = self.events.iter().find(is_now).cloned();
-        self.settings = current.as_ref().map_or(self.base, |event| event.settings(self.base, now));
+        self.settings = match &current {
+            Some(event) => event.settings(&self.base, now),
+            None => self.base.clone(),
+        };
         self.prequeue = current.clone().filter(|event| now < event.start);
         if let Some(event) = current.filter(|event| event.is_drawn) {
             let is_known = self.draw.as_ref().is_some_and(|draw| draw.event.name() == event.name());
@@ -28,7 +31,7 @@ impl Model {
                 && event.start <= now
             {
                 let is_first = draw.started.is_none();
-                draw.start(event.start, now, self.settings.refresh, is_known);
+                draw.start(event.start, now, self.settings.refresh_interval(), is_known);
                 let is_awake = now.since(event.start) <= PROMPT;
                 if is_first && is_known && is_awake {
                     for place in &mut self.places {
@@ -57,7 +60,7 @@ impl Model {
 
     /// Returns whether visitors wait for the start of an event.
     pub(crate) fn is_prequeue(&self) -> bool {
-        self.prequeue.is_some() && self.base.mode == RoomMode::Auto
+        self.prequeue.is_some() && self.base.mode() == RoomMode::Auto
     }
 
     /// Returns whether the order of the line is unknown until the start of an event.
