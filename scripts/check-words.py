@@ -12,6 +12,11 @@ In the pages of docs, and in the comments of the published crates without their 
 - No sentence says "nobody", "anybody" or "whoever". Code, links and docs/style.md are left out.
 - No heading of a design note begins with a question word.
 
+In all Rust of the repository, tests included:
+
+- No name of a test has one of the words of `TRANSLATED`, such as "nobody" or "what".
+- No `let (a, b) = (x, y);`: two bindings are two lines. No parameter of a closure is called `it`. No `match` on a bool.
+
     scripts/check-words.py [--self-test]
 """
 import pathlib
@@ -25,6 +30,23 @@ PUBLISHED = [*CRATES, "waiting-room-ledger"]
 
 VAGUE = re.compile(r"\b(nobody|anybody|whoever)\b", re.IGNORECASE)
 QUESTION = re.compile(r"^(?:\*\*|#+ )(?:Who|Whose|What|Which|Where|When|Why|How)\b")
+
+# Words by which a name of a test reads as translated: a clause in place of a noun, or a vague subject or measure.
+TRANSLATED = re.compile(
+    r"(?:^|_)(?:who|whom|whoever|nobody|somebody|anybody|everybody|what|whatever|for_ever|so_(?:many|much|often|long))"
+    r"(?:_|$)"
+)
+TEST = re.compile(r"#\[(?:\w+::)*test\b[^\n]*\]\s*(?:#\[[^\n]*\]\s*|//[^\n]*\n\s*)*(?:pub )?(?:async )?fn (\w+)")
+# Comments and literals: nothing in them is code.
+NO_CODE = re.compile(
+    r'//[^\n]*|\b(?:b|c)?r(#+)".*?"\1|\b(?:b|c)?r"[^"]*"|"(?:\\.|[^"\\])*"|b?\'(?:\\[^\n]*?|[^\'\\\n])\'',
+    re.DOTALL,
+)
+DOC_CODE = re.compile(r"(?m)^\s*//[/!] (?:# )?(\s*let \(.*\) = \(.*\);)$")
+LET = re.compile(r"(?m)^[ \t]*let \(")
+CLOSURE = re.compile(r"(?<![|\w)] )\|(?:[^|\n;{}]*[^|\w.])?it\b(?!::)[^|\n;{}]*\|(?!\|)")
+DOC_CLOSURE = re.compile(r"(?m)^\s*//[/!].*\|it\|")
+MATCH = re.compile(r"\bmatch\b[^{};]*\{\s*(?:true|false) =>")
 
 # Names that several private types have, each with the one meaning that they share.
 SHARED = {
@@ -151,6 +173,51 @@ def vague_in_tree():
                 yield from vague(str(path.relative_to(ROOT)), comments(path.read_text()))
 
 
+def end_of(text, start):
+    """The position behind the bracket that opens at `start`."""
+    depth = 0
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if not depth:
+            return position + 1
+    return len(text)
+
+
+def binds_pairs(text):
+    """The positions of each `let (a, b) = (x, y);` in code."""
+    for found in LET.finditer(text):
+        close = end_of(text, found.end() - 1)
+        bound = re.compile(r"(?:\s*:\s*[^=;]*)?\s*=\s*\(").match(text, close)
+        # With one value in the brackets, they belong to an expression.
+        if bound and text[(end := end_of(text, bound.end() - 1)) : end + 1] == ";" and "," in text[bound.end() : end]:
+            yield found.end() - 1
+
+
+def dialect(name, source):
+    """One line for each habit of ours in a Rust file that its readers do not share."""
+    for found in TEST.finditer(source):
+        if word := TRANSLATED.search(found[1]):
+            yield found.start(1), f"the name of the test has `{word.group().strip('_')}`: name the subject"
+    lets = [found.start(1) for found in DOC_CODE.finditer(source)]
+    code = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
+    for position in [*lets, *binds_pairs(code)]:
+        yield position, "two bindings are two lines, not a let of two tuples"
+    for found in [*CLOSURE.finditer(code), *DOC_CLOSURE.finditer(source)]:
+        yield found.start(), "the parameter of a closure is called `it`: name what it is"
+    for found in MATCH.finditer(code):
+        yield found.start(), "a match on a bool is an if"
+
+
+def dialect_in_tree():
+    """The findings of `dialect` in all Rust of the repository."""
+    for folder in ("crates", "examples", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.rs")):
+            if "target" not in path.relative_to(ROOT).parts:
+                source = path.read_text()
+                for position, line in dialect(path.name, source):
+                    yield f"{path.relative_to(ROOT)}:{source.count(chr(10), 0, position) + 1}: {line}"
+
+
 def self_test():
     """Each kind of finding is found."""
     found = {"Spend": ["a.rs"], "Twice": ["a.rs", "b.rs"], "Permit": ["a.rs"]}
@@ -165,6 +232,38 @@ def self_test():
     source = 'let text = "Nobody"; // Nobody waits.\n--- anybody\nlet url = "http://nobody";'
     lines = list(vague("a.rs", comments(source)))
     assert [line.split(":")[1] for line in lines] == ["1", "2"], lines
+    for good in [
+        "#[test]\nfn dropping_the_body_frees_the_slot() {}",
+        "#[test]\nfn a_whole_room_is_somewhat_full() {}",
+        "fn who_is_no_test() {}",
+        "let (a, b) = split();",
+        "let (a, b) = (x + y).split();",
+        'let text = "let (a, b) = (x, y);";',
+        "if let (Some(a), Some(b)) = (x, y) {}",
+        "// |it| let (a, b) = (x, y);",
+        "list.map(|item| item.it(a | b))",
+        'let text = "|it|";',
+        "match first { Some(true) => 1, _ => 2 }",
+        "match both { (true, false) => 1, _ => 2 }",
+    ]:
+        assert not list(dialect("a.rs", good)), good
+    for bad in [
+        "#[test]\nfn only_so_many_wait_at_a_time() {}",
+        "#[tokio::test(start_paused = true)]\nasync fn nobody_waits() {}",
+        "#[test]\n// Why.\n#[ignore]\nfn what_is_wrong_is_named() {}",
+        "    #[test]\n    fn a_visitor_who_waits() {}",
+        "    let (a, mut b) = (f(x, y), z);",
+        "let (a, b): (u8, u8) = (\n    1,\n    2,\n);",
+        "/// let (a, b) = (1, 2);",
+        "/// list.map(|it| it + 1)",
+        "list.map(|it| it + 1)",
+        "list.map(|(_, it)| it + 1)",
+        "list.fold(0, |sum, it| sum + it)",
+        "let is_one = |it: &u8| *it == 1;",
+        "match is_one { true => 1, false => 2 }",
+        "match a.b(c) {\n    false => 1,\n    true => 2,\n}",
+    ]:
+        assert len(list(dialect("a.rs", bad))) == 1, bad
 
 
 if sys.argv[1:] == ["--self-test"]:
@@ -172,6 +271,6 @@ if sys.argv[1:] == ["--self-test"]:
     sys.exit()
 words, retired = glossary()
 assert retired, "docs/glossary.md lists retired words"
-problems = [*findings(types(), words, retired), *vague_in_tree()]
+problems = [*findings(types(), words, retired), *vague_in_tree(), *dialect_in_tree()]
 print("\n".join(problems) or f"{len(words)} words, {len(retired)} retired, no second word")
 sys.exit(1 if problems else 0)
